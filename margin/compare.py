@@ -236,7 +236,8 @@ def compare(
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     if not mechanisms:
         raise DomainError(
-            "mechanisms must hold at least one mechanism, but it is empty; pass one by its name"
+            "mechanisms must hold at least one mechanism, but it is empty; pass a dict such as "
+            "{'PriView': PriView()}"
         )
     if not metrics:
         raise DomainError(

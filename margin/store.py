@@ -32,6 +32,7 @@ from .privacy.ledger import Token
 from .privacy.statement import Statement
 from .simulation import Simulation
 from .synopses import (
+    BoxSynopsis,
     CellSynopsis,
     ColumnCounts,
     ItemsetCounts,
@@ -79,6 +80,7 @@ _FIELDS = {
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
     for kind in (
+        BoxSynopsis,
         CellSynopsis,
         ColumnCounts,
         ItemsetCounts,
@@ -284,7 +286,7 @@ def _domain(declared: Any) -> Domain:
 
 
 def _check_depth(value: Any) -> None:
-    """ValueError if a value is nested too deeply: later code may go through it by recursion."""
+    """Raise ValueError if a value is nested too deeply for later code, which may use recursion."""
     level = [value]
     for _ in range(_DEPTH):
         # Collect the lists and objects that lie one level deeper.

@@ -49,6 +49,7 @@ from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, 
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
+from .tables.tree import Tree
 from .zeros import Zeros
 
 __all__ = [
@@ -97,6 +98,7 @@ __all__ = [
     "Status",
     "Structure",
     "Tables",
+    "Tree",
     "TrustExact",
     "Zeros",
     "agreeing",

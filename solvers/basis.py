@@ -28,7 +28,10 @@ _Operator = Callable[[Floats], Floats]
 
 
 def contrasts(size: int) -> Floats:
-    """The orthonormal basis of an axis, one function per row, the constant one first.
+    """An orthonormal basis of the vectors with one entry for each of `size` categories.
+
+    Each row is one basis vector. The first row is constant. The others are Helmert contrasts: the
+    entries of each sum to zero.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def widths(sizes: Integers) -> Floats:
 class Transform:
     """Maps between tables of one shape and their coefficients.
 
-    Use the function `transform`, which keeps the matrices.
+    Use the function `transform`, which caches the objects and their matrices.
 
     Attributes
     ----------

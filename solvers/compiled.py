@@ -63,7 +63,7 @@ def means(
     sizes: Integers,
     binary: bool,
 ) -> None:
-    """Replace a table, shape (cells,), by its sums times each basis function, in place.
+    """Replace a table by the sum of its cells times each basis function, shape (cells,), in place.
 
     The basis functions have mean square one. For a distribution, the sums are their means: the
     moments. `sizes` are the sizes of the axes. `spare` is work space of the table's length.
@@ -108,7 +108,7 @@ def sums(
     sizes: Integers,
     binary: bool,
 ) -> None:
-    """Replace one weight for each basis function by the weighted sum of the functions, in place.
+    """Replace the weights of the basis functions by the weighted sum of the functions, in place.
 
     The sum is a table, shape (cells,). This is the transpose of `means`, with the same arguments.
     """

@@ -1,4 +1,4 @@
-"""`Status`: how a solve ended, whichever solver it was."""
+"""`Status`: the possible outcomes of a solve, the same for all solvers."""
 
 import enum
 

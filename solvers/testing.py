@@ -18,8 +18,8 @@ __all__ = ["check_solver", "examples"]
 def examples(seed: int = 0) -> dict[str, Problem]:
     """Small problems of every kind, by name.
 
-    Some are binary, some have more categories; some are consistent, some contradictory; in some
-    little is known; in some, cells must be zero.
+    They differ in the number of categories, in whether the targets contradict each other, in the
+    number of known moments, and in whether some cells must be zero.
 
     >>> problem = examples()["binary pairs"]
     >>> problem.shape

@@ -79,7 +79,7 @@ class Zeros:
     Raises
     ------
     ValueError
-        If a box does not fit the sizes, or the boxes are too entangled to be treated exactly.
+        If a box does not fit the sizes, or the boxes connect too many axes to be treated exactly.
     NoCellLeft
         If the boxes hold all cells. It is a `ValueError` too.
 
@@ -134,13 +134,13 @@ class Zeros:
 
     @cached_property
     def ruled(self) -> Flags:
-        """Which axes occur in some box, shape (axes,)."""
+        """Whether each axis occurs in some box, shape (axes,)."""
         ruled = np.zeros(len(self.sizes), np.bool_)
         ruled[[axis for box in self.boxes for axis, _ in box]] = True
         return ruled
 
     def cells(self, axes: Axes) -> Flags:
-        """Which cells of a marginal must be zero, of shape ``[sizes[a] for a in axes]``.
+        """Whether each cell of a marginal must be zero, shape ``[sizes[a] for a in axes]``.
 
         The axes ascend. A cell of the marginal is a sum of cells of the array; it must be zero if
         all of these must be zero. The result is exact, unless a table of more than
@@ -198,7 +198,7 @@ class Zeros:
         return (self.uniform(axes) + self._marginal(axes, "lifted", self._lifted)) / 2
 
     def broken(self, rows: NDArray[Any]) -> Flags:
-        """Which rows, codes of shape (rows, axes), lie in a box: shape (rows,)."""
+        """Whether each row of codes, shape (rows, axes), lies in some box: shape (rows,)."""
         broken = np.zeros(len(rows), np.bool_)
         for box in self.boxes:
             broken |= self.inside(rows, box)
@@ -209,7 +209,7 @@ class Zeros:
         rows: NDArray[Any],
         box: Box,
     ) -> Flags:
-        """Which rows lie in a box: shape (rows,)."""
+        """Whether each row of codes lies in one given box: shape (rows,)."""
         inside = np.ones(len(rows), np.bool_)
         for axis, codes in box:
             flags = np.zeros(self.sizes[axis], np.bool_)
@@ -352,7 +352,7 @@ class _Part:
             self._factors.append((axes, ~within))
 
     def possible(self, kept: Axes) -> Flags:
-        """Which combinations of the classes of some ascending axes are possible.
+        """Whether each combination of the classes of some ascending axes is possible.
 
         If that would need too many combinations, boxes with other axes are left out.
         """
@@ -570,7 +570,7 @@ class _Part:
         return math.prod(self.kinds[axis] for axis in axes)
 
     def _check_width(self, axes: Axes) -> None:
-        """ValueError if a table of some axes would be too large."""
+        """Raise ValueError if a table of some axes would be too large."""
         if self._width(axes) > BOX_COMBINATIONS:
             raise ValueError(
                 f"at most {BOX_COMBINATIONS} combinations of categories can be treated exactly, "

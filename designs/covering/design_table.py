@@ -18,7 +18,7 @@ Cell = tuple[int, int, int]
 
 
 class Recipe(NamedTuple):
-    """Where a design comes from, in words, and the function that makes its blocks."""
+    """The origin of a design in words, and the function that makes its blocks."""
 
     provenance: str
     build: "Callable[[Table], list[Block]]"

@@ -28,8 +28,8 @@ def induce(
 
     Each base point is replaced by some number of points, possibly 0; together these are v points.
     Any t of them come from at most t base points, which lie together in a base block. If a base
-    block then holds more than k points, a (., k, t) covering of these points takes its place. A
-    local search chooses the numbers so that few blocks result.
+    block then holds n > k points, an (n, k, t) covering of these points takes its place. A local
+    search chooses the numbers so that few blocks result.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def expanded(
 ) -> list[Block] | None:
     """Make the blocks that result if base point i is replaced by ``copies[i]`` points.
 
-    Returns None if some block would hold more than ``TOO_WIDE * k`` points, or all of them.
+    A block that would hold more than k points is split by `cover`. Returns None if it would hold
+    more than ``TOO_WIDE * k`` points, or all v points.
     """
     ends = np.cumsum(copies).tolist()
     spans = [range(end - n, end) for end, n in zip(ends, copies, strict=True)]

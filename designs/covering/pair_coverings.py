@@ -67,7 +67,10 @@ class PairCoverings:
 
 
 def pair_coverings(v: int, k: int) -> PairCoverings:
-    """The (n, k, 2) coverings for all n up to v, and some more; k <= WIDEST."""
+    """Find sizes and builders of (n, k, 2) coverings for all n up to v.
+
+    The result goes on to the next multiple of `STEP`. k is at most `design_table.WIDEST`.
+    """
     return _pair_coverings(-(-v // STEP) * STEP, k)
 
 

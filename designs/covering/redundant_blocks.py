@@ -44,7 +44,7 @@ def drop_redundant(
     v: int,
     t: int,
 ) -> list[Block]:
-    """Drop blocks without which the others still hold the same t-subsets of ``range(v)``."""
+    """Drop redundant blocks; the others hold the same t-subsets of ``range(v)`` as before."""
     held = [block_ranks(block, v, t) for block in blocks]
     return [blocks[i] for i in needed(held, comb(v, t))]
 

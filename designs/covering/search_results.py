@@ -48,7 +48,7 @@ class StarterDesign:
 
     @property
     def provenance(self) -> str:
-        """Where the design comes from, in words."""
+        """The origin of the design in words."""
         return f"a search {self.group}".rstrip()
 
     @property
@@ -138,7 +138,7 @@ class InducedDesign:
 
     @property
     def provenance(self) -> str:
-        """Where the design comes from, in words."""
+        """The origin of the design in words."""
         if self.base_name.startswith(SHIPPED):
             return "a design induced by the result of a search"
         return f"a design induced by the {long_name(self.base_name)}"

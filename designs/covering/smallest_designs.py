@@ -24,7 +24,10 @@ from .search_results import (
 
 @cache
 def smallest_designs() -> Table:
-    """The table of all shipped and classical designs, closed under the constructions."""
+    """The smallest designs from shipped files, formulas and recursive constructions.
+
+    `recursive_constructions.close` has been applied: no construction improves a size any more.
+    """
     table = empty_table()
     for v, k, t, size, short_name, build in CLASSICAL_DESIGNS:
         if v <= MOST_POINTS and k <= WIDEST:

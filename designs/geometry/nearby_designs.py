@@ -27,8 +27,8 @@ def near_designs(
 ) -> Iterator[Design]:
     """Designs of strength t that may induce a (v, k, t) covering design.
 
-    If the points of such a design are replaced by v points in all, evenly, its blocks hold between
-    0.5 k and 1.35 k of these points. Designs of too many blocks are left out.
+    Suppose that each point of such a design stands for the same number of points, v in total. A
+    block then holds between 0.5 k and 1.35 k of them. Designs with too many blocks are left out.
     """
     limit = 2 * schonheim_bound(v, k, t) + 3
     for points, width, blocks, build in _all_bases(2 * v, k, t):

@@ -152,7 +152,8 @@ class Holdings:
     def usefulness(self, theta: Floats) -> Floats:
         """Decrease of the error per unit of ``share ** power`` of each view, shape (views,).
 
-        It is the sum of kappa_A / theta_A**2 over the contrasts of the view, divided by its cells.
+        It is the sum of kappa_A / theta_A**2 over the contrasts of the view, divided by its
+        number of cells.
         """
         values = self.kappa / theta**2
         summed = np.bincount(self.view, values[self.contrast], len(self.cells))
@@ -162,7 +163,7 @@ class Holdings:
 class Contrasts:
     """The contrasts of positive weight of a workload; finds which of them a view holds.
 
-    A contrast is a set A of attributes; see `expected_error`. Results are kept.
+    A contrast is a set A of attributes; see `expected_error`. Results are cached.
 
     Parameters
     ----------

@@ -211,12 +211,33 @@ def _check_distance(reply: Reply, true: Sequence[Any]) -> None:
             f"{method}: there are {len(true)} true answers but {len(reply.events)} events; each "
             "answer needs an event."
         )
+    if choices and len(true) > 1:
+        _check_parts(reply, true)
+        return
     for place, event in enumerate(reply.events):
         # All choices of an answer are made among the same scores.
         ours, theirs = (tables[0 if choices else place] for tables in (reply.true, true))
         is_sparse = isinstance(ours, tuple)
         found = sparse_distance(ours, theirs) if is_sparse else distance(ours, theirs)
         _check_declared(event, found)
+
+
+def _check_parts(reply: Reply, true: Sequence[Any]) -> None:
+    """Check choices in several parts of a table, with an array of scores for each part.
+
+    They are one choice among all combinations, by the sum of the scores. So the range of the change
+    of the sum is the sum of the ranges.
+    """
+    event = reply.events[0]
+    if len(reply.events) != 1:
+        raise Violation(
+            f"{event.method}: choices in {len(true)} parts of a table must be one event, but there "
+            f"are {len(reply.events)}."
+        )
+    spread = sum(
+        distance(ours, theirs).spread for ours, theirs in zip(reply.true, true, strict=True)
+    )
+    _check_declared(event, Distance(l1=0, l2_squared=0, spread=spread, largest=0))
 
 
 def _check_scores(reply: Reply, true: Sequence[Any]) -> None:

@@ -128,8 +128,10 @@ def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
         event = reply.events[0]
         if event.rounds is None and not is_choice(event):
             continue
-        # One event has several draws, or each choice has an event of its own.
-        declared = len(reply.events) if event.rounds is None else event.draws
+        # One event has several draws, or one choice in each of several parts of the table; or each
+        # choice has an event of its own.
+        parts = max(len(reply.events), len(reply.true))
+        declared = parts if event.rounds is None else event.draws
         found = np.size(reply.answer)
         if found != declared:
             raise Violation(

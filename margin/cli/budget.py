@@ -14,7 +14,7 @@ __all__ = ["add_budget", "add_unit", "budget_of"]
 
 
 def add_budget(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `budget_of` reads."""
+    """Add the options --epsilon, --delta, --rho, --rows-per-person and --replace-row."""
     group = parser.add_argument_group("privacy budget")
     group.add_argument(
         "--epsilon",
@@ -49,7 +49,7 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the unit of protection by a column."""
+    """Add the options --unit and --max-rows, which protect all rows with one value of a column."""
     parser.add_argument(
         "--unit",
         metavar="COLUMN",

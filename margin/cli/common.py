@@ -115,7 +115,7 @@ def add_group(
 
 
 def add_domain(parser: argparse.ArgumentParser) -> None:
-    """Add --domain, the file of the declared domain."""
+    """Add the option --domain, for the file of the declared domain."""
     parser.add_argument(
         "--domain",
         type=Path,
@@ -126,7 +126,7 @@ def add_domain(parser: argparse.ArgumentParser) -> None:
 
 
 def add_synopsis(parser: argparse.ArgumentParser) -> None:
-    """Add the .margin file that a command reads."""
+    """Add the argument for the .margin file that a command reads."""
     parser.add_argument(
         "file",
         type=Path,

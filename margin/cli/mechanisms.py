@@ -158,7 +158,7 @@ def queries_of(text: str, domain: "margin.Domain") -> "margin.queries.Queries":
     if found is None:
         raise MarginError(
             f"--queries ({text}) must have a form such as 3way:100000, 3way:100000:7 (with a seed) "
-            "or 3parity:500; write it so"
+            "or 3parity:500; write one of these forms"
         )
     kind = margin.queries.Conjunctions if found[2] == "way" else margin.queries.Parities
     size, count, seed = int(found[1]), int(found[3]), int(found[4] or 0)

@@ -14,7 +14,7 @@ __all__ = ["add_workload", "views_of", "workload_of"]
 
 
 def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way") -> None:
-    """Add --workload, which `workload_of` reads."""
+    """Add the option --workload, for the views that should be accurate."""
     shown = "" if default is None else f"; default: {default}"
     parser.add_argument(
         "--workload",

@@ -103,8 +103,8 @@ class CountPlan:
         lengths = {len(column) for column in columns.values()}
         if len(lengths) > 1:
             raise DataError(
-                "the columns of a batch must be equally long, but they are not; give one code for "
-                "each row and attribute"
+                "the columns of a batch must have the same length, but they differ; give one code "
+                "for each row and attribute"
             )
         rows = max(lengths, default=0)
         self._expect(rows * len(self.views))

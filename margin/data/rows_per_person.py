@@ -208,7 +208,7 @@ def identities(name: str, units: Any) -> Any:
     found = quietly(lambda: _identities(units), wrong)
     if found.null_count:
         raise DataError(
-            f"column {name!r} holds nulls, NaN or blank cells, but every row must say whose it is; "
+            f"column {name!r} holds nulls, NaN or blank cells, but every row must name its unit; "
             "leave such rows out, or give each of them its own id"
         )
     return pc.cast(found, "string")

@@ -183,7 +183,9 @@ class ColumnsSource:
             columns = [self._data.iloc[:, place] for place in range(self._data.shape[1])]
         names = list(map(str, self._data))
         arrays = list(map(_arrow, names, columns))
-        wrong = "all columns must be equally long, but they are not; give one value for each row"
+        wrong = (
+            "all columns must have the same length, but they differ; give one value for each row"
+        )
         return quietly(lambda: pa.Table.from_arrays(arrays, names), wrong)
 
     def _declared(self, names: Sequence[str]) -> list[Any]:
@@ -198,7 +200,7 @@ class ColumnsSource:
         for name, column in zip(names, declared, strict=True):
             if len(column) != len(declared[0]):
                 raise DataError(
-                    f"all columns must be equally long, but column {name!r} is not as long as "
+                    f"all columns must have the same length, but column {name!r} is not as long as "
                     f"column {names[0]!r}; give one value for each row"
                 )
         return declared

@@ -30,7 +30,7 @@ _INSTANTS = ("timestamp", "timestamp_ntz")
 read."""
 
 _LARGEST = (1 << 63) - 1
-"""The largest long."""
+"""The largest 64-bit integer."""
 
 T = TypeVar("T")
 
@@ -119,8 +119,8 @@ class SparkSource:
         return frame.mapInArrow(task.__call__, task.schema), packed
 
     def _packed(self, domain: Domain, *more: Any) -> tuple[Any, Layout]:
-        """The frame with its columns of codes packed into longs, and its layout. All other columns
-        stay as they are."""
+        """The frame with its columns of codes packed into 64-bit integers, and its layout. All
+        other columns stay as they are."""
         from pyspark.sql import functions as sql
 
         fields = self._fields(domain.attributes)
@@ -277,7 +277,7 @@ def _packed(
     columns: Sequence[Any],
     word: Sequence[int],
 ) -> Any:
-    """The Spark expression that packs some attributes in a long; see `spark_tasks.width`.
+    """The Spark expression that packs some attributes in a 64-bit integer; see `spark_tasks.width`.
 
     The expression is short and has no branches, because Spark compiles all columns to one method,
     and Java does not compile methods of more than 8,000 bytes.

@@ -19,7 +19,7 @@ from .rows_per_person import identities, order
 __all__ = ["BytesTask", "CellsTask", "CodesTask", "KeysTask", "Layout", "TablesTask", "width"]
 
 _LONGEST = 63
-"""Number of bits of a long that hold codes."""
+"""Number of bits of a 64-bit integer that hold codes."""
 
 
 def width(attribute: Attribute) -> int:
@@ -43,7 +43,8 @@ class Layout:
     domain
         The attributes.
     words
-        The positions of the attributes in each long, with the first in the lowest bits.
+        For each packed column, the positions of its attributes in the domain. The first attribute
+        has the lowest bits.
     plain
         The positions of the attributes that are not packed.
     """
@@ -70,8 +71,8 @@ class Layout:
         return Layout(domain, tuple(map(tuple, words)), plain)
 
     def shifts(self, word: Sequence[int]) -> list[tuple[int, int]]:
-        """The position of each attribute of a long in the domain, and its lowest bit in the
-        long."""
+        """For each packed column, the position of each of its attributes in the domain, with the
+        attribute's lowest bit in the column."""
         found = []
         shift = 0
         for place in word:
@@ -91,7 +92,7 @@ class Layout:
         return packed
 
     def rows(self, batches: Iterator[Any]) -> Iterator[tuple[Any, list[NDArray[Any]]]]:
-        """Decode Arrow batches: give each with the codes of its rows, an array for each attribute.
+        """Decode Arrow batches: yield each batch and, for each attribute, the codes of its rows.
 
         Raises
         ------
@@ -114,7 +115,7 @@ class Layout:
         word: tuple[int, ...],
         longs: NDArray[np.int64],
     ) -> dict[int, NDArray[Any]]:
-        """The codes of the attributes in a long, by their positions in the domain."""
+        """The codes of the attributes in a packed column, by their positions in the domain."""
         codes = {}
         for place, shift in self.shifts(word):
             name = self.domain.attributes[place]

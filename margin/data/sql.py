@@ -95,8 +95,8 @@ class Sql:
             )
         if self.files and self._is_on_server:
             raise DataError(
-                "files= work with the embedded DuckDB only, but attach= names a PostgreSQL server; "
-                "load the files into tables of the server, or leave attach= out"
+                "files= works with the embedded DuckDB only, but attach= names a PostgreSQL "
+                "server; load the files into tables of the server, or leave attach= out"
             )
 
     def check(self, domain: Domain) -> None:

@@ -136,7 +136,7 @@ def _remembered(path: Path) -> str | None:
 
 
 def _check(path: Path, sha256: str | None) -> None:
-    """FileError if a file has another checksum than expected; None accepts any."""
+    """Raise FileError if a file has another checksum than expected; None accepts any."""
     if sha256 is None:
         return
     found = digest(path)

@@ -233,7 +233,7 @@ def _pick(
 
 
 def _check(rows: int, **positive: int) -> None:
-    """DomainError unless `rows` is a whole number >= 0 and all others are whole numbers >= 1."""
+    """Check that `rows` is a whole number >= 0 and that all others are whole numbers >= 1."""
     whole_number("rows", rows, least=0)
     for name, value in positive.items():
         whole_number(name, value)

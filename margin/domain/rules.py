@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .._names import did_you_mean
 from ..errors import DomainError
+from ..solvers.limits import BOX_CATEGORIES, BOX_COMBINATIONS
 from ..solvers.zeros import NoCellLeft, Zeros
 from .attribute import UNSEEN, Attribute, Value
 
@@ -98,26 +99,34 @@ def zeros_of(
     Raises
     ------
     DomainError
-        When no cell is possible, or when the rules connect too many attributes to find that out.
+        When no cell is possible, when the rules connect too many attributes to find that out, or
+        when an attribute of a rule has too many categories.
     """
     boxes = []
     for rule in rules:
+        for name, _ in rule:
+            size = sizes[position[name]]
+            if size > BOX_CATEGORIES:
+                raise DomainError(
+                    f"an attribute of a rule must have at most {BOX_CATEGORIES:,} categories, but "
+                    f"{name!r} has {size:,}; merge categories, or leave it out of the rules"
+                )
         box = [(position[name], codes) for name, codes in rule]
         boxes.append(tuple(sorted(box)))
-    problem = ""
     possible = True
     try:
         return Zeros(tuple(sizes), tuple(sorted(boxes)))
     except NoCellLeft:
         possible = False
-    except ValueError as error:
-        problem = str(error)
+    except ValueError:
+        pass
     if not possible:
         raise DomainError(
             "impossible must leave at least one combination of categories that a row may have, but "
             "it leaves none; drop some rules"
         )
     raise DomainError(
-        f"the rules of impossible are too large to be treated exactly: {problem} (a box is a rule, "
-        "and an axis is an attribute)"
+        "the rules of impossible are too large to be treated exactly: they may connect at most "
+        f"{BOX_COMBINATIONS:,} combinations of categories, but they connect more; drop some rules, "
+        "or merge categories"
     )

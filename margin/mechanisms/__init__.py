@@ -22,6 +22,10 @@ from .sparse.high_pass import HighPass
 from .sparse.prefix_tree import PrefixTree
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
+from .spatial.dpcube import DPCube
+from .spatial.grids import AdaptiveGrid, UniformGrid
+from .spatial.kd_tree import KDTree
+from .spatial.quad_tree import QuadTree
 from .strategies import DataCubes, MatrixMechanism
 from .tables.direct import Direct
 from .tables.flat import Flat
@@ -34,8 +38,10 @@ __all__ = [
     "MWEM",
     "PMW",
     "Adaptive",
+    "AdaptiveGrid",
     "Auto",
     "CountSketch",
+    "DPCube",
     "DPSense",
     "DPSenseS",
     "DataCubes",
@@ -51,6 +57,7 @@ __all__ = [
     "Haar",
     "Hierarchical",
     "HighPass",
+    "KDTree",
     "Learning",
     "LogThreshold",
     "MatrixMechanism",
@@ -60,10 +67,12 @@ __all__ = [
     "PriView",
     "PrioritySample",
     "PrivBasis",
+    "QuadTree",
     "Residual",
     "SampledItems",
     "ThresholdSample",
     "Uniform",
+    "UniformGrid",
     "Wavelet",
     "Zealous",
 ]

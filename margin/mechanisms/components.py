@@ -138,8 +138,8 @@ class Components:
 
     @cached_property
     def costs(self) -> list[float]:
-        """For each set, the expected squared error of the workload that noise of variance one in
-        its answers causes."""
+        """For each set of `sets`, the expected squared error of the workload if only the answers on
+        this set have noise, of variance one."""
         k = self.workload.kway
         if k is not None:
             return [self._held(subset, k) * self._moment(subset) for subset in self.sets]

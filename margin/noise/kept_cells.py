@@ -1,10 +1,11 @@
-"""Which noisy counts a summary of a huge table keeps, with exact draws for its empty cells.
+"""Rules by which a summary of a huge table keeps noisy counts, with exact draws for empty cells.
 
-A noisy count is the sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A
-noisy count v is *kept* with probability w(v). If |v| < theta, w(v) = 0; a one-sided filter also has
-w(v) = 0 for negative v. Otherwise w(v) = min(1, |v| / tau). This is the high-pass filter if
-tau = theta, the threshold sample if theta = 1, and otherwise a filter followed by a threshold
-sample (Cormode, Procopiuc, Srivastava and Tran 2012, sections 3 and 4).
+A noisy count is the sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A rule
+has two thresholds, theta and tau >= theta, and *keeps* a noisy count v with probability w(v). If
+|v| < theta, w(v) = 0; a one-sided filter also has w(v) = 0 for negative v. Otherwise
+w(v) = min(1, |v| / tau). This is the high-pass filter if tau = theta, the threshold sample if
+theta = 1, and otherwise a filter followed by a threshold sample (Cormode, Procopiuc, Srivastava and
+Tran 2012, sections 3 and 4).
 """
 
 from collections.abc import Callable

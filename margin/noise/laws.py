@@ -182,11 +182,11 @@ class DiscreteGaussian:
     l2_squared, then adding noise of parameter sigma2 = l2_squared / (2 rho) is
     rho-zero-concentrated differentially private (CKS, Section 2).
 
-    Method: for sigma <= 1000, a table of |X| is inverted on 64 random bits, and a fair sign is
-    added. The work does not depend on the value. For larger sigma, draws of a discrete Laplace
-    distribution are accepted or rejected (CKS, Algorithm 3). The number of trials does not depend
-    on the accepted value. If 64 bits or a float do not decide a draw, more bits and longer integers
-    decide it.
+    Method: for sigma <= 1000, |X| is drawn by inversion: 64 random bits are looked up in a table of
+    its distribution function. A fair sign is drawn separately. The work does not depend on the
+    value. For larger sigma, draws of a discrete Laplace distribution are accepted or rejected (CKS,
+    Algorithm 3). The number of trials does not depend on the accepted value. If 64 bits or a float
+    do not decide a draw, more bits and longer integers decide it.
 
     Parameters
     ----------

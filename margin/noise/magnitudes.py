@@ -71,7 +71,7 @@ def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]
 class MagnitudeTable:
     """A table of P(|X| <= x) from which |X| is drawn with one 64-bit random word per draw.
 
-    X is discrete Gaussian with parameter `sigma2`. `of` keeps recent tables.
+    X is discrete Gaussian with parameter `sigma2`. `of` caches recent tables.
     """
 
     def __init__(self, sigma2: Fraction) -> None:

@@ -22,9 +22,11 @@ def classes(
     b: npt.NDArray[np.uint8],
     members: Integers,
 ) -> None:
-    """Fill `b` and `members` with the results of `selection._classes`: powers and their numbers.
+    """Compute for each candidate the exponent b of its proposal probability 2**-b.
 
-    The floats are the same as there.
+    See `selection.ExponentialMechanism`. `b` receives the exponents, shape (candidates,), and
+    `members` the number of candidates with each exponent. The floats are the same as in
+    `selection._classes`.
     """
     cap = members.size - 1
     for candidate in range(scores.size):
@@ -44,9 +46,9 @@ def order(
     place: Integers,
     ordered: npt.NDArray[np.int64],
 ) -> None:
-    """Fill `ordered` with the candidates, sorted by ascending power (counting sort).
+    """Fill `ordered` with the candidates, sorted by ascending exponent `b` (counting sort).
 
-    `place` holds the first place of each power; the loop overwrites it.
+    `place` holds the first position in `ordered` of each exponent; the loop overwrites it.
     """
     for candidate in range(b.size):
         power = b[candidate]

@@ -41,7 +41,7 @@ class Event:
         For draws of queries: all rounds, including this one. The first event pays for all of them.
     together
         For noise: True when this call spent the whole of an `ApproxDP` budget. Its noise was then
-        bought by the distribution of the privacy loss of all its events together
+        computed from the distribution of the privacy loss of all its events together
         (`ApproxDP.at_once`), and the rhos of their samplers sum to more than the units.
     """
 

@@ -55,7 +55,7 @@ class Ledger:
     """A file (SQLite) that records the budget of each data set and every charge to it.
 
     Two processes that charge at the same time never spend more than the budget together. A data set
-    has one budget of one kind for ever, because rows that come and go belong to the same people.
+    has one budget, which never changes, because rows that come and go belong to the same people.
     Charges of another kind are converted, rounded up, if a proved rule exists. Data sets in rho
     (`ZCDP`, and `ApproxDP`, which is spent as zCDP) accept a pure epsilon as rho = epsilon**2 / 2.
     Pure data sets accept pure charges only.
@@ -457,8 +457,9 @@ def _check_rest(
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
         raise BudgetError(
-            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain "
-            f"of {text(total.units * UNIT)} (in {measure}); spend less"
+            f"a release from data set {name!r} may spend at most what remains of its budget, "
+            f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
+            f"for {text(units * UNIT)}; spend less"
         )
 
 

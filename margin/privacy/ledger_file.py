@@ -259,7 +259,7 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
 
 
 def _check_there(path: Path) -> None:
-    """FileError for a missing or an empty file, which SQLite would take for a new database."""
+    """Raise FileError if the file is missing or empty: SQLite would make a new database of it."""
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:

@@ -19,7 +19,7 @@ _MOST_ROWS = 10**6  # largest rows_per_person
 
 
 class Neighbours(Enum):
-    """Which pairs of tables are neighbours; the guarantee makes neighbours hard to distinguish."""
+    """The neighbouring relation: which pairs of tables the guarantee makes hard to distinguish."""
 
     ADD_REMOVE_ROW = "add or remove one row"
     REPLACE_ROW = "replace one row"

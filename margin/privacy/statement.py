@@ -54,8 +54,8 @@ class Statement:
         How the largest number of rows of one unit is known: see `Bound`. The default follows from
         `unit` and `budget`.
     domain
-        The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
-        items have their own domain, with a different digest.
+        The digest of the declared domain (see `digest`); None for a charge that was made without a
+        release. Counts of items have their own domain, with a different digest.
 
     Raises
     ------

@@ -137,9 +137,8 @@ class Weights:
     ) -> "Weights":
         """Compose with itself: weights that cover the sum of `number` such losses.
 
-        The computation is repeated squaring.
-
-        After each step the result is `trimmed` in proportion; the cuts sum to about `little`.
+        The computation is repeated squaring. The result of each step is `trimmed`; the masses that
+        are cut off sum to about `little`.
         """
         power = self
         together = Weights.none()

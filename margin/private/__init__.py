@@ -8,6 +8,7 @@ docs/proofs, one page for each method.
 
 from .above import Comparisons
 from .choose import Choices
+from .cuts import Cuts
 from .frequent import Cut, Frequent, FrequentItems
 from .gate import Chargeable
 from .linear import Answers, Linear
@@ -15,13 +16,14 @@ from .measure import Measures
 from .sets import Pattern, Sets
 from .sketch import Sketches
 from .sparse import Keep, Largest, Sparse, SparseCells
-from .strategy import Strategy
+from .strategy import Groups, Strategy
 
 __all__ = [
     "Answers",
     "Chargeable",
     "Cut",
     "FrequentItems",
+    "Groups",
     "Keep",
     "Largest",
     "Pattern",
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 
-class Private(Measures, Linear, Choices, Comparisons, Sparse, Sketches, Sets, Frequent):
+class Private(Measures, Linear, Choices, Cuts, Comparisons, Sparse, Sketches, Sets, Frequent):
     """A table that can only be measured with noise, and only within a budget.
 
     The guarantee holds for all results of this object together, for any two tables that are

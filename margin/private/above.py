@@ -100,7 +100,10 @@ class Comparisons(Queries):
             distance = factor * moved
             scale = distance / (epsilon * Fraction(charge, units))
             if scale > _LARGEST_SCALE:
-                raise DomainError("the noise would be larger than 2**40 rows: spend more")
+                raise DomainError(
+                    "the scale of the noise must be at most 2**40 rows, but what is spent gives "
+                    "more noise; spend more"
+                )
             events.append(
                 Event(
                     method="above_threshold",

@@ -114,8 +114,9 @@ class Frequent(Items):
         units = self._units(None)
         if not self._is_all(units):
             raise BudgetError(
-                "frequent_items needs a whole ApproxDP budget, as the first call and without a"
-                " ledger: use sampled_counts with any other budget"
+                "frequent_items needs a whole ApproxDP budget, but this budget is of another kind, "
+                "is spent in part, or has a ledger; call it first and without a ledger, or use "
+                "sampled_counts"
             )
         assert isinstance(self.budget, ApproxDP)
         l1, l2_squared = self.budget.sensitivity(
@@ -156,7 +157,7 @@ class Frequent(Items):
         """The rule, checked: its threshold is at least the smallest one that is enough."""
         assert isinstance(self.budget, ApproxDP)
         if positive_integer("least", least) > _LARGEST:
-            raise DomainError(f"least ({least}) must be at most 2**60: lower it")
+            raise DomainError(f"least ({least}) must be at most 2**60; pass a smaller number")
         gap = least_gap(
             noise.scale,
             delta=self.budget.delta,
@@ -168,8 +169,8 @@ class Frequent(Items):
             return Cut(least, smallest)
         if not smallest <= positive_integer("threshold", threshold) <= _LARGEST:
             raise DomainError(
-                f"threshold ({threshold}) must be at least {smallest}, which this budget needs, and"
-                " at most 2**60: leave it out, or raise delta"
+                f"threshold ({threshold}) must be at least {smallest} with this budget, and at "
+                "most 2**60; leave it out, or raise delta"
             )
         return Cut(least, threshold)
 

@@ -81,7 +81,7 @@ class Gate:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "Private cannot be copied, because neither copy would know the answers of the other; "
-            "use the one object"
+            "use the same object"
         )
 
     @property
@@ -124,7 +124,7 @@ class Gate:
         return draw()
 
     def _check_certified(self, events: Sequence[Event]) -> None:
-        """BudgetError if events do not fit beside certified rounds of `sample_queries`.
+        """Raise BudgetError if events cannot follow certified rounds of `sample_queries`.
 
         After such rounds every other answer must be purely private, and the epsilons of all other
         answers must sum to at most what the rounds leave.
@@ -139,8 +139,8 @@ class Gate:
         if others is None or epsilon + others > self.budget.epsilon:
             raise BudgetError(
                 "after rounds that were certified as a whole, every answer must be pure (Laplace "
-                "noise) and cost at most the epsilon that the rounds leave, but this one is not or "
-                "costs more; use Laplace noise or spend less"
+                "noise) and cost at most the epsilon that the rounds leave, but this answer is "
+                "not pure or costs more; use Laplace noise or spend less"
             )
 
     def _charge(self, units: int) -> None:

@@ -34,7 +34,7 @@ class Measures(Gate):
         and the cells are those of the declared domain. So only the counts depend on the rows.
 
         If the first call spends all of an `ApproxDP` budget, without a ledger, nothing else is ever
-        answered. Then the noise is bought by the distribution of the privacy loss
+        answered. Then the noise is computed from the distribution of the privacy loss
         (`ApproxDP.at_once`), and `Private.spent` becomes a `CertifiedDP` budget.
 
         Parameters

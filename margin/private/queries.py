@@ -252,7 +252,7 @@ class Queries(Gate):
         return mean, largest
 
     def _check_queries(self, queries: Workload) -> None:
-        """DomainError unless the queries are `Conjunctions` or `Parities` over this domain.
+        """Raise DomainError unless the queries are `Conjunctions` or `Parities` over this domain.
 
 
         A subclass could count differently.

@@ -125,7 +125,9 @@ class Sparse(Gate):
         prefixes = None
         if within is not None:
             if axes is not None:
-                raise DomainError("give either axes or within, and not both")
+                raise DomainError(
+                    "either axes or within may be given, but both are; leave one of them out"
+                )
             prefixes = _prefixes(within, sizes)
             grid = _below(prefixes, sizes)
 
@@ -218,15 +220,21 @@ def _prefixes(within: npt.ArrayLike, sizes: tuple[int, ...]) -> Integers:
     fits = given.ndim == 2 and given.dtype.kind in "iu" and 1 <= given.shape[1] < len(sizes)
     if not fits or not 1 <= len(given) <= MAX_KEPT:
         raise DomainError(
-            "within must hold one or more rows of codes of the first attributes of the view, with"
-            " at least one attribute left over"
+            f"within must hold from 1 to {MAX_KEPT} rows of integer codes, of the first 1 to "
+            f"{len(sizes) - 1} attributes of the view, but it has shape {given.shape} and type "
+            f"{given.dtype}; pass one row for each prefix"
         )
     limits = np.array(sizes[: given.shape[1]], object)
     if (given < 0).any() or (given >= limits).any():
-        raise DomainError("within must hold codes that the attributes declare")
+        raise DomainError(
+            "within must hold codes that the attributes declare, but one is not declared; remove "
+            "its row"
+        )
     rows: Integers = np.unique(given.astype(np.int64), axis=0)
     if len(rows) < len(given):
-        raise DomainError("within must hold each prefix once")
+        raise DomainError(
+            "within must hold each prefix once, but it repeats one; remove the repeated rows"
+        )
     return rows
 
 
@@ -269,7 +277,7 @@ def _beginning(
 
 
 def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:
-    """DomainError unless the axes fit attributes of these sizes, and the grid is not too large."""
+    """Check that the axes fit attributes of these sizes, and that the grid is not too large."""
     if tuple(axis.size for axis in grid.axes) != sizes:
         raise DomainError(
             "axes must have the sizes of the attributes of the view in their order, "

@@ -53,7 +53,7 @@ class Largest:
     of a cell, and U is uniform on (0, 1). Priorities are rounded down to a public grid, the numbers
     with 20 significant binary digits. The *cut* is the smallest point of the grid that at most
     `size` priorities reach. Cells with priorities from the cut on are kept. So `size` cells are
-    kept, or a few less if several cells have the same priority; on average fewer than size / 2**19
+    kept, or a few fewer if several cells have the same priority; on average fewer than size / 2**19
     are missing.
 
     Source: Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary subset sums",
@@ -102,7 +102,7 @@ def check_size(
     noise: DiscreteLaplace,
     keep: Keep | Largest,
 ) -> None:
-    """DomainError if more than `MAX_KEPT` empty cells are expected in the summary."""
+    """Raise DomainError if more than `MAX_KEPT` empty cells are expected in the summary."""
     rule = keep
     if isinstance(keep, Largest):
         # The cells that `largest_cells` draws at least.
@@ -346,10 +346,10 @@ def empty_cells(
 
     Cells in `before` are not chosen again.
 
-    If the cells of the data are not in memory, candidates are chosen among all cells, a little more
-    than are missing on average, and the cells of the data are dropped from them. The rest is a
-    uniform choice among the empty cells; its size tells nothing else about it. If it is too large,
-    a uniform choice from it is again a uniform choice among the empty cells.
+    If the cells of the data are not in memory, candidates are chosen uniformly among all cells, and
+    the cells of the data are dropped from them. Given its size, the rest is a uniform choice among
+    the empty cells. If it is larger than needed, a uniform choice from it is again a uniform choice
+    among the empty cells. If it is smaller, further candidates are chosen.
     """
     tried = np.empty((0, len(grid.radices)), np.int64)
     if before is not None and len(before):

@@ -16,13 +16,14 @@ from ..errors import DomainError
 from ..privacy.budget import Budget, Neighbours
 from .counts import cut_off, within
 
-__all__ = ["Factor", "Strategy", "private_copies"]
+__all__ = ["Factor", "Groups", "Strategy", "private_copies"]
 
 
 _LARGEST_ENTRY = 1 << 20  # largest absolute value of a number of a factor
 _LARGEST_PRODUCT = 1 << 30  # largest product of such numbers, one from each factor
 _LARGEST_SUM = 1 << 62  # largest answer that is computed in 64 bits
 _MOST_ROWS = 1 << 20  # largest number of rows of a factor
+_MOST_GROUPS = 1 << 24  # largest number of groups
 _MOST_PAIRS = 1 << 24  # largest number of pairs of columns whose inner products are computed
 
 
@@ -90,6 +91,83 @@ class Factor:
         shape = repr(self.matrix.shape).encode()
         return hashlib.sha256(shape + self.matrix.tobytes()).hexdigest()
 
+    def times(self, table: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+        """The matrix times a table along one axis, in the integers of the table."""
+        matrix = self.matrix.astype(table.dtype, copy=False)
+        product = np.tensordot(matrix, table, axes=(1, axis))
+        return np.moveaxis(product, 0, axis)
+
+
+class Groups(Factor):
+    """The matrix that adds columns in groups, held as the group of each column.
+
+    Number (g, c) of the matrix is 1 if column c is in group g, and 0 otherwise. So a factor with a
+    million columns and groups needs a million numbers.
+
+    Parameters
+    ----------
+    groups
+        The group of each column: integers from 0 to the number of groups - 1, shape (columns,).
+
+    Raises
+    ------
+    DomainError
+        When it is not such an array, or there are more than 2**24 groups.
+
+    Examples
+    --------
+    >>> Groups([0, 1, 1]).matrix.tolist()
+    [[1, 0, 0], [0, 1, 1]]
+    """
+
+    largest = 1
+    l1 = 1  # every column has a single number that is not zero, and it is 1
+    l2_squared = 1
+
+    def __init__(self, groups: npt.ArrayLike) -> None:
+        array: npt.NDArray[Any] = np.array(groups)
+        if array.ndim != 1 or not array.size or array.dtype.kind != "i":
+            raise DomainError(
+                "groups must be a non-empty list of signed integers, one for each column, but it"
+                f" has shape {array.shape} and type {array.dtype}; pass the group of each column"
+            )
+        if array.min() < 0 or array.max() >= _MOST_GROUPS:
+            raise DomainError(
+                f"groups must be numbers from 0 to 2**24 - 1, but they are from {array.min()} to"
+                f" {array.max()}; number the groups from 0"
+            )
+        self.groups: Integers = array.astype(np.int64)
+        self.groups.flags.writeable = False
+        self.rows = int(self.groups.max()) + 1
+        self.columns = self.groups.size
+
+    @cached_property
+    def matrix(self) -> Integers:  # type: ignore[override]
+        """The matrix written out, shape (groups, columns)."""
+        written: Integers = (np.arange(self.rows)[:, None] == self.groups).astype(np.int64)
+        return written
+
+    @property
+    def least_product(self) -> int:
+        """The inner product of two columns is 1 if they are in one group, and 0 otherwise."""
+        return int((self.groups == self.groups[0]).all())
+
+    @cached_property
+    def digest(self) -> str:
+        """See `Factor.digest`."""
+        shape = repr(("groups", self.rows, self.columns)).encode()
+        return hashlib.sha256(shape + self.groups.tobytes()).hexdigest()
+
+    def times(self, table: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+        """See `Factor.times`: sums over groups, exact for integers of any length."""
+        # Bring the columns of each group together, and add up each run of equal groups.
+        order = np.argsort(self.groups, kind="stable")
+        present, starts = np.unique(self.groups[order], return_index=True)
+        together = np.take(np.moveaxis(table, axis, 0), order, axis=0)
+        sums = np.zeros((self.rows, *together.shape[1:]), table.dtype)
+        sums[present] = np.add.reduceat(together, starts, axis=0)
+        return np.moveaxis(sums, 0, axis)
+
 
 @dataclass(
     frozen=True,
@@ -107,9 +185,9 @@ class Strategy:
     view
         The attributes of the table.
     factors
-        One integer matrix for each attribute, of shape (rows, size of the attribute). The queries
-        are the rows of their Kronecker product. Or a single matrix over all cells of the view, with
-        the last attribute varying fastest.
+        One integer matrix, or `Groups`, for each attribute, of shape (rows, size of the attribute).
+        The queries are the rows of their Kronecker product. Or a single matrix over all cells of
+        the view, with the last attribute varying fastest.
 
     Raises
     ------
@@ -222,7 +300,7 @@ class Strategy:
         return 2 * m * max(1, self.l1), max(equal, unequal)
 
     def check(self, domain: Domain) -> None:
-        """DomainError unless the factors fit the view of a domain."""
+        """Raise DomainError unless the factors fit the view of a domain."""
         shape = domain.shape(self.view)
         columns = tuple(factor.columns for factor in self.factors)
         if columns not in {shape, (math.prod(shape),)}:
@@ -248,9 +326,7 @@ class Strategy:
             answers = answers.astype(object)
         # Multiply by one factor at a time, along its axis.
         for axis, factor in enumerate(self.factors):
-            matrix = factor.matrix.astype(answers.dtype, copy=False)
-            product = np.tensordot(matrix, answers, axes=(1, axis))
-            answers = np.moveaxis(product, 0, axis)
+            answers = factor.times(answers, axis)
         return np.ascontiguousarray(cut_off(answers))
 
 
@@ -276,10 +352,19 @@ def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
             )
         factors = []
         for factor in strategy.factors:
-            matrix = np.array(factor.matrix if isinstance(factor, Factor) else factor)
-            key = matrix.dtype.str, matrix.shape, matrix.tobytes()
+            # No method of the factor is called: a subclass may have its own.
+            kind = Groups if isinstance(factor, Groups) else Factor
+            numbers = _numbers(factor)
+            key = kind, numbers.dtype.str, numbers.shape, numbers.tobytes()
             if key not in made:
-                made[key] = Factor(matrix)
+                made[key] = kind(numbers)
             factors.append(made[key])
         copies.append(Strategy(tuple(strategy.view), factors))
     return copies
+
+
+def _numbers(factor: Factor | npt.ArrayLike) -> npt.NDArray[Any]:
+    """A copy of the numbers that a factor is made of."""
+    if isinstance(factor, Groups):
+        return np.array(factor.groups)
+    return np.array(factor.matrix if isinstance(factor, Factor) else factor)

@@ -1,4 +1,4 @@
-"""Queries by the million: conjunctions and parities as arrays, counted on tables of packed bits."""
+"""Large sets of conjunctions or parities as arrays, and their counts on tables of packed bits."""
 
 from .base import Queries
 from .bits import BitTable

@@ -120,7 +120,7 @@ class Queries(ABC):
         return kept[1]
 
     def _check(self) -> None:
-        """DomainError unless there are queries, each about distinct attributes of the domain."""
+        """Raise DomainError unless there are queries, each about distinct attributes."""
         given = np.asarray(self.attributes)
         if given.ndim != 2 or given.dtype.kind not in "iu" or not given.shape[1]:
             raise DomainError(

@@ -143,8 +143,8 @@ class Conjunctions(Queries):
         lengths = sorted({len(view) for view in checked})
         if len(lengths) > 1:
             raise DomainError(
-                f"all views must have equally many attributes, but some have {lengths[0]} and some "
-                f"{lengths[-1]}; make one workload for each number"
+                "all views must have the same number of attributes, but some have "
+                f"{lengths[0]} and some {lengths[-1]}; make one workload for each number"
             )
         cells = [domain.cells(view) for view in checked]
         if sum(cells) > MAX_QUERIES:

@@ -1,4 +1,4 @@
-"""The data of a report page: facts about a synopsis, and tables from which it shows marginals."""
+"""The data of a report page: facts about a synopsis, and tables that the page sums to marginals."""
 
 import base64
 import itertools

@@ -102,7 +102,11 @@ class Pick:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of `size` ordered codes. The subclasses define its nodes."""
+    """An axis of `size` ordered codes, the base of `Leaves`, `Tree` and `Halves`.
+
+    Its nodes are the quantities that are counted along it. Each stands for an interval of codes,
+    and each subclass has other nodes.
+    """
 
     size: int
 

@@ -1,5 +1,6 @@
 """The forms of a synopsis, one file each."""
 
+from .boxes import BoxSynopsis
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
 from .itemsets import ItemsetCounts
@@ -12,6 +13,7 @@ from .uniform import UniformSynopsis
 from .view import ViewSynopsis
 
 __all__ = [
+    "BoxSynopsis",
     "CellSynopsis",
     "ColumnCounts",
     "Estimate",

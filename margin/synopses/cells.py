@@ -1,4 +1,4 @@
-"""`CellSynopsis`: some cells of a noisy table that may be too large to write out."""
+"""`CellSynopsis`: a synopsis with some cells of a noisy table that is too large to write out."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -97,8 +97,8 @@ class ColumnCounts(Synopsis):
             Always.
         """
         raise DomainError(
-            "answers are shares of the rows, but this synopsis holds counts of items, which are "
-            "not; use .counts or top(k)"
+            "answers are shares of the rows, but this synopsis holds counts of items only; use "
+            ".counts or top(k)"
         )
 
     def summary(self) -> dict[str, str]:

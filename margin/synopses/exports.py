@@ -18,11 +18,12 @@ __all__ = ["to_mbi", "to_mbi_constraints"]
 
 
 def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
-    """Convert the views for mbi 2.0 (Private-PGM): its `Domain`, and a `LinearMeasurement` a view.
+    """Convert the views to objects of mbi 2.0 (Private-PGM): a `Domain` and a list of measurements.
 
-    The tables are the consistent ones. If the domain declares the number of rows, this is their
-    total. Each has the standard deviation that it was measured with. Neither part of the result can
-    express impossible combinations: see `to_mbi_constraints`.
+    There is one `LinearMeasurement` for each view. It has the consistent table of the view, and the
+    standard deviation of the noise with which the view was measured. If the domain declares the
+    number of rows, the tables sum to it. Neither object can express impossible combinations: see
+    `to_mbi_constraints`.
 
     Raises
     ------

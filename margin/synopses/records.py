@@ -81,8 +81,8 @@ class RecordSynopsis(Synopsis):
     def records(self, n: int) -> NDArray[np.int64]:
         """Take n of the synthetic records: the codes of all attributes, shape (n, attributes).
 
-        They are in their original order. If n is not the number of records, each is left out or
-        repeated about equally often.
+        They are in their original order. If n is smaller than the number of records, they are
+        spread evenly over all records. If n is larger, each record is repeated about equally often.
 
         Raises
         ------

@@ -79,11 +79,18 @@ def unpack_rounds(
     """
     solvers, statuses = fields["solvers"], fields["statuses"]
     if not all(isinstance(name, str) for name in (*solvers, *statuses)):
-        raise ValueError("unexpected fields")
+        raise ValueError(
+            "the names of solvers and statuses must be texts, but one is not; get a fresh copy of "
+            "the file"
+        )
     solved = arrays["solved"].astype(np.int64, casting="equiv")
     seconds = arrays["seconds"].astype(np.float64, casting="equiv")
     if solved.shape != (len(seconds), 4) or (solved[:, :2] < 0).any():
-        raise ValueError("unexpected arrays")
+        raise ValueError(
+            f"solved must have shape {(len(seconds), 4)}, with places >= 0 in its first two "
+            f"columns, but it has shape {solved.shape} or a negative place; get a fresh copy of "
+            "the file"
+        )
     rounds = []
     for (solver, status, value, bound), time in zip(solved.tolist(), seconds.tolist(), strict=True):
         one = SolvedRound(

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Floats
-from ..domain.domain import Domain
+from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
-__all__ = ["RangeCount", "TableSynopsis"]
+__all__ = ["RangeCount", "TableSynopsis", "checked_ranges"]
 
 
 @dataclass(frozen=True)
@@ -112,22 +112,10 @@ class TableSynopsis(Synopsis):
         >>> synopsis.count({"age": (1, 2)})
         RangeCount(count=14.0, variance=4.0)
         """
-        chosen = self._possible
-        variance = self.variance
-        for axis, size in enumerate(self.domain.sizes):
-            name = self.domain.attributes[axis]
-            first, last = ranges.get(name, (0, size - 1))
-            if not 0 <= first <= last < size:
-                raise DomainError(
-                    f"the range of attribute {name!r} must be (first, last) with 0 <= first <= "
-                    f"last <= {size - 1}, but it is {(first, last)}; correct it"
-                )
-            chosen = np.take(chosen, range(first, last + 1), axis)
-            variance *= self._sum_variance(axis, slice(first, last + 1))
-        # Unknown names are refused.
-        for name in ranges:
-            self.domain[name]
-        return RangeCount(float(chosen.sum()), float(variance))
+        codes = checked_ranges(self.domain, self.domain.attributes, ranges)
+        count = self._possible[codes].sum()
+        factors = [self._sum_variance(axis, chosen) for axis, chosen in enumerate(codes)]
+        return RangeCount(float(count), float(self.variance * math.prod(factors)))
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
@@ -226,6 +214,40 @@ class TableSynopsis(Synopsis):
         if covariance is None:
             return float(len(range(self.domain.sizes[axis])[codes]))
         return float(covariance[codes, codes].sum())
+
+
+def checked_ranges(
+    domain: Domain,
+    view: View,
+    ranges: Mapping[str, tuple[int, int]],
+) -> tuple[slice, ...]:
+    """The codes of each attribute of a view, from ranges of some of them; see
+    `TableSynopsis.count`.
+
+    Raises
+    ------
+    DomainError
+        When an attribute is not in the view, or a range is not within its codes.
+    """
+    # Names that the domain does not have are refused by the domain.
+    for name in ranges:
+        domain[name]
+        if name not in view:
+            raise DomainError(
+                f"a range must be of one of the attributes {', '.join(view)}, but it is of "
+                f"{name!r}; leave it out, or release this attribute too"
+            )
+    codes = []
+    for name in view:
+        size = domain[name].size
+        first, last = ranges.get(name, (0, size - 1))
+        if not 0 <= first <= last < size:
+            raise DomainError(
+                f"the range of attribute {name!r} must be (first, last) with 0 <= first <= "
+                f"last <= {size - 1}, but it is {(first, last)}; correct it"
+            )
+        codes.append(slice(first, last + 1))
+    return tuple(codes)
 
 
 def _floats(array: NDArray[np.generic]) -> Floats:

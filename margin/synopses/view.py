@@ -457,7 +457,7 @@ class ViewSynopsis(Synopsis):
             status = solutions[place].status.value
             raise SolverError(
                 f"the marginal on {names} must be reconstructed, but the solver failed: {status} "
-                "(pass it with reconstruction=)"
+                "(choose another solver with reconstruction=)"
             )
         return solutions
 

@@ -37,7 +37,7 @@ class Batch:
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
     zeros
-        Which cells must be zero, shape (n, cells); None for no such cell.
+        Whether each cell must be zero, shape (n, cells); None if no cell must.
 
     Raises
     ------
@@ -92,14 +92,14 @@ class Batch:
         count = len(self.total)
         if not len(self.target) == len(self.variance) == entries:
             raise ValueError(
-                "index, target and variance must be equally long, but their lengths are "
+                "index, target and variance must have the same length, but their lengths are "
                 f"{entries}, {len(self.target)} and {len(self.variance)}; give one entry of each "
                 "for each known coefficient"
             )
         if len(self.total_variance) != count:
             raise ValueError(
-                f"total and total_variance must be equally long, but their lengths are {count} and "
-                f"{len(self.total_variance)}; give one of each for each problem"
+                "total and total_variance must have the same length, but their lengths are "
+                f"{count} and {len(self.total_variance)}; give one of each for each problem"
             )
         if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
             raise ValueError(
@@ -169,8 +169,8 @@ class Batch:
         shapes = {problem.shape for problem in problems}
         if len(shapes) != 1:
             raise ValueError(
-                "a batch needs at least one problem, and all of the same shape, but these have "
-                f"{len(shapes)} shapes; make one batch for each shape"
+                "a batch needs one or more problems, all of the same shape, but it got "
+                f"{len(problems)} problems of {len(shapes)} shapes; make one batch for each shape"
             )
         counts = [len(problem.index) for problem in problems]
         return cls(

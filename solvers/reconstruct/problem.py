@@ -48,8 +48,8 @@ class Problem:
         positions of its axes and a table of sum one. They need not be consistent. If it is None,
         the marginals are computed from the moments.
     zeros
-        Which cells must be zero, bool array of shape (cells,); None for no such cell. "Uniform"
-        then means uniform on the other cells.
+        Whether each cell must be zero, bool array of shape (cells,); None if no cell must.
+        "Uniform" then means uniform on the other cells.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class Problem:
         require_small(self.shape)
         if not len(self.index) == len(self.target) == len(self.variance):
             raise ValueError(
-                "index, target and variance must be equally long, but their lengths are "
+                "index, target and variance must have the same length, but their lengths are "
                 f"{len(self.index)}, {len(self.target)} and {len(self.variance)}; give one entry "
                 "of each for each known coefficient"
             )

@@ -1,4 +1,4 @@
-"""The dual of a problem with one axis of many categories: its Hessian has a block for each."""
+"""The dual of a problem with one axis of many categories: its Hessian has a block per category."""
 
 import math
 from collections.abc import Callable
@@ -216,7 +216,8 @@ def dual_of(problem: Problem, ridge: Floats) -> Dual:
 def splits(problem: Problem, ridge: Floats) -> bool:
     """Whether `SplitDual` can be used for a problem and is faster than `Dual`.
 
-    Ridges and variances must be the same for all contrasts with one function.
+    It can be used only if, for each function of the other axes, the products with all contrasts of
+    the separated axis have the same ridge and the same variance.
     """
     if len(ridge) < SPLIT_UNKNOWNS or is_large(problem.shape, 0, SPLIT_NUMBERS):
         return False

@@ -17,7 +17,8 @@ _LEAST_SHARE = 1e-6
 def start(problem: Problem) -> Floats:
     """Choose the dual variables at which Newton's method starts on one problem, shape (m,).
 
-    They come from `tree` for many unknowns on mixed axes, and from `pairwise` otherwise.
+    They come from `tree` if more than `MANY_UNKNOWNS` moments are known and an axis has more than
+    two categories. Otherwise they come from `pairwise`.
     """
     if len(problem.index) > MANY_UNKNOWNS and max(problem.shape) > 2:
         return tree(problem)
@@ -101,11 +102,13 @@ def pairwise(
 
 
 def tree(problem: Problem) -> Floats:
-    """Compute the dual variables of a distribution that fits a tree of known pairs, shape (m,).
+    """Compute the dual variables of a tree distribution that fits known pairs, shape (m,).
 
-    log p is the sum of log p_a over the axes and of log (p_ab / p_a p_b) over the edges of the
-    tree. The edges are those with the largest mutual information (Chow and Liu, IEEE Transactions
-    on Information Theory 14, 1968). This start saves a quarter of the steps on mixed axes.
+    The nodes of the tree are the axes. Its edges (a, b) are pairs of axes whose marginal p_ab is
+    known. log p is the sum of log p_a over the nodes and of log (p_ab / (p_a p_b)) over the edges.
+    The tree has the largest sum of mutual information (Chow and Liu, IEEE Transactions on
+    Information Theory 14, 1968). With axes of more than two categories, Newton's method takes a
+    quarter fewer steps from this start.
     """
     shape = problem.shape
     axes = range(len(shape))

@@ -266,11 +266,14 @@ class BestResponse:
         ValueError
             If there is no instance, or their sizes differ.
         """
-        if not parts or any(not np.array_equal(part.sizes, parts[0].sizes) for part in parts):
-            raise ValueError(
-                "BestResponse.together needs one or more instances with equal sizes, but the "
-                f"{len(parts)} that are given are not such; make them over the same attributes"
-            )
+        if not parts:
+            raise ValueError("together needs at least one instance, but none is given; pass one")
+        for place, part in enumerate(parts):
+            if not np.array_equal(part.sizes, parts[0].sizes):
+                raise ValueError(
+                    "instances must be over attributes of the same sizes, but instance "
+                    f"{place} has other sizes than instance 0; make them over the same attributes"
+                )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         flat = {}
         for name in ("attribute", "value", "negated", "weight", "parity"):

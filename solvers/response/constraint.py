@@ -55,8 +55,8 @@ class Constraint:
         lengths = len(self.attribute), len(self.value), len(self.coefficient)
         if len(set(lengths)) != 1:
             raise ValueError(
-                "the attribute, value and coefficient of a constraint must be equally long, but "
-                f"their lengths are {lengths}; give one of each for each term of its sum"
+                "the attribute, value and coefficient of a constraint must have the same length, "
+                f"but their lengths are {lengths}; give one of each for each term of its sum"
             )
         if self.lower is None and self.upper is None:
             raise ValueError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     kw_only=True,
 )
 class Greedy:
-    """Fixes one attribute after the other at the value with the largest expected value of a record.
+    """Fixes one attribute after the other, each at the value with the largest expected objective.
 
     In this expectation, the attributes that are not fixed yet are uniform. Attributes in many terms
     come first. This is the method of conditional expectations (Erdos and Selfridge 1973): the

@@ -89,9 +89,9 @@ class Layout(NamedTuple):
 
 
 def _bounds(attribute: Integers, count: int) -> Integers:
-    """Where the entries of each attribute begin if sorted by attribute; shape (count + 1,).
+    """The position of the first entry of each attribute, for entries sorted by attribute.
 
-    The last number is the number of all entries.
+    The shape is (count + 1,); the last number is the number of all entries.
     """
     entries = np.bincount(attribute, minlength=count)
     return np.concatenate([[0], np.cumsum(entries)]).astype(np.int64)
@@ -164,7 +164,7 @@ def _relief(
     attribute: int,
     new: int,
 ) -> int:
-    """How much the violation of all rows falls if an attribute gets another class.
+    """Compute by how much the violation of all rows falls if an attribute gets another class.
 
     A row may have entries for both classes of the attribute. So the entries change the activities
     one by one here, and at the end the changes are taken back.
@@ -538,7 +538,9 @@ def greedy(
     order: Integers,
     x: Small,
 ) -> None:
-    """Fix the attributes, in a given order, at the class of the largest expected value, in `x`.
+    """Fix the attributes in a given order, each at the class with the largest expected objective.
+
+    The classes are written to `x`.
 
     In this expectation, the attributes that come later in the order are uniform (the method of
     conditional expectations). In a tie the class in `x` wins.

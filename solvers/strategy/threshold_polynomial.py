@@ -1,4 +1,4 @@
-"""Polynomials of low degree that are near one at one point and near zero at all points before."""
+"""Polynomials of low degree that are near 0 at the integers 0, 1, ..., n - 1 and near 1 at n."""
 
 from functools import lru_cache
 from math import comb

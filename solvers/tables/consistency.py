@@ -191,7 +191,7 @@ class Components:
 
     @cached_property
     def empty(self) -> NDArray[np.bool_] | None:
-        """Which cells must be zero, shape (n,); None for no such cell."""
+        """Whether each cell must be zero, shape (n,); None if there is no such cell."""
         empty = self._source.empty
         if empty is None:
             return None

@@ -16,7 +16,7 @@ __all__ = ["KnownMoments", "known_moments", "require_small"]
 
 
 def require_small(shape: tuple[int, ...]) -> None:
-    """ValueError if a table is too large to be reconstructed; no memory is taken before."""
+    """Raise ValueError if a table is too large to be reconstructed, before memory is allocated."""
     cells = math.prod(shape)
     if cells > TABLE_CELLS:
         raise ValueError(
@@ -43,7 +43,7 @@ class KnownMoments:
     total_variance
         The error variance of each marginal's total, shape (n,).
     zeros
-        Which cells must be zero, shape (n, cells); None for no such cell.
+        Whether each cell must be zero, shape (n, cells); None if no cell must.
     """
 
     shape: tuple[int, ...]
@@ -56,7 +56,7 @@ class KnownMoments:
 
 
 def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMoments:
-    """Read from tables all moments of some marginals that lie inside a view.
+    """Read from tables those moments of some marginals that a view determines.
 
     Parameters
     ----------

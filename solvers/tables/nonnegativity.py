@@ -15,7 +15,7 @@ from .tables import Tables
 
 
 class NonNegativity(Protocol):
-    """A function from tables to tables in which no cell is (much) below zero.
+    """A function that removes negative cells from tables; `Ripple` leaves those near zero.
 
     Cells that must be zero are zero afterwards. If the total is known, every table sums to it.
     """

@@ -73,9 +73,9 @@ class Tables:
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
             raise ValueError(
-                "views, values and variances must be equally many, and at least one, but there are "
-                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}; give one value "
-                "and one variance for each view"
+                "views, values and variances must have the same length, at least 1, but their "
+                f"lengths are {len(self.views)}, {len(self.values)} and {len(self.variances)}; "
+                "give one value and one variance for each view"
             )
         for view, value, variance in zip(self.views, self.values, self.variances, strict=True):
             self._check_view(view, value, variance)
@@ -146,7 +146,10 @@ class Tables:
 
     @cached_property
     def empty(self) -> tuple[NDArray[np.bool_], ...] | None:
-        """For each view which cells must be zero, shaped like its table; None for no such cell."""
+        """For each view, an array like its table that is True in cells that must be zero.
+
+        None if there is no such cell.
+        """
         if self.zeros is None:
             return None
         empty = tuple(self.zeros.cells(view) for view in self.views)
@@ -163,7 +166,7 @@ class Tables:
 
     @cached_property
     def member(self) -> NDArray[np.bool_]:
-        """Which axis is in which view, shape (views, axes)."""
+        """Whether each view contains each axis, shape (views, axes)."""
         member = np.zeros((len(self.views), len(self.sizes)), dtype=np.bool_)
         for row, view in enumerate(self.views):
             member[row, list(view)] = True
@@ -221,7 +224,10 @@ class Tables:
         )
 
     def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
-        """Which sets of axes, all of one size, lie within a view, shape (n,)."""
+        """Whether each of n sets of axes lies within a view, shape (n,).
+
+        All sets must have the same size.
+        """
         axes = np.array(asked, dtype=np.int64).reshape(len(asked), -1)
         found = np.zeros(len(axes), dtype=np.bool_)
         for member in self.member:
@@ -329,7 +335,7 @@ class Tables:
         return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
 
     def covered_variances(self, asked: Integers) -> Floats:
-        """The variance of the cells of marginals that lie inside views: one number a marginal.
+        """The variance of the cells of marginals that lie inside views, one number for each.
 
         It is the variance of the best linear estimate. A marginal on the axes B is the sum over the
         subsets S of B of its components. So the variance of a cell is the sum over S of

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._types import Integers
 from ...privacy.event import Event
 from ..event_cost import is_choice
 from ..thresholds import law_of_first
@@ -69,7 +70,7 @@ class Law:
     ) -> None:
         """Look at one answer of the gate."""
         if is_choice(events[0]):
-            self._choices.add(events, true[0], np.atleast_1d(answer)[None])
+            self._add_choices(events, true, np.atleast_1d(answer)[None])
         elif events[0].method == "above_threshold":
             self._add_place(events, true, answer)
         elif hasattr(answer, "words"):
@@ -80,6 +81,20 @@ class Law:
                 self._noise.add(event, np.asarray(noisy), table) for event, noisy, table in parts
             ]
             self._noise.add_reuse(events, noises)
+
+    def _add_choices(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        chosen: Integers,
+    ) -> None:
+        """Look at choices, array (answers, choices): all among the same scores, or one in each of
+        several parts of the table, with an array of scores for each part."""
+        if len(true) == 1:
+            self._choices.add(events, true[0], chosen)
+            return
+        for part, scores in enumerate(true):
+            self._choices.add(events, scores, chosen[:, [part]])
 
     def add_more(
         self,
@@ -103,7 +118,7 @@ class Law:
             chosen = [np.atleast_1d(answer) for answer in answers]
             for size in sorted({choice.size for choice in chosen}):
                 same = [choice for choice in chosen if choice.size == size]
-                self._choices.add(events, true[0], np.stack(same))
+                self._add_choices(events, true, np.stack(same))
         elif isinstance(answers[0], list):
             noises = []
             for place, (event, table) in enumerate(zip(events, true, strict=True)):

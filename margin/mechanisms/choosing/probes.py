@@ -37,9 +37,8 @@ _DEVIATIONS = np.linspace(-2, 2, 7)
 def probes(domain: Domain) -> list[View]:
     """Choose the few small views that `Adaptive` measures first, by a public rule.
 
-    The choice depends on the sizes of the attributes only.
-
-    They have at least three attributes where the domain has as many.
+    The choice depends on the sizes of the attributes only. A view of two or three attributes has at
+    most 4,096 cells, and a view of more attributes at most 64.
     """
     rng = np.random.default_rng(0)
     varying = [name for name in domain if domain[name].size > 1] or [domain.attributes[0]]
@@ -100,10 +99,10 @@ def pays(
 
     Learning costs budget: the variance of all later noise grows by the factor `variance`.
 
-    The assumed strengths may all be wrong by a common factor, which is log-normal. The means of two
-    logarithms of errors over this factor are compared: the error of the candidate that looks best
-    without knowing the factor, and the error of the best candidate for each factor, with the larger
-    noise.
+    The assumed strengths may all be wrong by a common factor, which is log-normal. Two errors are
+    compared by the mean of their logarithms over this factor. Without learning, the candidate that
+    looks best is measured. With learning, the best candidate for each factor is measured, with the
+    larger noise.
     """
     guess = considered.priced(before, rows)[0]
     if math.isnan(guess.error):  # there is only one candidate

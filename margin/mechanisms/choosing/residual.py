@@ -1,5 +1,5 @@
-"""`Residual`: the residual components up to some order, each with its best share of the budget, and
-maximum entropy beyond that order."""
+"""`Residual`: a mechanism that measures residual components, each with its best share of the
+budget."""
 
 import math
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
-"""`DiffPart`: rows that are sets of items, divided along a taxonomy of the items as far as noisy
-counts allow."""
+"""`DiffPart`: a mechanism that counts sets of items. It divides the rows along a taxonomy of the
+items, as far as noisy counts allow."""
 
 import itertools
 import math
@@ -41,9 +41,9 @@ class DiffPart:
     4(11), 2011).
 
     All rows that hold at least one item start in one part, at the root of a taxonomy: a tree over
-    the items in their order, with `fanout` children a node. A part is divided at one of its nodes:
-    rows that hold items of different children go to different parts. Parts whose noisy count is
-    small are dropped. The others are divided further, until only items are left. In each round a
+    the items in their order, where each node has `fanout` children. A part is divided at one of its
+    nodes: rows that hold items of different children go to different parts. Parts whose noisy count
+    is small are dropped. The others are divided further, until only items are left. In each round a
     row is in one part only, so all parts of a round share its charge.
 
     Parameters

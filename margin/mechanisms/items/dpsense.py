@@ -1,4 +1,4 @@
-"""`DPSense` and `DPSenseS`: counts of many items, with rows that hold too many counting less."""
+"""`DPSense` and `DPSenseS`: mechanisms that count items; rows of too many items count less."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -30,9 +30,10 @@ _MOST_NOISE = 2.0**35
 
 
 def default_grid(items: int) -> tuple[int, ...]:
-    """The default values from which theta is chosen: 1, 2, 3, ..., later in steps of a quarter.
+    """The default values from which theta is chosen.
 
-    The last value is the number of items or 1,000, whichever is less.
+    Each value is a quarter larger than the one before, rounded down, and at least one larger. The
+    first is 1, and the last is the number of items or 1,000, whichever is less.
     """
     values = [1]
     top = min(items, _LONGEST)
@@ -114,9 +115,9 @@ class DPSenseS:
         q(theta, alpha) =
             - sum over items of |alpha c(theta) - c| - items * alpha * E|noise(theta)|.
 
-    Here c are the counts with rows truncated to `longest` items. Compared with the published
-    method, this divides the sensitivity of q by the number of items over `longest`; `paper()` does
-    not truncate them.
+    Here c are the counts with rows truncated to `longest` items. The published method does not
+    truncate them, and `paper()` does not either. With truncation, the sensitivity of q is smaller
+    by the factor `longest` / (number of items).
 
     Parameters
     ----------

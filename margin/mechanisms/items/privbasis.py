@@ -1,4 +1,4 @@
-"""`PrivBasis`: the most frequent sets of items, through a few bases that hold them."""
+"""`PrivBasis`: a mechanism that counts the most frequent sets of items by tables of a few bases."""
 
 import itertools
 import math
@@ -56,7 +56,7 @@ class PrivBasis:
         The number of frequent items that are chosen; None takes min(k, ceil(2 sqrt(k)) + 4). Up to
         twelve items make one basis, and no pairs are chosen.
     shares
-        The shares of the budget for items, pairs and counts, > 0, in proportion.
+        Three numbers > 0, for items, pairs and counts; the budget is divided in proportion to them.
     attributes
         See `DPSense`.
     """

@@ -371,11 +371,17 @@ class DualQuery:
         (Fraction(1, 20), 2308, 18711)
         """
         if not isinstance(queries, Queries):
-            raise DomainError("queries must be an object such as margin.queries.Conjunctions(...)")
+            raise DomainError(
+                f"queries must be Conjunctions or Parities, but it is of type "
+                f"{type(queries).__name__}; make them with margin.queries.Conjunctions(...)"
+            )
         given = {"alpha": exact("alpha", alpha), "beta": exact("beta", beta)}
         for name, number in given.items():
             if not 0 < number < 1:
-                raise BudgetError(f"{name} ({shown(number)}) must be > 0 and < 1")
+                raise BudgetError(
+                    f"{name} must be a number > 0 and < 1, but it is {shown(number)}; for example, "
+                    f'{name}="0.1"'
+                )
         sizes = np.array(queries.domain.sizes)[queries.used]
         rule = guarantee(
             given["alpha"],

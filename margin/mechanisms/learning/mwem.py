@@ -142,8 +142,8 @@ class MWEM:
         return synopsis.with_tables(JointProjection()(consistent))
 
     def _check(self, domain: Domain) -> None:
-        """DomainError if the full table has more than `max_cells` cells: memory must hold a few
-        tables of this size."""
+        """Raise DomainError if the full table has more than `max_cells` cells, because memory must
+        hold a few tables of this size."""
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
         check_reach("MWEM", math.prod(domain.sizes), self.max_cells, instead=instead)
 

@@ -46,7 +46,7 @@ class PMW:
     sensitivity, so by default the marginal is measured in place of the cell. The paper takes the
     number of rows as public; here it is measured as well. It and each comparison and measurement
     get the share 1 / (2 T + 1) of the budget. Without a workload the stream is all pairs of
-    attributes. All marginals of the workload must have equally many attributes.
+    attributes. All marginals of the workload must have the same number of attributes.
 
     Parameters
     ----------

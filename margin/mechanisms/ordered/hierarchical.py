@@ -28,8 +28,9 @@ class Hierarchical:
 
     Each level is counted with an equal share of the budget. Least squares makes the levels
     consistent; the two passes of the paper give the same result. The error of a range grows with a
-    power of the logarithm of the size of the attribute. Several ordered attributes have the product
-    of their trees; other attributes are counted by category. `TableSynopsis.count` answers ranges.
+    power of the logarithm of the size of the attribute. With several ordered attributes, every
+    combination of one node of each tree is counted. Other attributes are counted by category.
+    `TableSynopsis.count` answers ranges.
 
     Parameters
     ----------

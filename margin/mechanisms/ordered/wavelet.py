@@ -28,9 +28,9 @@ class Wavelet:
     The coefficient of a node with w leaves is half the difference of the means of its halves. In
     the paper its noise is in proportion to 1 / w. This is the same as the difference of the *sums*
     of the halves with equal noise on all nodes, which is measured here: every row adds 1 or -1 on
-    each level. Sizes that are not a power of two are filled up with empty values. Several ordered
-    attributes have the product of their coefficients; other attributes are counted by category.
-    `TableSynopsis.count` answers ranges.
+    each level. Sizes that are not a power of two are filled up with empty values. With several
+    ordered attributes, a query is a product of one coefficient of each. Other attributes are
+    counted by category. `TableSynopsis.count` answers ranges.
 
     Parameters
     ----------

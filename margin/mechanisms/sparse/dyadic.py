@@ -39,10 +39,10 @@ class Dyadic:
     """A mechanism for ranges over huge tables: it counts all dyadic intervals with noise and keeps
     some of the counts (Cormode et al., ICDT 2012, section 5).
 
-    The nodes of an ordered attribute are the intervals of 2**l codes, for all l. Several attributes
-    have all combinations of their intervals. A row is in one node of each level, so the sensitivity
-    is the number of levels, multiplied over the attributes. A range is then the sum of at most two
-    nodes of each level.
+    The nodes of an ordered attribute are the intervals of 2**l codes, for all l. With several
+    attributes, a node is a combination of one interval of each. A row is in one node of each level,
+    so the sensitivity is the number of levels, multiplied over the attributes. A range is then the
+    sum of at most two nodes of each level.
 
     Parameters
     ----------

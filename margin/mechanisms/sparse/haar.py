@@ -20,9 +20,9 @@ class Haar:
     some of them (Cormode et al., ICDT 2012, section 5; Xiao, Wang and Gehrke 2011).
 
     The coefficients of an ordered attribute are the sum of all counts and, for each interval of
-    2**l codes, the sum of the first half less the sum of the second half. Several attributes have
-    all products of their coefficients. A row changes the sum, and one coefficient of each level, by
-    one.
+    2**l codes, the sum of the first half less the sum of the second half. With several attributes,
+    a coefficient is a product of one coefficient of each. A row changes the sum, and one
+    coefficient of each level, by one.
 
     Parameters
     ----------

@@ -132,8 +132,9 @@ class PrefixTree:
         missing = [name for name, code in zip(domain, codes, strict=True) if code == UNSEEN]
         if missing and missing != [domain.attributes[0]]:
             raise DomainError(
-                f"attribute {missing[-1]!r} does not declare the category {self.end!r}, which marks"
-                " the end of a sequence: declare it, or set end="
+                "every attribute but the first must declare a category for the end of a sequence, "
+                f"but {missing[-1]!r} does not declare the category {self.end!r}; declare it, or "
+                "set end="
             )
         return [-1 if code == UNSEEN else code for code in codes]
 

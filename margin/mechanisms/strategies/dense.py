@@ -35,7 +35,7 @@ class Coordinates:
     Attributes
     ----------
     basis
-        One contrast a row, shape (r, cells).
+        The contrasts, one in each row, shape (r, cells).
     costs
         For each contrast, the squared error of the workload that noise of variance one in it
         causes, shape (r,): the eigenvalues of W'W.
@@ -82,7 +82,7 @@ class Dense:
     domain, workload, coordinates
         The attributes, the marginals that are asked for, and their contrasts.
     queries
-        Real numbers, one query a row, shape (p, cells): combinations of the contrasts.
+        Real numbers, one query in each row, shape (p, cells): combinations of the contrasts.
     """
 
     domain: Domain

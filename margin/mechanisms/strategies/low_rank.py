@@ -1,5 +1,4 @@
-"""`LowRank`: a strategy that writes the workload as a product of two matrices and measures the
-right one."""
+"""`LowRank`: a strategy that writes the matrix of the workload as a product B L and measures L."""
 
 import math
 from dataclasses import dataclass

@@ -54,7 +54,8 @@ class PriView:
     views
         The views to measure, as lists of attribute names. None chooses them by `selection`.
     shares
-        The shares of the budget of `views`, as numbers > 0 in proportion; None for equal shares.
+        One number > 0 for each of `views`; the budget is divided in proportion to these numbers.
+        None for equal shares.
     selection
         The rule that chooses views and shares if `views` is None: from the sizes of the attributes,
         the workload and the budget, and if it is a `UsesRows` from the number of rows.

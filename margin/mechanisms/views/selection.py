@@ -1,4 +1,4 @@
-"""How `PriView` chooses its views and their shares of the budget, from public facts alone."""
+"""The choice of the views of `PriView` and of their shares of the budget, without the data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ class Selection(Protocol):
         workload: Workload | None,
         budget: Budget,
     ) -> tuple[list[View], list[float]]:
-        """Choose views, and a share > 0 of the budget for each; the shares are in proportion."""
+        """Choose views, and one number > 0 for each; the budget is divided in proportion to these
+        numbers."""
 
 
 @dataclass(

@@ -10,7 +10,7 @@ from audit_checks import CELLS, DOMAIN, ITEMS, MOSTLY, Ask, Draw
 
 from margin.audit import audit, neighbours
 from margin.privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
-from margin.private import Keep, Largest, Private, Strategy
+from margin.private import Groups, Keep, Largest, Private, Strategy
 from margin.sparse.axes import Halves, Tree
 
 BUDGETS = [
@@ -39,6 +39,16 @@ TABLES = [
     Ask(
         "measure_linear",
         [Strategy(("a", "b"), [np.arange(-9, 9).reshape(3, 6)]), Strategy.total(DOMAIN)],
+    ),
+    Ask("measure_linear", [Strategy(("b", "a"), [Groups([2, 0, 0, 1, 2, 2])])]),
+    Ask("measure_linear", [Strategy(("c", "a"), [Groups([1, 0, 0, 1]), [[1, -2]]])]),
+    Ask("select_cuts", ["c"], [[[0, 4]]], [0]),
+    Ask(
+        "select_cuts",
+        ["c", "a"],
+        [[[0, 2], [0, 1]], [[2, 4], [0, 2]], [[0, 2], [1, 2]]],
+        [0, 1, 0],
+        spend="1/3",
     ),
     Ask("measure_linear", [Strategy(("b",), [np.full((2, 3), -(1 << 20))])]),
     Ask("query_errors", MOSTLY, np.arange(7), records=3, size=2),

@@ -53,6 +53,7 @@ from margin.private import (
     cell_counts,
     choose,
     counts,
+    cuts,
     frequent,
     gate,
     item_counts,
@@ -65,7 +66,7 @@ from margin.private import (
     sparse,
     sparse_noise,
 )
-from margin.private.strategy import Factor
+from margin.private.strategy import Factor, Groups
 from margin.queries import Conjunctions
 from margin.sparse.axes import Tree
 from margin.testing import check_source
@@ -730,6 +731,24 @@ def spread_of_the_first_weight(patch):
     )
 
 
+def boxes_that_overlap(patch):
+    patch.setattr(cuts, "_check_boxes", lambda boxes, along, shape: None)
+
+
+def cuts_by_the_difference_of_both_parts(patch):
+    rewritten(patch, cuts, "_scores", r"-np\.maximum\(.*\)", "-np.abs(2 * low - below[-1])")
+
+
+def always_the_best_cuts(patch):
+    mechanism = "mechanism = self.budget.selection(1000 * event.units, spread=spread)"
+    rewritten(patch, cuts.Cuts, "select_cuts", r"mechanism = .*", mechanism)
+
+
+def a_group_counts_twice(patch):
+    right = Groups.times
+    patch.setattr(Groups, "times", lambda self, table, axis: 2 * right(self, table, axis))
+
+
 def spread_of_the_ends_of_a_grid(patch):
     rewritten(
         patch,
@@ -1031,6 +1050,25 @@ GATES = [
     (sparse_without_empty_cells, Sparse(), PureDP(1), 1200),
     (sparse_threshold_on_the_truth, Sparse(), PureDP(1), 1200),
     (spread_of_the_first_weight, WEIGHTS, PureDP(1), 0),
+    (boxes_that_overlap, Ask("select_cuts", ["b"], [[[0, 3]]] * 2, [0, 0]), PureDP(1), 0),
+    (
+        cuts_by_the_difference_of_both_parts,
+        Ask("select_cuts", ["b"], [[[0, 3]]], [0]),
+        PureDP(1),
+        0,
+    ),
+    (
+        always_the_best_cuts,
+        Ask("select_cuts", ["c", "b"], [[[0, 4], [0, 2]], [[0, 4], [2, 3]]], [0, 0]),
+        PureDP("0.02"),
+        0,
+    ),
+    (
+        a_group_counts_twice,
+        Ask("measure_linear", [Strategy(("b",), [Groups([0, 1, 1])])]),
+        PureDP(1),
+        0,
+    ),
     (
         spread_of_the_ends_of_a_grid,
         Ask("select_most", None, [1, 4, 2], penalties=[0, 0, 0]),

@@ -261,7 +261,7 @@ def test_a_wrong_view_is_refused(views):
 GOOD = np.array([0, 1, 1], np.uint8)
 BAD_BATCHES = [
     ({"a": GOOD}, "must have a column for each attribute of a view, but it lacks attribute 'b'"),
-    ({"a": GOOD, "b": GOOD[:2]}, "equally long"),
+    ({"a": GOOD, "b": GOOD[:2]}, "must have the same length"),
     ({"a": GOOD, "b": GOOD.astype(float)}, "'b' must be integers"),
     ({"a": GOOD, "b": GOOD.astype(bool)}, "'b' must be integers"),
     ({"a": GOOD, "b": GOOD.astype(object)}, "'b' must be integers"),

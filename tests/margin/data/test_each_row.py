@@ -28,7 +28,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kinds import BERLIN, DECLARED, KINDS, NOON, UTC
 
-from margin.data import encode, files, sets, source, sql, units
+from margin.data import encode, files, rows_per_person, sets, source, sql
 from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.sql import Sql
@@ -213,7 +213,7 @@ def ids(data):
     return [
         text
         for (column,) in open_source(data).columns(["v"])
-        for text in units.identities("v", column).to_pylist()
+        for text in rows_per_person.identities("v", column).to_pylist()
     ]
 
 
@@ -244,7 +244,11 @@ def test_every_row_is_read_by_itself(name, kind, tmp_path):
         whose = [identities[place] for place in places[start : start + len(column)]]
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         someone = [whole.slice(row, 1) for row, text in enumerate(whose) if text is not None]
-        found += units.identities("v", pa.concat_arrays(someone)).to_pylist() if someone else []
+        found += (
+            rows_per_person.identities("v", pa.concat_arrays(someone)).to_pylist()
+            if someone
+            else []
+        )
         start += len(column)
     assert found == [text for place in places if (text := identities[place]) is not None]
 
@@ -293,7 +297,7 @@ def test_nobody_counts_twice_whatever_form_an_id_has(name, tmp_path):
         (folder := tmp_path / f"{number}").mkdir()
         data = SOURCES[name](rng, rows, pa.int64(), folder)
         kept = count(
-            units.bound(open_source(data), "v", most, KEY),
+            rows_per_person.bound(open_source(data), "v", most, KEY),
             Domain({"v": Attribute(size=200, other=8)}),
             [["v"]],
         )[0]
@@ -309,7 +313,7 @@ NO_ID = [None, math.nan, np.float32("nan"), Decimal("NaN"), pd.NaT, pd.NA, "", "
 def test_a_row_without_an_id_is_no_person(name, nobody, tmp_path):
     data = SOURCES[name](random.Random(0), ["7", nobody, "8"], None, tmp_path)
     with pytest.raises(
-        DataError, match=r"'v' holds nulls, NaN or blank cells, but every row must say whose it is"
+        DataError, match=r"'v' holds nulls, NaN or blank cells, but every row must name its unit"
     ):
         ids(data)
 
@@ -339,7 +343,9 @@ def test_files_that_differ_in_the_type_of_an_id_hold_the_same_people(tmp_path):
         pq.write_table(
             pa.table({"id": ids_of_file, "a": np.zeros(5000, int)}), tmp_path / f"{name}.parquet"
         )
-    (table,) = count(units.bound(open_source(tmp_path), "id", 1, KEY), Domain({"a": 2}), [["a"]])
+    (table,) = count(
+        rows_per_person.bound(open_source(tmp_path), "id", 1, KEY), Domain({"a": 2}), [["a"]]
+    )
     assert table.tolist() == [5000, 0]
 
 
@@ -398,7 +404,7 @@ def test_the_two_columns_of_pairs_are_read_by_value():
     baskets = pairs.baskets(Domain({"item": ["p", "q"]}))
     assert sorted(baskets.sizes.tolist()) == [1, 1, 2]
     assert "HIV" not in repr(sets.Pairs({"user": ["alice"], "item": ["HIV"]}))
-    with pytest.raises(DataError, match="must say whose it is"):
+    with pytest.raises(DataError, match="must name its unit"):
         sets.Pairs(pa.table({"user": [math.nan] * 2, "item": ["p", "q"]})).baskets(
             Domain({"item": ["p", "q"]})
         )
@@ -464,7 +470,7 @@ def test_the_identity_of_texts(one, other):
 @example("2020-01-31T00:00Z")
 @example("0x1F")
 def test_a_text_that_is_its_own_identity_is_told_by_its_pattern(text):
-    (found,) = units._identities(pa.array([text], pa.string())).to_pylist()
+    (found,) = rows_per_person._identities(pa.array([text], pa.string())).to_pylist()
     assert found == identity(text)
 
 
@@ -542,7 +548,7 @@ def test_a_rounded_number_is_no_id_beside_others_of_any_kind(big, other):
     for values in ([big, other], pd.Series([big, other], dtype=object)):
         (column,) = next(iter(open_source({"v": values}).columns(["v"])))
         with pytest.raises(DataError, match="'v' cannot tell units apart"):
-            units.identities("v", column)
+            rows_per_person.identities("v", column)
     with pytest.raises(ValueError, match="does not identify anyone") as caught:
         identity(big)
     assert str(big) not in str(caught.value)

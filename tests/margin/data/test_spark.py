@@ -124,7 +124,7 @@ def test_every_row_is_read_by_itself(local, kind):
     kept = count(bound(SparkSource(someone), "values", 1, KEY), Domain({"row": 150}), [["row"]])[0]
     assert kept.sum() == len(set(whose) - {None})
     if None in whose:
-        with pytest.raises(DataError, match="must say whose it is"):
+        with pytest.raises(DataError, match="must name its unit"):
             count(bound(SparkSource(frame), "values", 1, KEY), Domain({"row": 150}), [["row"]])
 
 

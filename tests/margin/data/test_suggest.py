@@ -206,7 +206,7 @@ def test_what_is_left_out_is_said(tmp_path):
             "more than one column named 'a'",
         ),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column named 'a'"),
-        ({"a": [1], "b": [1, 2]}, "equally long"),
+        ({"a": [1], "b": [1, 2]}, "must have the same length"),
         ("nowhere.csv", "does not exist"),
         (3, "not accepted"),
     ],

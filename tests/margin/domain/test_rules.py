@@ -202,6 +202,11 @@ def test_rules_too_entangled_to_tell_are_refused():
         Domain(dict.fromkeys(names, 2), impossible=[dict.fromkeys(names, 1)])
 
 
+def test_rules_about_too_many_categories_are_refused():
+    with pytest.raises(DomainError, match="at most 16,777,216 categories, but 'a' has 33,554,432"):
+        Domain({"a": 2**25, "b": 2}, impossible=[{"a": 0, "b": 1}])
+
+
 def test_many_rules_on_many_attributes_are_no_trouble():
     """Children have no value but the first in sixty attributes: 5 ** 60 cells, of which few
     matter."""

@@ -236,7 +236,7 @@ def test_sets_are_in_no_table():
         (matrix(), {"item": 8, "other": 2}, "8 columns"),
         (Transactions("nowhere.dat"), {"item": 8}, "does not exist"),
         (Pairs({"user": [1], "item": [9]}), {"item": 8}, "'item'"),
-        (Pairs({"user": [None], "item": [1]}), {"item": 8}, "must say whose it is"),
+        (Pairs({"user": [None], "item": [1]}), {"item": 8}, "must name its unit"),
         (Pairs({"who": [1], "item": [1]}), {"item": 8}, "user"),
         (Pairs({"user": [1], "item": [1]}), {"item": 8, "x": 2}, "one attribute"),
     ],

@@ -655,13 +655,13 @@ def test_rounds_are_saved_and_crafted_ones_are_refused(tmp_path):
     assert "proved to be best" in again.summary()["responses"]
     fields, arrays = pack_rounds(synopsis.rounds)
     wrong = [
-        (fields, arrays | {"solved": arrays["solved"][:-1]}),
-        (fields, arrays | {"solved": arrays["solved"] - 10}),
-        (fields | {"solvers": [3]}, arrays),
+        (fields, arrays | {"solved": arrays["solved"][:-1]}, "solved must have shape"),
+        (fields, arrays | {"solved": arrays["solved"] - 10}, "or a negative place"),
+        (fields | {"solvers": [3]}, arrays, "solvers and statuses must be texts"),
     ]
-    for crafted in wrong:
-        with pytest.raises(ValueError, match="unexpected"):
-            unpack_rounds(*crafted)
+    for crafted_fields, crafted_arrays, says in wrong:
+        with pytest.raises(ValueError, match=says):
+            unpack_rounds(crafted_fields, crafted_arrays)
 
 
 # Theorem 4.6
@@ -677,7 +677,7 @@ def test_the_parameters_of_theorem_4_6():
     assert 0 <= mechanism.rounds - rounds < 1 and 0 <= mechanism.samples - draws < 1
     assert mechanism.records == mechanism.pool == 1 and mechanism.response == ByComponents()
     for alpha, beta in ((0, "0.1"), (1, "0.1"), ("0.1", 0), ("0.1", 1)):
-        with pytest.raises(BudgetError, match="must be > 0 and < 1"):
+        with pytest.raises(BudgetError, match="must be a number > 0 and < 1"):
             DualQuery.for_accuracy(alpha, beta, queries=queries)
     with pytest.raises(DomainError, match="queries must be"):
         DualQuery.for_accuracy("0.1", "0.1", queries=None)

@@ -28,17 +28,22 @@ from margin import (
 from margin.cli.main import main
 from margin.errors import DomainError
 from margin.mechanisms import (
+    AdaptiveGrid,
     CountSketch,
     DataCubes,
     Direct,
+    DPCube,
     Flat,
     Fourier,
     FourierLP,
     Haar,
     Hierarchical,
+    KDTree,
     Learning,
     PrioritySample,
+    QuadTree,
     Uniform,
+    UniformGrid,
     Wavelet,
 )
 from margin.mechanisms.strategies import OptimisedMarginals, WeightedMarginals
@@ -119,6 +124,11 @@ OTHERS = [
     Haar(HighPass(theta=5, two_sided=True)),
     Hierarchical(),
     Wavelet(),
+    QuadTree(attributes=["age", "marital", "children"]),
+    KDTree(attributes=["marital", "age"]),
+    UniformGrid(attributes=["marital", "age"]),
+    AdaptiveGrid(attributes=["marital", "children", "work"]),
+    DPCube(attributes=["age", "work", "region"]),
     HighPass(theta=5),
     PrioritySample(size=50),
     DataCubes(),
@@ -171,7 +181,15 @@ def test_no_answer_has_what_is_impossible(mechanism, table):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [*VIEW_MECHANISMS, Uniform(), Flat(), Direct()],
+    [
+        *VIEW_MECHANISMS,
+        Uniform(),
+        Flat(),
+        Direct(),
+        QuadTree(attributes=["age", "marital"]),
+        AdaptiveGrid(attributes=["age", "work", "marital"], nonnegative=False),
+        DPCube(attributes=["marital", "age"]),
+    ],
     ids=short,
 )
 def test_answers_add_up_to_a_public_number_of_rows(mechanism, table):

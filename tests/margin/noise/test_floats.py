@@ -23,11 +23,13 @@ from margin.mechanisms import (
     MWEM,
     PMW,
     Adaptive,
+    AdaptiveGrid,
     Auto,
     CountSketch,
     DataCubes,
     DiffPart,
     Direct,
+    DPCube,
     DPSense,
     DPSenseS,
     DualQuery,
@@ -40,6 +42,7 @@ from margin.mechanisms import (
     Haar,
     Hierarchical,
     HighPass,
+    KDTree,
     Learning,
     MatrixMechanism,
     PeeledItems,
@@ -47,10 +50,12 @@ from margin.mechanisms import (
     PrioritySample,
     PrivBasis,
     PriView,
+    QuadTree,
     Residual,
     SampledItems,
     ThresholdSample,
     Uniform,
+    UniformGrid,
     Wavelet,
 )
 from margin.mechanisms.strategies import (
@@ -126,6 +131,8 @@ ALL: list[tuple[Domain, object]] = (
     + [
         (LINE, mechanism)
         for mechanism in (
+            AdaptiveGrid(),
+            DPCube(),
             Dyadic(HighPass(theta=2)),
             Dyadic(HighPass(theta=1), attributes=["x"]),
             FilterPriority(size=30, theta=2),
@@ -133,9 +140,14 @@ ALL: list[tuple[Domain, object]] = (
             Hierarchical(),
             HighPass(theta=3),
             HighPass(target=5, two_sided=True),
+            KDTree(),
+            KDTree.hybrid(private_levels=1),
             PrioritySample(size=25),
+            QuadTree(),
+            QuadTree(least_rows=3, nonnegative=False),
             ThresholdSample(tau=4),
             ThresholdSample(target=10),
+            UniformGrid(),
             Wavelet(),
         )
     ]
@@ -154,7 +166,7 @@ OF_EACH_KIND = (
     PrivBasis,
     PriView,
 )
-OF_EACH_KIND += (Residual, Uniform, Wavelet)
+OF_EACH_KIND += (QuadTree, Residual, Uniform, Wavelet)
 
 
 def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:

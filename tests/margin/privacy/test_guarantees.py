@@ -50,6 +50,7 @@ def test_every_method_of_private_states_its_sensitivity():
         "select_scaled",
         "select_items",
         "select_sets",
+        "select_cuts",
         "basis_tables",
         "pattern_counts",
         "sketch_counts",
@@ -128,7 +129,8 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
     gate.sampled_counts(["a", "b", "c"], most=2, spend="1/48")
     gate.chosen_counts(["a", "b", "c"], chosen=[2], spend="1/48")
     gate.walsh_counts(["a", "b", "c"], first=2, most=2, spend="1/48")
-    assert len(gate.tape) == 13
+    gate.select_cuts(["a", "b"], [[[0, 2], [0, 1]], [[0, 2], [1, 2]]], [0, 0], spend="1/96")
+    assert len(gate.tape) == 14
     for reply in gate.tape:
         for part in (*reply.true, _integers(reply.answer)):
             for array in part if isinstance(part, list | tuple) else [part]:
@@ -150,6 +152,7 @@ FLOATS = {"float", "float64", "float32", "sqrt", "mean", "astype", "rint", "divi
         ("linear", {"astype", "float", "float64"}, 0),
         ("../sparse/grid", set(), 0),
         ("cell_counts", set(), 0),
+        ("cuts", {"astype"}, 0),
         ("item_counts", {"astype"}, 0),
         ("sparse_noise", {"float", "sqrt"}, 4),
     ],

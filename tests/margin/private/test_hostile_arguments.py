@@ -84,6 +84,8 @@ CALLS = {
     "penalties": lambda gate, bad: gate.select(
         [["a"], ["b"]], [np.zeros(2)] * 2, penalties=[0, bad]
     ),
+    "boxes": lambda gate, bad: gate.select_cuts(["a"], [[[0, bad]]], [0]),
+    "axes of boxes": lambda gate, bad: gate.select_cuts(["a"], [[[0, 2]]], [bad]),
     "answers": lambda gate, bad: gate.query_errors(CELLS, [0, 0, bad, 0], records=1, size=1),
     "answers of a round": lambda gate, bad: gate.sample_queries(CELLS, ROUNDS).draw([0, 0, bad, 0]),
     "penalties of a grid": lambda gate, bad: gate.select_most(

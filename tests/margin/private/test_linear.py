@@ -19,7 +19,7 @@ from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.budget import Neighbours
-from margin.private.strategy import Factor
+from margin.private.strategy import Factor, Groups
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
@@ -114,6 +114,41 @@ def test_answers_are_exact_and_in_the_order_of_the_view():
         == (np.arange(12).reshape(2, 6) @ table.sum(axis=2).T.ravel()).tolist()
     )
     assert total.values.tolist() == [4]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(1, 3), st.data())
+def test_groups_are_their_matrix(groups, others, data):
+    """Norms, inner products and sums, along each axis, also for integers of any length."""
+    factor = Groups(groups)
+    matrix = Factor(factor.matrix)
+    assert (factor.rows, factor.columns) == (matrix.rows, matrix.columns)
+    assert (factor.l1, factor.l2_squared, factor.largest) == (matrix.l1, matrix.l2_squared, 1)
+    assert factor.least_product == matrix.least_product
+    axis = data.draw(st.integers(0, 1))
+    shape = (factor.columns, others) if axis == 0 else (others, factor.columns)
+    table = np.arange(factor.columns * others).reshape(shape)
+    for numbers in (table, table.astype(object) + 2**70):
+        found = factor.times(numbers, axis)
+        assert found.tolist() == matrix.times(numbers, axis).tolist()
+
+
+@pytest.mark.parametrize(
+    "groups", [[], [[0, 1]], [0.0, 1.0], [-1, 0], [0, 1 << 24], [True], None], ids=str
+)
+def test_groups_that_are_none_are_refused(groups):
+    with pytest.raises(DomainError, match="groups must be"):
+        Groups(groups)
+
+
+def test_groups_are_measured_as_sums_of_cells():
+    table = np.zeros(DOMAIN.sizes, int)
+    np.add.at(table, tuple(CODES.T), 1)
+    strategy = Strategy(("a", "b"), [Groups([1, 0, 2, 2, 0, 1])])
+    (found,) = private(FREE).measure_linear([strategy])
+    cells = table.sum(axis=2).ravel()
+    assert found.values.tolist() == [cells[1] + cells[4], cells[0] + cells[5], cells[2] + cells[3]]
+    assert strategy.factors[0].digest != Factor(strategy.factors[0].matrix).digest
 
 
 def test_large_numbers_are_exact():

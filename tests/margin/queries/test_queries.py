@@ -136,7 +136,7 @@ def test_cells_of_views_are_in_the_order_of_their_tables():
         (lambda: Conjunctions(DOMAIN, [[0, 1]], [[0.5, 1.0]]), "integers"),
         (lambda: Conjunctions(DOMAIN, [0, 1], [0, 1]), "shape"),
         (lambda: Conjunctions.cells(DOMAIN, []), "views"),
-        (lambda: Conjunctions.cells(DOMAIN, [["a"], ["a", "b"]]), "equally many"),
+        (lambda: Conjunctions.cells(DOMAIN, [["a"], ["a", "b"]]), "same number of attributes"),
         (lambda: Parities(DOMAIN, [[0, 1]]), "two categories"),
         (lambda: Parities.random(DOMAIN, 4, 5, 0), r"^k \(4\) must be"),
     ],

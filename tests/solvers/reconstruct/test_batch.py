@@ -112,8 +112,8 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"target": np.zeros(2)}, "equally long"),
-        ({"total_variance": np.zeros(1)}, "equally long"),
+        ({"target": np.zeros(2)}, "must have the same length"),
+        ({"total_variance": np.zeros(1)}, "must have the same length"),
         ({"offsets": np.array([0, 3])}, "offsets"),
         ({"offsets": np.array([0, 2, 4])}, "offsets"),
         ({"offsets": np.array([0, 4, 3])}, "fall"),

@@ -199,7 +199,7 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"index": np.array([1])}, "equally long"),
+        ({"index": np.array([1])}, "must have the same length"),
         ({"index": np.array([0, 1])}, "between 1"),
         ({"index": np.array([1, 4])}, "number of cells"),
         ({"target": np.array([np.nan, 0.0])}, "finite"),

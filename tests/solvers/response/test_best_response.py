@@ -591,7 +591,7 @@ def test_bad_instances_are_refused(change, message):
 
 
 def test_bad_parts_are_refused():
-    with pytest.raises(ValueError, match="equally long"):
+    with pytest.raises(ValueError, match="must have the same length"):
         Constraint(attribute=[0], value=[1, 1], coefficient=[1], upper=1)
     with pytest.raises(ValueError, match="lower or an upper"):
         Constraint(attribute=[0], value=[1], coefficient=[1])

@@ -14,8 +14,8 @@ GOOD = {"sizes": (2, 3), "views": ((0, 1),), "values": (np.ones((2, 3)),), "vari
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"views": ()}, "equally many"),
-        ({"variances": (1.0, 1.0)}, "equally many"),
+        ({"views": ()}, "must have the same length"),
+        ({"variances": (1.0, 1.0)}, "must have the same length"),
         ({"views": ((1, 0),)}, "ascending"),
         ({"views": ((0, 0),)}, "ascending"),
         ({"views": ((0, 2),)}, "must be ascending numbers from 0 to 1"),

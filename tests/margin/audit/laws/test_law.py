@@ -26,6 +26,7 @@ CHOICES = [
     Ask("select_items", list("abcd"), count=3),
     Ask("select_items", count=2, spend="1/2"),
     Ask("select_sets", None, [[0], [0, 1], [2], [5]], count=3),
+    Ask("select_cuts", ["a", "b"], [[[0, 2], [0, 2]]], [1]),
     Ask("select_most", None, [2, 1, 3], penalties=[1, 0, -1]),
     Ask("select_scaled", None, [1, 2], scales=[1, 2], penalties=[[0, 1], [2, 0]], grain=1),
     Ask(

@@ -1,0 +1,1 @@
+"""Mechanisms for points on a map: counts of nested boxes of cells."""
