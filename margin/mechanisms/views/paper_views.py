@@ -246,8 +246,9 @@ def _epsilon(budget: Budget, views: int) -> float:
     Under epsilon a cell of each view has variance 2 (views / epsilon) ** 2. So the epsilon of a
     variance v is views * sqrt(2 / v), also for other budgets.
     """
-    noise = budget.counts_at_once(views)[0]
-    return views * math.sqrt(2 / noise.variance)
+    variance = budget.counts_at_once(views)[0].variance
+    # With a huge budget the variance of discrete noise is too small for a float.
+    return views * math.sqrt(2 / variance) if variance > 0 else math.inf
 
 
 def _all_binary(domain: Domain) -> bool:

@@ -215,7 +215,13 @@ class PriView:
         budget: Budget,
     ) -> "PriView":
         """Choose the views and shares now, without the data; return a `PriView` that has them as
-        `views` and `shares`."""
+        `views` and `shares`.
+
+        Raises
+        ------
+        DomainError
+            When the selection needs the number of rows, which only a release can measure.
+        """
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
         return replace(

@@ -11,6 +11,7 @@ from margin import ZCDP, ApproxDP, Domain, DomainError, PriView, PureDP
 from margin.mechanisms.views.paper_views import PaperViews, UsesRows, noise_error
 from margin.mechanisms.views.priview import BestViews
 from margin.privacy.protection import Neighbours
+from margin.testing import check_mechanism
 
 KOSARAK = 912_627
 AOL = 647_377
@@ -112,6 +113,12 @@ def test_other_budgets_are_compared_by_their_variance():
     assert strength(few, domain) == 2
 
 
+def test_without_noise_views_cover_four_attributes():
+    """With this budget the variance of the noise is zero in floating point."""
+    domain = binary(12, rows=10)
+    assert strength(chosen(domain, 10**6), domain) == 4
+
+
 @pytest.mark.parametrize(
     ("size", "least", "most"), [(3, 150, 2000), (4, 200, 3200), (5, 250, 5000), (7, 350, 9800)]
 )
@@ -193,6 +200,11 @@ def test_a_public_number_of_rows_costs_nothing():
     budget = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
     events = _events(np.zeros((500, 9), dtype=int), binary(9), budget, PriView.paper())
     assert {event.method for event in events} == {"measure"}
+
+
+def test_the_audit_passes_a_measured_number_of_rows():
+    """Views that follow from the noisy number of rows let out no more than the budget allows."""
+    check_mechanism(PriView.paper(), domain=binary(9), pairs=10)
 
 
 def _events(codes, domain, budget, mechanism):
