@@ -159,8 +159,8 @@ def _line(row: Compared, names: Sequence[str]) -> str:
     """Format the numbers of one mechanism as a line of the printed table."""
     if row.problem:
         return f"{row.name:<20}  {row.problem}"
-    means = [f"{mean:>{_width(name)}.5f}" for name, mean in zip(names, row.means, strict=True)]
-    spread = f"{row.percentile(0.5):>10.5f}{row.percentile(0.95):>10.5f}"
+    means = [f"{mean:>{_width(name)}.4g}" for name, mean in zip(names, row.means, strict=True)]
+    spread = f"{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
     numbers = "".join([means[0], spread, *means[1:]])
     seconds = f"{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}"
     return f"{row.name:<20}{numbers}{seconds}"
