@@ -487,6 +487,51 @@ def test_mwem_rounds_follow_the_comparison():
     assert len(seen) == 31 and {event.units for event in seen} == {10**12 // 31}
 
 
+def test_mwem_of_figure_1_by_hand():
+    """The published algorithm, written out with the measurements of the run: each is used once,
+    and the mean is over the tables before each round."""
+    domain = Domain({"a": 2, "b": 3, "c": 2})
+    codes = np.random.default_rng(2).integers(0, 2, (400, 3))
+    seen = []
+
+    class Watched:
+        def run(self, private, workload):
+            measure = private.measure
+
+            class Seen:
+                def __getattr__(self, name):
+                    return getattr(private, name)
+
+                def measure(self, views, **options):
+                    found = measure(views, **options)
+                    seen.extend(found)
+                    return found
+
+                def measure_linear(self, strategies, **options):
+                    found = private.measure_linear(strategies, **options)
+                    seen.append(float(found[0].values.sum()))
+                    return found
+
+            return MWEM.paper(rounds=3).run(Seen(), workload)
+
+    pairs = [["a", "b"], ["b", "c"], ["a", "c"]]
+    made = margin.simulate(
+        codes, domain=domain, budget=PureDP(5), mechanism=Watched(), workload=pairs, seed=0
+    )
+    rows, *measured = seen
+    table = np.full((2, 3, 2), rows / 12)
+    tables = []
+    for marginal in measured:
+        tables.append(table)
+        dropped = ({0, 1, 2} - set(domain.axes(marginal.attributes))).pop()
+        wrong = (marginal.counts - table.sum(axis=dropped)) / (2 * rows)
+        table = table * np.exp(np.expand_dims(wrong, dropped))
+        table *= rows / table.sum()
+    assert len(tables) == 3
+    mean = sum(tables) / 3
+    assert made.marginal(["a", "b", "c"]).counts == pytest.approx(mean)
+
+
 def test_uniform_is_even(codes):
     made = margin.simulate(
         codes,
@@ -601,6 +646,7 @@ SYNOPSES = [
     FourierLP(),
     DataCubes(),
     MWEM(rounds=2, replays=2),
+    MWEM.paper(rounds=2),
     Learning(),
     MatrixMechanism(),
     MatrixMechanism(strategy=EigenDesign()),
@@ -738,6 +784,8 @@ def test_what_needs_no_full_table_takes_many_attributes(mechanism):
     [
         lambda: MWEM(rounds=0),
         lambda: MWEM(replays=1.5),
+        lambda: MWEM(replays=-1),
+        lambda: MWEM(average=True, reconstruction=Newton()),
         lambda: MWEM(max_cells=True),
         lambda: Learning(gamma=0),
         lambda: Learning(gamma=1),
