@@ -21,6 +21,7 @@ import margin
 from margin import Domain, Marginal, PriView, PureDP, Simulation, datasets
 from margin.datasets import Dataset
 from margin.designs import covering_design
+from margin.metrics import jensen_shannon
 from margin.solvers import LatticeConsistency, Newton, Ripple
 
 from . import _plots, _tables
@@ -149,7 +150,7 @@ def measure(methods: Mapping[str, Method], method: str, cell: Cell) -> list[dict
             {
                 "query": place,
                 "l2": f"{l2:.8e}",
-                "js": f"{_tables.jensen_shannon(answer, truth):.8e}",
+                "js": f"{jensen_shannon(answer, truth):.8e}",
             },
         )
     return rows

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margin import DataError, Domain, FileError, Marginal, datasets
 from margin.datasets import Dataset
@@ -62,22 +61,6 @@ def error(answer: Marginal, truth: Marginal) -> float:
 def uniform_error(truth: Marginal) -> float:
     """The error of an answer whose cells are all equal."""
     return float(np.linalg.norm(truth.counts - truth.total / truth.counts.size) / truth.total)
-
-
-def jensen_shannon(answer: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
-    """The Jensen-Shannon divergence of two tables in nats, from 0 to log 2.
-
-    Negative cells of the answer count as zero.
-
-    An answer without a positive cell is as far as can be.
-    """
-    left, right = np.maximum(answer, 0.0).ravel(), truth.ravel()
-    if left.sum() <= 0:
-        return float(np.log(2))
-    left, right = left / left.sum(), right / right.sum()
-    middle = (left + right) / 2
-    parts = [p[p > 1e-300] @ np.log(p[p > 1e-300] / middle[p > 1e-300]) for p in (left, right)]
-    return float(max(0.0, sum(parts) / 2))
 
 
 def _at_hand(load: Callable[..., Dataset]) -> Dataset | None:

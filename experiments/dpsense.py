@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 import margin
 from margin import DPSense, PureDP
 from margin.mechanisms import DPSenseS, FourierItems, PeeledItems, PlainItems, SampledItems
+from margin.metrics import ndcg
 
 from ._pages import Claim, page
 from ._plots import lines
@@ -98,22 +98,10 @@ def measure(table: str, epsilon: float, method: str, small: int, run: int) -> di
     }
     for k in KS:
         order, ideal = synopsis.order(k), np.argsort(-truth, kind="stable")[:k]
-        found[f"ndcg@{k}"] = ndcg(truth, order, ideal)
+        found[f"ndcg@{k}"] = ndcg(truth, order)
         found[f"precision@{k}"] = len(set(order.tolist()) & set(ideal.tolist())) / k
         found[f"top error@{k}"] = float(np.abs(synopsis.counts[ideal] - truth[ideal]).mean())
     return found
-
-
-def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.int64]) -> float:
-    """Normalised discounted cumulative gain of an order of items, from 0 to 1.
-
-    The gain of an item is its true count, divided by the logarithm of its position.
-
-    >>> ndcg(np.array([8, 4, 2]), np.array([0, 1]), np.array([0, 1]))
-    1.0
-    """
-    discount = 1 / np.log2(np.arange(2, len(order) + 2))
-    return float((truth[order] * discount).sum() / (truth[ideal] * discount).sum())
 
 
 @lru_cache(maxsize=2)

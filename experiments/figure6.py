@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from margin import PriView
-from margin.mechanisms.views.priview import noise_error
+from margin.mechanisms.views.paper_views import noise_error
 from margin.solvers import Newton
 
 from ._figures import (

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
 from .errors import DomainError, MarginError
+from .metrics import L2, Metric
 from .privacy.budget import Budget
 from .release import Mechanism, simulate
 from .simulation import Simulation
@@ -42,9 +43,10 @@ class Compared:
     ----------
     name
         The name under which the mechanism was passed.
-    errors
-        The errors |answer - truth| / rows in the L2 norm, one per run and view: first all views of
-        the first run, then all views of the second. Empty if the mechanism failed.
+    values
+        The numbers of each metric, in the order of `Comparison.metrics`. A metric gives one number
+        per run, or one per run and view: first all views of the first run, then all views of the
+        second. Empty if the mechanism failed.
     release_seconds, answer_seconds
         The mean process time of a release (counting included), and of the answer to one view, in
         seconds. NaN if the mechanism failed.
@@ -53,19 +55,30 @@ class Compared:
     """
 
     name: str
-    errors: tuple[float, ...] = ()
+    values: tuple[tuple[float, ...], ...] = ()
     release_seconds: float = math.nan
     answer_seconds: float = math.nan
     problem: str = ""
 
     @property
+    def errors(self) -> tuple[float, ...]:
+        """The numbers of the first metric. Empty if the mechanism failed."""
+        return self.values[0] if self.values else ()
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of each metric. Empty if the mechanism failed."""
+        return tuple(float(np.mean(numbers)) for numbers in self.values)
+
+    @property
     def error(self) -> float:
-        """The mean of the errors. NaN if the mechanism failed."""
-        return float(np.mean(self.errors)) if self.errors else math.nan
+        """The mean of the first metric. NaN if the mechanism failed."""
+        return self.means[0] if self.values else math.nan
 
     def percentile(self, share: float) -> float:
-        """The quantile of the errors at this share, from 0 to 1. NaN if the mechanism failed."""
-        return float(np.quantile(self.errors, share)) if self.errors else math.nan
+        """The quantile of the first metric at this share, from 0 to 1. NaN if the mechanism
+        failed."""
+        return float(np.quantile(self.errors, share)) if self.values else math.nan
 
 
 @dataclass(
@@ -84,27 +97,34 @@ class Comparison:
     views
         The views that each mechanism was asked for.
     rows
-        One entry per mechanism, by increasing mean error. Mechanisms that failed come last.
+        One entry per mechanism, the best mean of the first metric first. Mechanisms that failed
+        come last.
+    metrics
+        What was measured.
     """
 
     budget: Budget
     views: tuple[View, ...]
     rows: tuple[Compared, ...]
+    metrics: tuple[Metric, ...] = (L2(),)
 
     @property
     def best(self) -> str | None:
-        """The name of the mechanism with the smallest mean error. None if all failed."""
-        return self.rows[0].name if self.rows and self.rows[0].errors else None
+        """The name of the mechanism with the best mean of the first metric. None if all failed."""
+        return self.rows[0].name if self.rows and not self.rows[0].problem else None
 
     def __str__(self) -> str:
         guarantee = self.budget.describe()
         views = f"{len(self.views)} views asked"
         title = f"SIMULATION on the true table, not private; {guarantee}; {views}"
-        errors = f"{'mean error':>12}{'median':>10}{'95 %':>10}"
-        head = f"{'mechanism':<20}{errors}{'release s':>11}{'answer ms':>11}"
-        lines = [title, head, *map(_line, self.rows)]
+        first, *others = [f"mean {metric.name}" for metric in self.metrics]
+        errors = f"{first:>{_width(first)}}{'median':>10}{'95 %':>10}"
+        further = "".join(f"{name:>{_width(name)}}" for name in others)
+        head = f"{'mechanism':<20}{errors}{further}{'release s':>11}{'answer ms':>11}"
+        lines = [title, head, *(_line(row, [first, *others]) for row in self.rows)]
         if self.best:
-            lines.append(f"smallest mean error: {self.best}")
+            extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
+            lines.append(f"{extreme} {first}: {self.best}")
         else:
             lines.append("every mechanism failed")
         return "\n".join(lines)
@@ -115,12 +135,13 @@ class Comparison:
             "private": False,
             "budget": self.budget.to_json(),
             "views": [list(view) for view in self.views],
+            "metrics": [metric.name for metric in self.metrics],
             "best": self.best,
             "mechanisms": [_row_to_json(row) for row in self.rows],
         }
 
     def plot(self, *, axes: "Axes | None" = None) -> "Figure":
-        """Draw the distribution of each mechanism's errors as a box plot.
+        """Draw the distribution of the first metric, for each mechanism, as a box plot.
 
         See `margin.plots.results.plot_comparison`.
         """
@@ -129,14 +150,20 @@ class Comparison:
         return plot_comparison(self, axes=axes)
 
 
-def _line(row: Compared) -> str:
-    """Format one mechanism's errors as a line of the printed table."""
+def _width(name: str) -> int:
+    """The width of the column of a metric."""
+    return max(12, len(name) + 2)
+
+
+def _line(row: Compared, names: Sequence[str]) -> str:
+    """Format the numbers of one mechanism as a line of the printed table."""
     if row.problem:
         return f"{row.name:<20}  {row.problem}"
-    median, most = row.percentile(0.5), row.percentile(0.95)
-    errors = f"{row.error:>12.5f}{median:>10.5f}{most:>10.5f}"
+    means = [f"{mean:>{_width(name)}.4g}" for name, mean in zip(names, row.means, strict=True)]
+    spread = f"{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
+    numbers = "".join([means[0], spread, *means[1:]])
     seconds = f"{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}"
-    return f"{row.name:<20}{errors}{seconds}"
+    return f"{row.name:<20}{numbers}{seconds}"
 
 
 def _row_to_json(row: Compared) -> dict[str, Any]:
@@ -145,8 +172,8 @@ def _row_to_json(row: Compared) -> dict[str, Any]:
     return {
         "name": row.name,
         "problem": row.problem or None,
-        "mean_error": None if failed else row.error,
-        "errors": list(row.errors),
+        "means": list(row.means),
+        "values": [list(numbers) for numbers in row.values],
         "release_seconds": None if failed else row.release_seconds,
         "answer_seconds": None if failed else row.answer_seconds,
     }
@@ -159,6 +186,7 @@ def compare(
     budget: Budget,
     mechanisms: Mapping[str, Mechanism[Synopsis]],
     workload: Iterable[Iterable[str]],
+    metrics: Sequence[Metric] = (L2(),),
     runs: int = 3,
     seed: int = 0,
 ) -> Comparison:
@@ -176,6 +204,8 @@ def compare(
         The mechanisms to compare, by the names under which they are shown.
     workload
         The views to ask for. If there are more than 200, 200 of them are drawn at random.
+    metrics
+        What to measure, from `margin.metrics` or of your own. The first one orders the mechanisms.
     runs
         The number of simulations per mechanism, each with its own noise.
     seed
@@ -184,8 +214,8 @@ def compare(
     Raises
     ------
     DomainError
-        If `mechanisms` is empty, `runs` is not a whole number >= 1, or a view of the workload is
-        not one of the domain.
+        If `mechanisms` or `metrics` is empty, `runs` is not a whole number >= 1, or a view of the
+        workload is not one of the domain.
     MarginError
         If the data cannot be read. A mechanism that fails is listed with its error message instead.
 
@@ -209,11 +239,17 @@ def compare(
             "mechanisms must hold at least one mechanism, but it is empty; pass a dict such as "
             "{'PriView': PriView()}"
         )
+    if not metrics:
+        raise DomainError(
+            "metrics must hold at least one metric, but it is empty; pass one such as "
+            "margin.metrics.L2()"
+        )
     task = _Task(
         data=data,
         domain=declared,
         budget=budget,
         views=_some(Workload.of(declared, workload).views, seed),
+        metrics=tuple(metrics),
         runs=whole_number("runs", runs),
         seed=seed,
     )
@@ -230,11 +266,13 @@ def compare(
                     problem=str(error),
                 )
             )
-    rows.sort(key=lambda row: (bool(row.problem), row.error))
+    sign = -1 if task.metrics[0].larger_is_better else 1
+    rows.sort(key=lambda row: (bool(row.problem), sign * row.error))
     return Comparison(
         budget=budget,
         views=task.views,
         rows=tuple(rows),
+        metrics=task.metrics,
     )
 
 
@@ -254,6 +292,7 @@ class _Task(NamedTuple):
     domain: Domain
     budget: Budget
     views: tuple[View, ...]
+    metrics: tuple[Metric, ...]
     runs: int
     seed: int
 
@@ -268,7 +307,7 @@ def _compared(
 
     `truths` holds the true marginals; the first mechanism that succeeds fills it.
     """
-    errors: list[float] = []
+    values: list[list[float]] = [[] for _ in task.metrics]
     release_seconds = answer_seconds = 0.0
     for run in range(task.runs):
         started = time.process_time()
@@ -286,18 +325,11 @@ def _compared(
         release_seconds += released - started
         if not truths:
             truths += simulation.truths(task.views)
-        for answer, truth in zip(answers, truths, strict=True):
-            errors.append(_error(answer, truth))
+        for metric, numbers in zip(task.metrics, values, strict=True):
+            numbers += metric(answers, truths)
     return Compared(
         name=name,
-        errors=tuple(errors),
+        values=tuple(map(tuple, values)),
         release_seconds=release_seconds / task.runs,
         answer_seconds=answer_seconds / task.runs / len(task.views),
     )
-
-
-def _error(answer: Marginal, truth: Marginal) -> float:
-    """The error of one answer: the L2 norm of its difference from the truth, as a share of the
-    rows."""
-    distance = np.linalg.norm(answer.counts - truth.counts)
-    return float(distance) / max(truth.total, 1.0)

@@ -28,6 +28,7 @@ from .reconstruct.mirror_descent import MirrorDescent
 from .reconstruct.newton import Newton
 from .reconstruct.problem import Problem, Solution, Solver
 from .reconstruct.structure import Structure
+from .reconstruct.sums import Sums
 from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
@@ -41,6 +42,7 @@ from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
+from .tables.covered_sums import WeightedSum, covered_covariance
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
@@ -97,11 +99,14 @@ __all__ = [
     "Solver",
     "Status",
     "Structure",
+    "Sums",
     "Tables",
     "Tree",
     "TrustExact",
+    "WeightedSum",
     "Zeros",
     "agreeing",
     "coverage_error",
+    "covered_covariance",
     "intersection_lattice",
 ]

@@ -28,6 +28,20 @@ __all__ = ["COMPARED", "add_commands"]
 COMPARED: Mapping[str, Callable[[], Any]] = {"priview": lambda: margin.PriView(), **PLAIN}
 _DEFAULT = "auto,priview,priview-paper,optimised,direct,uniform"
 
+METRICS = {
+    "l2": "L2",
+    "l1": "L1",
+    "js": "JensenShannon",
+    "largest": "LargestError",
+    "relative": "RelativeError",
+    "useful": "Usefulness",
+    "ndcg": "NDCG",
+    "f1": "F1",
+}
+"""The names that `--metrics` takes, and the classes of `margin.metrics`."""
+
+_WITH_PARAMETER = ("relative", "useful", "ndcg", "f1")
+
 
 def add_commands(commands: Any) -> None:
     """Add `margin compare` to the parser of the command line."""
@@ -40,6 +54,8 @@ def add_commands(commands: Any) -> None:
             "margin compare public.csv --domain domain.json --epsilon 1",
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--mechanisms priview,direct --workload 3way --runs 1 --picture errors.png",
+            "margin compare public.csv --domain domain.json --epsilon 1 "
+            "--metrics l2,js,largest,useful:0.01",
         ],
     )
     comparing.add_argument(
@@ -58,6 +74,15 @@ def add_commands(commands: Any) -> None:
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
+    measured: Any = comparing.add_argument(
+        "--metrics",
+        default="l2",
+        metavar="A,B,...",
+        help=f"what to measure, of {', '.join(METRICS)}, the first orders the mechanisms; a "
+        "parameter follows a colon: relative:SANITY, useful:ALPHA (shares of the rows), ndcg:K, "
+        "f1:K; default: l2",
+    )
+    measured.completer = lambda **_: list(METRICS)
     comparing.add_argument(
         "--runs",
         type=int,
@@ -72,6 +97,32 @@ def add_commands(commands: Any) -> None:
         help="also draw the distribution of the errors, as PNG, SVG or PDF",
     )
     add_force(comparing)
+
+
+def _metric(text: str) -> Any:
+    """The metric that a text such as "l2" or "ndcg:20" names."""
+    name, colon, written = text.partition(":")
+    if name not in METRICS:
+        raise MarginError(
+            f"unknown metric {name!r}{did_you_mean(name, METRICS)}; --metrics takes "
+            f"{', '.join(METRICS)}, so name some of these"
+        )
+    # `margin.metrics` loads numpy, so it is looked up only when the command runs.
+    kind = getattr(margin.metrics, METRICS[name])
+    if not colon:
+        return kind()
+    if name not in _WITH_PARAMETER:
+        raise MarginError(
+            f"the metric {name!r} takes no parameter, but {text!r} has one; leave it out"
+        )
+    try:
+        parameter = int(written) if written.isdigit() else float(written)
+    except ValueError:
+        raise MarginError(
+            f"the parameter of a metric must be a number, but {text!r} has none after the colon; "
+            f"write it as in {name}:{'10' if name in ('ndcg', 'f1') else '0.01'}"
+        ) from None
+    return kind(parameter)
 
 
 def _compare(parsed: argparse.Namespace) -> Said:
@@ -92,6 +143,7 @@ def _compare(parsed: argparse.Namespace) -> Said:
         budget=budget,
         mechanisms={name: COMPARED[name]() for name in names},
         workload=workload_of(domain, parsed.workload),
+        metrics=[_metric(text) for text in parsed.metrics.split(",")],
         runs=parsed.runs,
     )
     # The first line says that the result is not private.

@@ -13,6 +13,7 @@ from .. import __version__
 from .._secrecy import masked
 from ..errors import MarginError
 from . import compare as cli_compare
+from . import count as cli_count
 from . import ledger as cli_ledger
 from . import plan as cli_plan
 from . import read as cli_read
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser)
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_args(_ordered(sys.argv[1:] if arguments is None else arguments))
     try:
         with shown():
             said: Said | None = parsed.command(parsed)
@@ -87,6 +88,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, problem = _explained(error)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
+
+
+def _ordered(arguments: Sequence[str]) -> list[str]:
+    """The arguments of `margin count` with its options, which take no values, at the end.
+
+    Its conditions may be left out. So argparse takes them as left out if an option stands between
+    the file and them.
+    """
+    words = list(arguments)
+    command = next((word for word in words if not word.startswith("-")), "")
+    if command != "count":
+        return words
+    start = words.index(command)
+    return words[:start] + sorted(words[start:], key=lambda word: word.startswith("-"))
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -124,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     cli_release.add_commands(commands)
     cli_read.add_commands(commands)
+    cli_count.add_commands(commands)
     cli_report.add_commands(commands)
     cli_records.add_commands(commands)
     cli_plan.add_commands(commands)

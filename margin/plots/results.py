@@ -167,7 +167,7 @@ def plot_error(
 
 
 def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
-    """Draw the errors of each mechanism of a comparison as box plots.
+    """Draw the first metric of a comparison as box plots, one for each mechanism.
 
     A box shows the quartiles, its whiskers show the 5th and the 95th percentile, and a diamond
     shows the mean.
@@ -211,11 +211,13 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     )
     places = range(1, len(good) + 1)
     drawn.set_yticks(places, [row.name for row in good])
-    drawn.set_xscale("log")
-    drawn.set_xlabel("|answer - truth| / rows")
-    # Write errors as plain numbers, also between powers of ten.
-    for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
-        ticks(lambda error, _: f"{error:g}")
+    metric = comparison.metrics[0]
+    drawn.set_xlabel(metric.name)
+    if not metric.larger_is_better:
+        drawn.set_xscale("log")
+        # Write errors as plain numbers, also between powers of ten.
+        for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
+            ticks(lambda error, _: f"{error:g}")
     drawn.tick_params(
         axis="x",
         which="minor",

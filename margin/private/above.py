@@ -1,14 +1,16 @@
 """The first query on which public answers are far from the truth."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._checks import positive_integer, whole_number
 from .._numbers import Number
+from .._types import Integers
 from ..errors import DomainError
-from ..noise.laws import DiscreteLaplace
+from ..noise.laws import DiscreteLaplace, noisy_sum
 from ..privacy.event import Event
 from ..privacy.split import split_units
 from ..queries import Queries as Workload
@@ -18,7 +20,7 @@ from .queries import Queries
 __all__ = ["Comparisons"]
 
 _LARGEST_SCORE = 1 << 60
-"""Cut-off of the scores: with noise of at most 2**62 they fit into 64 bits."""
+"""Cut-off of the scores, so that `noisy_sum` adds the noise to them as they are."""
 
 _LARGEST_SCALE = 1 << 40
 """Largest scale of the noise: it exceeds 2**61 with a probability below 10**-900000."""
@@ -117,15 +119,23 @@ class Comparisons(Queries):
 
         # True scores, charge, draw.
         scores = np.minimum(np.abs(counts - known), _LARGEST_SCORE)[first:]
-        threshold_noise, score_noise = (event.sampler for event in events)
+        laws = [event.sampler for event in events]
 
         def draw() -> int:
-            assert isinstance(threshold_noise, DiscreteLaplace)
-            assert isinstance(score_noise, DiscreteLaplace)
-            limit = level + threshold_noise.sample(1, self._entropy)[0]
-            noisy = scores + score_noise.sample(scores.size, self._entropy)
-            found = np.flatnonzero(noisy >= limit)
-            return int(found[0]) if found.size else -1
+            return self._first_above(level[None], scores, *laws)
 
         place = self._answer(events, [level[None], scores], draw)
         return None if place < 0 else first + place
+
+    def _first_above(
+        self,
+        level: Integers,
+        scores: Integers,
+        threshold_noise: Any,
+        score_noise: Any,
+    ) -> int:
+        """Draw the noise: the place of the first noisy score at or above the level, -1 for none."""
+        limit = noisy_sum(level, threshold_noise.sample(1, self._entropy))
+        noisy = noisy_sum(scores, score_noise.sample(scores.size, self._entropy))
+        found = np.flatnonzero(noisy >= limit)
+        return int(found[0]) if found.size else -1

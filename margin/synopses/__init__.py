@@ -3,12 +3,13 @@
 from .boxes import BoxSynopsis
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
+from .count import Count, Difference, Ratio
 from .itemsets import ItemsetCounts
 from .marginals import MarginalSynopsis
 from .records import RecordSynopsis
 from .rounds import SolvedRound
 from .sketch import SketchSynopsis
-from .table import RangeCount, TableSynopsis
+from .table import TableSynopsis
 from .uniform import UniformSynopsis
 from .view import ViewSynopsis
 
@@ -16,10 +17,12 @@ __all__ = [
     "BoxSynopsis",
     "CellSynopsis",
     "ColumnCounts",
+    "Count",
+    "Difference",
     "Estimate",
     "ItemsetCounts",
     "MarginalSynopsis",
-    "RangeCount",
+    "Ratio",
     "RecordSynopsis",
     "SketchSynopsis",
     "SolvedRound",

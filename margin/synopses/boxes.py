@@ -1,7 +1,8 @@
 """`BoxSynopsis`: a tree of boxes of cells with noisy counts, such as the regions of a map."""
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from .._types import Floats, Integers
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import Tree
+from .counting import Sums
 from .synopsis import Packed, Provenance, Synopsis
-from .table import RangeCount, checked_ranges
 
 __all__ = ["BoxSynopsis", "box_of_cells"]
 
@@ -152,46 +154,49 @@ class BoxSynopsis(Synopsis):
             answers.append(self._answered(view, counts.transpose(order), variance.transpose(order)))
         return answers
 
-    def count(self, ranges: Mapping[str, tuple[int, int]]) -> RangeCount:
-        """The number of rows within ranges of the attributes of the boxes, such as a rectangle.
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows in products of codes, with the covariances of their noise.
 
-        Parameters
-        ----------
-        ranges
-            The first and the last code of each range, both included, by the name of the attribute.
-            Other attributes are not restricted.
-
-        Returns
-        -------
-        RangeCount
-            The count and the variance of its noise.
-
-        Raises
-        ------
-        DomainError
-            When the boxes do not have an attribute, or a range is not within its codes.
-
-        Examples
-        --------
-        A box of four cells with two halves, each measured with variance 1:
-
-        >>> boxes = np.array([[[0, 2], [0, 2]], [[0, 1], [0, 2]], [[1, 2], [0, 2]]])
-        >>> synopsis = BoxSynopsis.of(
-        ...     Domain({"x": 2, "y": 2}),
-        ...     ("x", "y"),
-        ...     Tree(np.array([-1, 0, 0])),
-        ...     boxes,
-        ...     np.array([10.0, 4.0, 3.0]),
-        ...     np.ones(3),
-        ...     nonnegative=False,
-        ... )
-        >>> synopsis.count({"x": (0, 0)}).count
-        5.0
+        If a leaf lies in an answer only in part, what the even spread misses is not known.
         """
-        chosen = checked_ranges(self.domain, self.view, ranges)
-        cells = self._table[chosen]
-        variance = self._variance(chosen, np.zeros(cells.shape, np.int64), 1)
-        return RangeCount(float(cells.sum()), float(variance[0]))
+        weights = np.stack([self._weights(codes) for codes in chosen])
+        count = len(chosen)
+        noise = np.diag([self._noise(one) for one in weights])
+        for row, column in itertools.combinations(range(count), 2):
+            # The variance of a sum of two is the sum of theirs, and twice the covariance.
+            both = self._noise(weights[row] + weights[column])
+            covariance = (both - noise[row, row] - noise[column, column]) / 2
+            noise[row, column] = covariance
+            noise[column, row] = covariance
+        whole = np.isclose(weights, 0) | np.isclose(weights, 1)
+        spread = ~whole.all(axis=1)
+        return Sums(
+            estimates=weights @ self.counts[self.leaves],
+            noise=noise,
+            missed=np.where(np.logical_or.outer(spread, spread), math.nan, 0.0),
+            reconstructed=bool(spread.any()),
+        )
+
+    def _weights(self, codes: Chosen) -> Floats:
+        """The share of the rows of each leaf that have some codes, shape (leaves,)."""
+        for name in codes:
+            if name not in self.view:
+                raise DomainError(
+                    f"a count must be about the attributes {', '.join(self.view)}, but it is about "
+                    f"{name!r}; leave it out, or release this attribute too"
+                )
+        every = [codes.get(name, tuple(range(self.domain[name].size))) for name in self.view]
+        inside = np.ix_(*every)
+        shares = self._shares[inside].ravel()
+        leaves = self._leaf[inside].ravel()
+        return np.bincount(leaves, shares, len(self.leaves)).astype(np.float64)
+
+    def _noise(self, weights: Floats) -> float:
+        """The noise variance of a weighted sum of the leaves."""
+        used = np.flatnonzero(weights)
+        answer = np.zeros_like(used)
+        variance = self._tree.variance_of(self.variances, self.leaves[used], answer, weights[used])
+        return float(variance.sum())
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""

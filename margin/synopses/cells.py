@@ -1,5 +1,6 @@
 """`CellSynopsis`: a synopsis with some cells of a noisy table that is too large to write out."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ from .._types import Floats, Integers
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
+from .counting import Sums, common
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]
@@ -325,6 +328,34 @@ class CellSynopsis(Synopsis):
             variance=float(fields["variance"]),
             agreed=None if agreed is None else agreed.astype(np.float64),
         )
+
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows with some codes, with the squares of their standard errors.
+
+        If every node is a cell, the errors of different cells are independent, and the covariance
+        of two sums is the variance of the sum of their common cells. Otherwise it is not known.
+        """
+        count = len(chosen)
+        noise = np.full((count, count), math.nan)
+        estimates = np.empty(count)
+        for row, codes in enumerate(chosen):
+            found = self._chosen(codes)
+            estimates[row] = found
+            noise[row, row] = found.standard_error**2
+        if all(isinstance(axis, Leaves) for axis in self.axes):
+            for row, column in itertools.combinations(range(count), 2):
+                both = common(chosen[row], chosen[column])
+                shared = 0.0 if both is None else self._chosen(both).standard_error ** 2
+                noise[row, column] = shared
+                noise[column, row] = shared
+        return Sums(estimates=estimates, noise=noise, missed=np.zeros_like(noise))
+
+    def _chosen(self, codes: Chosen) -> Estimate:
+        """The number of rows with some codes."""
+        picks: list[Pick | None] = [None] * len(self.axes)
+        for name, own in codes.items():
+            picks[self.domain.position[name]] = Pick.of(np.array(own, np.int64))
+        return self._picked(picks)
 
     @property
     def _chances(self) -> Floats:

@@ -1,7 +1,7 @@
 """`ColumnCounts`: a synopsis with the noisy number of rows that hold each of many items."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,8 +11,10 @@ from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..errors import DomainError
 from ..queries import Queries
+from .counting import Sums
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
@@ -87,6 +89,25 @@ class ColumnCounts(Synopsis):
             )
             for _ in workload
         ]
+
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows that hold an item, with independent noise.
+
+        A row holds many items, so numbers of several items do not add up to a number of rows.
+        """
+        places = []
+        for codes in chosen:
+            items = next(iter(codes.values()), ())
+            if len(items) != 1:
+                found = f"{len(items)} items" if items else "all items"
+                raise DomainError(
+                    "a count of items must select exactly one item, because a row may hold "
+                    f"several, but it selects {found}; ask for one at a time"
+                )
+            places.append(items[0])
+        same = np.equal.outer(places, places)
+        noise = np.where(same, self.variance[places], 0.0)
+        return Sums(estimates=self.counts[places], noise=noise, missed=np.zeros_like(noise))
 
     def answer(self, queries: Queries) -> Floats:
         """Not available: a row holds many items, so counts of items are not shares of the rows.

@@ -132,7 +132,6 @@ class RecordSynopsis(Synopsis):
             "total": self.total,
             "mean_error": self.mean_error,
             "largest_error": self.largest_error,
-            "rounds": len(self.rounds),
             **names,
         }
         return Packed(fields, {"bits": self.table.words, **arrays})
@@ -150,7 +149,6 @@ class RecordSynopsis(Synopsis):
         return {
             "bits": lines * -(-int(fields["records"]) // 64),
             "solved": 4 * rounds,
-            "seconds": rounds,
         }
 
     @classmethod

@@ -1,5 +1,6 @@
 """`SolvedRound`: how the integer programme of one synthetic record was solved."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,8 @@ class SolvedRound:
     bound
         An upper bound on the value of every record. Without any proof it is the sum of all weights.
     seconds
-        The time that the solver took, by the clock on the wall.
+        The time that the solver took, by the clock on the wall. It is NaN after loading: a file
+        holds nothing but what follows from the noisy draws.
     """
 
     solver: str
@@ -51,7 +53,7 @@ class SolvedRound:
 
 def pack_rounds(
     rounds: Sequence[SolvedRound],
-) -> tuple[dict[str, list[str]], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The fields and arrays of rounds in a file: names in lists, numbers in arrays."""
     solvers = sorted({one.solver for one in rounds})
     statuses = sorted({one.status.name for one in rounds})
@@ -61,9 +63,8 @@ def pack_rounds(
     ]
     arrays = {
         "solved": np.array(numbers, np.int64).reshape(-1, 4),
-        "seconds": np.array([one.seconds for one in rounds], np.float64),
     }
-    return {"solvers": solvers, "statuses": statuses}, arrays
+    return {"rounds": len(rounds), "solvers": solvers, "statuses": statuses}, arrays
 
 
 def unpack_rounds(
@@ -84,21 +85,20 @@ def unpack_rounds(
             "the file"
         )
     solved = arrays["solved"].astype(np.int64, casting="equiv")
-    seconds = arrays["seconds"].astype(np.float64, casting="equiv")
-    if solved.shape != (len(seconds), 4) or (solved[:, :2] < 0).any():
+    shape = (int(fields["rounds"]), 4)
+    if solved.shape != shape or (solved[:, :2] < 0).any():
         raise ValueError(
-            f"solved must have shape {(len(seconds), 4)}, with places >= 0 in its first two "
-            f"columns, but it has shape {solved.shape} or a negative place; get a fresh copy of "
-            "the file"
+            f"solved must have shape {shape}, with places >= 0 in its first two columns, but it "
+            f"has shape {solved.shape} or a negative place; get a fresh copy of the file"
         )
     rounds = []
-    for (solver, status, value, bound), time in zip(solved.tolist(), seconds.tolist(), strict=True):
+    for solver, status, value, bound in solved.tolist():
         one = SolvedRound(
             solver=solvers[solver],
             status=Status[statuses[status]],
             value=value,
             bound=bound,
-            seconds=time,
+            seconds=math.nan,
         )
         rounds.append(one)
     return tuple(rounds)

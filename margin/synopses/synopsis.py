@@ -18,6 +18,7 @@ from ..privacy.ledger import Token
 from ..privacy.statement import Statement
 from ..queries import Queries
 from ..queries.marginals import shares
+from .counting import Counting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +79,7 @@ class Packed(NamedTuple):
     kw_only=True,
     eq=False,
 )
-class Synopsis:
+class Synopsis(Counting):
     """The result of a release: an object that answers questions about the table.
 
     It contains nothing from the data except the noisy answers. Each form of it is a subclass with

@@ -1,7 +1,8 @@
 """`TableSynopsis`: a synopsis with a table over all attributes, whose sums are the answers."""
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -10,30 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Floats
-from ..domain.domain import Domain, View
+from ..domain.domain import Domain
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..domain.workload import Workload
-from ..errors import DomainError
+from .counting import Sums
 from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
-__all__ = ["RangeCount", "TableSynopsis", "checked_ranges"]
+__all__ = ["TableSynopsis"]
 
-
-@dataclass(frozen=True)
-class RangeCount:
-    """The noisy number of rows within ranges of attributes, with its noise variance.
-
-    Attributes
-    ----------
-    count
-        The noisy number of rows.
-    variance
-        The variance of the noise in it, in squared rows; NaN where it is not known.
-    """
-
-    count: float
-    variance: float
+_Codes = tuple[int, ...] | None
+"""Some codes of an attribute; None for all."""
 
 
 @dataclass(
@@ -78,44 +67,31 @@ class TableSynopsis(Synopsis):
             counts = in_view_order(self._possible.sum(axis=dropped), axes)
             # The covariance is a product over the attributes: a factor for each attribute that is
             # summed out, and a vector for each that is kept.
-            of_sums = math.prod(self._sum_variance(axis) for axis in dropped)
+            of_sums = math.prod(self._covariance(axis) for axis in dropped)
             variance = np.full((), self.variance * of_sums)
             for axis in axes:
                 variance = np.multiply.outer(variance, self._cell_variances(axis))
             answers.append(self._answered(view, counts, variance))
         return answers
 
-    def count(self, ranges: Mapping[str, tuple[int, int]]) -> RangeCount:
-        """Estimate the number of rows within ranges of ordered attributes.
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows with some codes, by sums of cells.
 
-        Parameters
-        ----------
-        ranges
-            The first and the last code of each range, both included, by the name of the attribute.
-            Other attributes are not restricted.
-
-        Returns
-        -------
-        RangeCount
-            The count and the variance of its noise.
-
-        Raises
-        ------
-        DomainError
-            When an attribute is unknown, or a range is not within its codes.
-
-        Examples
-        --------
-        >>> table = np.arange(6.0).reshape(3, 2)
-        >>> domain = Domain({"age": 3, "sex": 2})
-        >>> synopsis = TableSynopsis(domain=domain, table=table, variance=1.0, covariances={})
-        >>> synopsis.count({"age": (1, 2)})
-        RangeCount(count=14.0, variance=4.0)
+        The covariance of the noise in two cells is a product over the attributes. So the covariance
+        of two boxes is the product of the sums of the blocks of the matrices C_a.
         """
-        codes = checked_ranges(self.domain, self.domain.attributes, ranges)
-        count = self._possible[codes].sum()
-        factors = [self._sum_variance(axis, chosen) for axis, chosen in enumerate(codes)]
-        return RangeCount(float(count), float(self.variance * math.prod(factors)))
+        boxes = [[codes.get(name) for name in self.domain] for codes in chosen]
+        noise = np.full((len(boxes), len(boxes)), self.variance)
+        for axis in range(len(self.domain)):
+            for row, column in itertools.product(range(len(boxes)), repeat=2):
+                noise[row, column] *= self._covariance(axis, boxes[row][axis], boxes[column][axis])
+        estimates = []
+        for codes in boxes:
+            cells = self._possible
+            for axis, own in enumerate(codes):
+                cells = cells if own is None else np.take(cells, own, axis)
+            estimates.append(cells.sum())
+        return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
@@ -201,53 +177,24 @@ class TableSynopsis(Synopsis):
             return np.ones(self.domain.sizes[axis])
         return covariance.diagonal()
 
-    def _sum_variance(
+    def _covariance(
         self,
         axis: int,
-        codes: slice = slice(None),
+        one: _Codes = None,
+        other: _Codes = None,
     ) -> float:
-        """The factor that a sum over some codes of one attribute contributes to a variance.
+        """The factor that one attribute contributes to the covariance of two sums of cells.
 
-        `codes` are the summed codes; by default all. See `_cell_variances` for the product.
+        The sums run over some codes of the attribute; None stands for all codes. See
+        `_cell_variances` for the product.
         """
+        every = range(self.domain.sizes[axis])
+        first = every if one is None else one
+        second = every if other is None else other
         covariance = self.covariances.get(axis)
         if covariance is None:
-            return float(len(range(self.domain.sizes[axis])[codes]))
-        return float(covariance[codes, codes].sum())
-
-
-def checked_ranges(
-    domain: Domain,
-    view: View,
-    ranges: Mapping[str, tuple[int, int]],
-) -> tuple[slice, ...]:
-    """The codes of each attribute of a view, from ranges of some of them; see
-    `TableSynopsis.count`.
-
-    Raises
-    ------
-    DomainError
-        When an attribute is not in the view, or a range is not within its codes.
-    """
-    # Names that the domain does not have are refused by the domain.
-    for name in ranges:
-        domain[name]
-        if name not in view:
-            raise DomainError(
-                f"a range must be of one of the attributes {', '.join(view)}, but it is of "
-                f"{name!r}; leave it out, or release this attribute too"
-            )
-    codes = []
-    for name in view:
-        size = domain[name].size
-        first, last = ranges.get(name, (0, size - 1))
-        if not 0 <= first <= last < size:
-            raise DomainError(
-                f"the range of attribute {name!r} must be (first, last) with 0 <= first <= "
-                f"last <= {size - 1}, but it is {(first, last)}; correct it"
-            )
-        codes.append(slice(first, last + 1))
-    return tuple(codes)
+            return float(len(set(first) & set(second)))
+        return float(covariance[np.ix_(first, second)].sum())
 
 
 def _floats(array: NDArray[np.generic]) -> Floats:

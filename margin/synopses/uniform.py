@@ -1,6 +1,7 @@
 """`UniformSynopsis`: a synopsis with the number of rows only, spread evenly over all cells."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,8 +10,10 @@ import numpy as np
 from .._types import Floats
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
+from .counting import Sums, box
 from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
@@ -45,11 +48,7 @@ class UniformSynopsis(Synopsis):
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by spreading the number of rows evenly over all possible cells."""
-        total: float
-        if self.domain.rows is None:
-            total, variance = self.total, self.variance
-        else:
-            total, variance = self.domain.rows, 0.0
+        total, variance = self._total
         answers = []
         for view in Workload.of(self.domain, workload):
             cells = self.domain.cells(view)
@@ -62,6 +61,33 @@ class UniformSynopsis(Synopsis):
             share = self._shares(view)
             answers.append(self._answered(view, total * share, variance * share**2))
         return answers
+
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows with some codes: shares of the total, whose noise they have.
+
+        What is missed is not known, except that the number of all rows misses nothing.
+        """
+        total, variance = self._total
+        shares = []
+        for codes in chosen:
+            cells = self._shares(tuple(codes))[box(codes, ())] if codes else np.ones(1)
+            shares.append(cells.sum())
+        share = np.array(shares)
+        noise = variance * np.outer(share, share)
+        guessed = np.array([bool(codes) for codes in chosen])
+        return Sums(
+            estimates=total * share,
+            noise=noise,
+            missed=np.where(np.logical_and.outer(guessed, guessed), math.nan, 0.0),
+            reconstructed=bool(guessed.any()),
+        )
+
+    @property
+    def _total(self) -> tuple[float, float]:
+        """The number of rows that answers use, and the variance of its noise."""
+        if self.domain.rows is None:
+            return self.total, self.variance
+        return float(self.domain.rows), 0.0
 
     def _shares(self, view: View) -> Floats:
         """The share of the possible cells of the full table that are in each cell of a view."""

@@ -1,5 +1,6 @@
 """`ViewSynopsis`: a synopsis that answers any marginal from consistent tables of views."""
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -15,6 +16,7 @@ from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
 from ..solvers import (
@@ -25,10 +27,12 @@ from ..solvers import (
     Rows,
     Solutions,
     Solver,
+    Status,
     Structure,
     Tables,
     coverage_error,
 )
+from .counting import Sums, covered_sums, weights_on
 from .describe import describe
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of
@@ -243,6 +247,32 @@ class ViewSynopsis(Synopsis):
             for rows in np.split(np.argsort(group, kind="stable"), ends[:-1]):
                 yield [places[row] for row in rows.tolist()], given[rows]
 
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
+        if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
+            return covered_sums(self.domain, self.tables, chosen)
+        asked = self._axes({name: () for codes in chosen for name in codes})
+        _at_once(tuple(self.domain.sizes[axis] for axis in asked))
+        weights = weights_on(self.domain, asked, chosen)
+        # With no positive total, zero is the only non-negative answer.
+        if self.tables.total <= 0:
+            unknown = np.full((len(chosen), len(chosen)), math.nan)
+            nothing = np.zeros(len(chosen))
+            return Sums(estimates=nothing, noise=unknown, missed=unknown, reconstructed=True)
+        with self._reporting():
+            found = self._reconstruction.sums(asked, weights)
+        self._check(asked, found.status)
+        return Sums(
+            estimates=found.estimate,
+            noise=found.variance,
+            missed=self._structure.missed_covariance(asked, weights, found),
+            reconstructed=True,
+        )
+
+    def _axes(self, codes: Chosen) -> tuple[int, ...]:
+        """The axes of the attributes that a condition restricts, ascending."""
+        return tuple(sorted(self.domain.position[name] for name in codes))
+
     def coverage_error(self, view: Iterable[str]) -> float:
         """Estimate the error of a marginal that is not caused by noise.
 
@@ -444,22 +474,36 @@ class ViewSynopsis(Synopsis):
 
     def _solved(self, axes: Integers) -> Solutions:
         """Reconstruct the marginals on some axes; SolverError if one of them fails."""
-        try:
+        with self._reporting():
             solutions = self._reconstruction.solve(axes)
-        except Exception as error:  # the solver may be a user's own
+        for place in solutions.failures:
+            self._check(axes[place].tolist(), solutions[place].status)
+        return solutions
+
+    @contextlib.contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Turn errors of the solver, which may be a user's own, into SolverError."""
+        try:
+            yield
+        except Exception as error:
             name = type(self.reconstruction).__name__
             raise SolverError(
                 f"solver {name} must return solutions, but it raised {type(error).__name__} "
                 f"({error}); choose another with reconstruction="
             ) from error
-        for place in solutions.failures:
-            names = ", ".join(self.domain.attributes[axis] for axis in axes[place].tolist())
-            status = solutions[place].status.value
+
+    def _check(
+        self,
+        axes: Sequence[int],
+        status: Status,
+    ) -> None:
+        """Refuse the answer of a solver that failed for the marginal on some axes."""
+        if not status.ok:
+            names = ", ".join(self.domain.attributes[axis] for axis in axes)
             raise SolverError(
-                f"the marginal on {names} must be reconstructed, but the solver failed: {status} "
-                "(choose another solver with reconstruction=)"
+                f"the marginal on {names} must be reconstructed, but the solver failed: "
+                f"{status.value} (choose another solver with reconstruction=)"
             )
-        return solutions
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:

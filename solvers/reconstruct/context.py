@@ -32,6 +32,7 @@ from .sampling import (
 )
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
+from .sums import Sums, no_sums, sums_of, without_covariance
 
 
 class Reconstruction:
@@ -104,6 +105,54 @@ class Reconstruction:
         if solver.context is not None and asked.shape[1] < solver.context:
             return self._in_context(solver, asked)
         return solver.solve(Batch.of(self.tables, asked))
+
+    def sums(
+        self,
+        axes: Axes,
+        weights: Floats,
+    ) -> Sums:
+        """Estimate weighted sums of the cells of one marginal, with their covariances.
+
+        Parameters
+        ----------
+        axes
+            The axes of the marginal, ascending, shape (k,).
+        weights
+            The weights of its cells in q sums, shape (cells, q).
+
+        Raises
+        ------
+        ValueError
+            See `known_moments`.
+        """
+        solver = self.solver
+        rows = np.ascontiguousarray(weights.T)
+        if not isinstance(solver, Newton):
+            problem = Problem.of(self.tables, axes)
+            solution = _judged(problem, solver.solve(problem))
+            if not solution.status.ok:
+                return no_sums(solution.status, len(rows))
+            return without_covariance(solution, rows)
+        with single_thread():
+            around = self._surroundings(solver, axes)
+            if not around.solution.status.ok:
+                return no_sums(around.solution.status, len(rows))
+            return around.sums(axes, rows)
+
+    def _surroundings(
+        self,
+        solver: Newton,
+        axes: Axes,
+    ) -> "_Surroundings":
+        """The solution from which a marginal is computed: over its own axes, or its context."""
+        wide = axes
+        if solver.context is not None and len(axes) < solver.context:
+            if math.prod(self.tables.sizes) <= JOINT_CELLS:
+                return self._joint
+            wide = self._around(axes, solver.context)
+        problem = Problem.of(self.tables, wide)
+        solution = dataclasses.replace(solver, bars=False).solve(problem)
+        return _Surroundings(self.tables, wide, problem, solution, solver)
 
     def _in_context(
         self,
@@ -265,6 +314,22 @@ class _Surroundings:
             variance=None if bars is None else bars.variance.reshape(count, *shape),
             undetermined=None if bars is None else bars.undetermined.reshape(count, *shape),
         )
+
+    def sums(
+        self,
+        asked: Axes,
+        weights: Floats,
+    ) -> Sums:
+        """Compute weighted sums of the cells of one marginal; the weights have shape (q, cells)."""
+        shape = self.problem.shape
+        kept = np.isin(self.axes, asked)
+        dropped = tuple(np.flatnonzero(~kept).tolist())
+        table = self.solution.table.sum(axis=dropped).ravel()
+        # The weights do not depend on the other axes.
+        narrow = [size if keep else 1 for size, keep in zip(shape, kept, strict=True)]
+        wide = np.broadcast_to(weights.reshape(-1, *narrow), (len(weights), *shape))
+        found = sums_of(self.problem, self.solution, self._solve, wide.reshape(len(weights), -1))
+        return dataclasses.replace(found, table=table)
 
     def _bars(
         self,

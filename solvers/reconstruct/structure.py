@@ -20,6 +20,7 @@ from ..types import Floats, Integers
 from .batch import Solutions
 from .context import Reconstruction
 from .problem import Solution, Solver
+from .sums import Sums
 
 __all__ = ["Structure"]
 
@@ -134,6 +135,39 @@ class Structure:
         tables = solutions.table.reshape(count, -1)
         factors = 1 / self.tables.total + scales**2 * _tilt(tables)
         return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
+
+    def missed_covariance(
+        self,
+        axes: Axes,
+        weights: Floats,
+        sums: Sums,
+    ) -> Floats:
+        """The covariance of the missed parts of weighted sums of the cells of one marginal.
+
+        It is (1 / total + s ** 2 sqrt(t_i t_j)) undetermined_ij for the sums i and j. The factor t
+        of a sum is the mean of the factors (p x cells) ** 0.25 of its cells, weighted by the sum's
+        weights times p. For the indicator of one cell this is `missed_variance`. A sum that the
+        known moments determine misses nothing.
+
+        Parameters
+        ----------
+        axes, weights
+            The axes of the marginal, and the weights of its cells in the q sums, shape (cells, q);
+            see `Reconstruction.sums`.
+        sums
+            The sums.
+
+        Returns
+        -------
+        ndarray of shape (q, q), in squared counts
+        """
+        parts = weights * sums.table[:, None]
+        whole = parts.sum(axis=0)
+        tilt = np.ones(len(whole))
+        np.divide(_tilt(sums.table) @ parts, whole, out=tilt, where=whole > 0)
+        scale = self.scale(np.array(axes, dtype=np.int64))
+        factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
+        return np.asarray(factors * sums.undetermined)
 
     def scale(self, axes: Integers) -> float:
         """The scale s of a marginal on ascending axes, of shape (k,), with its fixed factor."""

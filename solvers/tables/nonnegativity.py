@@ -65,9 +65,24 @@ class Clip:
 class Simplex:
     """Replaces each table by the nearest non-negative table of the same total.
 
-    This is *Global* in Qardaji, Yang and Li, SIGMOD 2014: the Euclidean projection onto the scaled
-    simplex. The same number is subtracted from every cell that stays positive. A table whose total
-    is not positive becomes zero. The content of cells that must be zero goes to the other cells.
+    It is the Euclidean projection onto the scaled simplex. The same number is subtracted from every
+    cell that stays positive. A table whose total is not positive becomes zero. The content of cells
+    that must be zero goes to the other cells.
+
+    A round sets negative cells to zero and subtracts the same number from every positive cell, so
+    that the total stays. Rounds, repeated until no cell is negative, end in the projection
+    (Michelot 1986). One round is *Global* in Qardaji, Yang and Li, SIGMOD 2014, section 5.3; it may
+    leave cells below zero that were positive.
+
+    Parameters
+    ----------
+    rounds
+        The number of rounds, >= 1; None for the projection.
+
+    Raises
+    ------
+    ValueError
+        If `rounds` is below 1.
 
     Examples
     --------
@@ -77,13 +92,24 @@ class Simplex:
     [[4.67, 0.0], [2.67, 2.67]]
     """
 
+    rounds: int | None = None
     keeps_consistency: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(
+                f"rounds ({self.rounds}) must be >= 1, or None for the projection; pass one of "
+                "these"
+            )
+
     def __call__(self, tables: Tables) -> Tables:
-        total = tables.known_total
-        return tables.with_values(
-            [_simplex(value, empty, total) for value, empty in _with_empty(tables)]
-        )
+        values = []
+        for value, empty in _with_empty(tables):
+            if self.rounds is None:
+                values.append(_simplex(value, empty, tables.known_total))
+            else:
+                values.append(_in_rounds(value, empty, tables.known_total, self.rounds))
+        return tables.with_values(values)
 
 
 @dataclass(
@@ -94,10 +120,12 @@ class Ripple:
     """Sets negative cells to zero and subtracts what was added from their neighbours, repeatedly.
 
     Source: Qardaji, Yang and Li, SIGMOD 2014, section 4.4. Neighbours are cells that differ in one
-    attribute (section 4.7); each loses an equal part. The order of the steps does not change the
-    result, so each round treats all negative cells at once. A table whose total is not positive
-    becomes zero, because the procedure would not end on it. After `sweeps` rounds, `Simplex` is
-    applied to tables that still have negative cells.
+    attribute (section 4.7); each loses an equal part. The paper treats one cell at a time, in an
+    order that it does not state; here each round treats all negative cells at once. As the
+    threshold goes to zero, every order leads to the same table. With a positive threshold, cells
+    between minus the threshold and zero remain, and which remain depends on the order. A table
+    whose total is not positive becomes zero, because the procedure would not end on it. After
+    `sweeps` rounds, `Simplex` is applied to tables that still have negative cells.
 
     Cells that must be zero are not neighbours of any cell. At the start, their content is spread
     evenly over the other cells of the table, and so is the difference to a known total.
@@ -404,6 +432,29 @@ def _simplex(
     # ">=", so that the first cell passes even if a tiny total is lost in rounding.
     last = np.flatnonzero(falling >= excess)[-1]
     return np.asarray(np.maximum(table - excess[last], 0.0))
+
+
+def _in_rounds(
+    table: Floats,
+    empty: Flags,
+    total: float | None,
+    rounds: int,
+) -> Floats:
+    """Apply rounds of `Simplex` to a table of its own total, or of a given one."""
+    if total is None:
+        total = float(table.sum())
+    if total <= 0:
+        return np.zeros_like(table)
+    cells = np.where(empty, 0.0, table)
+    for _ in range(rounds):
+        positive = cells > 0
+        if not positive.any():
+            positive = ~empty
+        cells = np.where(positive, np.maximum(cells, 0.0), 0.0)
+        cells[positive] -= (cells.sum() - total) / np.count_nonzero(positive)
+        if cells.min() >= 0:
+            break
+    return np.asarray(cells)
 
 
 def _evened(

@@ -18,27 +18,6 @@ def only_generated(monkeypatch):
     monkeypatch.setenv("MARGIN_CACHE", "/nonexistent")
 
 
-@pytest.mark.parametrize(
-    ("answer", "truth", "expected"),
-    [
-        ([1, 3], [2, 6], 0.0),
-        ([5, 0], [0, 5], math.log(2)),
-        ([-1, 4], [0, 4], 0.0),
-        ([-1, -4], [1, 4], math.log(2)),
-        (
-            [1, 1],
-            [1, 0],
-            0.5 * math.log(1 / 0.75)
-            + 0.5 * (0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)),
-        ),
-    ],
-)
-def test_jensen_shannon(answer, truth, expected):
-    assert _tables.jensen_shannon(np.array(answer, float), np.array(truth, float)) == pytest.approx(
-        expected, abs=1e-12
-    )
-
-
 def test_fewer_queries_are_the_first_of_more():
     domain = Domain({f"x{place}": 2 for place in range(20)})
     assert asked(domain, 4, 50) == asked(domain, 4, 200)[:50]

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import margin
-from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload
+from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload, metrics
 from margin.cli.main import main
 from margin.cli.mechanisms import PLAIN
 from margin.compare import compare
@@ -54,7 +55,7 @@ def test_the_errors_are_those_of_simulations(table, domain, compared):
 
 
 def test_it_is_marked_as_not_private(compared):
-    assert "not private" in str(compared) and "smallest mean error: good" in str(compared)
+    assert "not private" in str(compared) and "smallest mean L2/N: good" in str(compared)
     assert compared.to_json()["private"] is False
     json.dumps(compared.to_json(), allow_nan=False)
 
@@ -68,7 +69,8 @@ def test_large_workloads_are_drawn_from(table, domain):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"mechanisms": {}}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}]
+    "wrong",
+    [{"mechanisms": {}}, {"metrics": []}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}],
 )
 def test_bad_arguments_are_typed_errors(table, domain, wrong):
     with pytest.raises(DomainError):
@@ -148,6 +150,82 @@ def test_the_command_compares(table, domain, tmp_path, capsys):
     )
     assert main([*command[:-4], "--mechanisms", "nothing"]) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+def test_the_command_measures_what_it_is_told(table, domain, tmp_path, capsys):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    (tmp_path / "domain.json").write_text(domain.to_json())
+    command = ["compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")]
+    command += ["--epsilon", "1", "--mechanisms", "uniform", "--workload", "1way", "--runs", "1"]
+    named = "js,l2,l1,largest,relative,useful:0.2,ndcg:3,f1"
+    assert main([*command, "--json", "--metrics", named]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = ["JS", "L2/N", "L1/N", "largest/N", "relative(0.001)", "useful(0.2)", "NDCG@3", "F1@10"]
+    assert found["metrics"] == names
+    assert len(found["mechanisms"][0]["means"]) == 8
+    for wrong, part in [
+        ("larges", "did you mean"),
+        ("l2:3", "no parameter"),
+        ("ndcg:x", "ndcg:10"),
+    ]:
+        assert main([*command, "--metrics", wrong]) == 2
+        assert part in capsys.readouterr().err
+    assert main([*command, "--metrics", "ndcg:0.5"]) == 2
+    assert "whole number" in capsys.readouterr().err
+
+
+def test_the_first_metric_orders_the_mechanisms(table, domain):
+    """Ranking by quality puts the largest mean first; all metrics are of the same runs."""
+    measured = [metrics.NDCG(3), metrics.L2(), metrics.Usefulness(alpha=0.05)]
+    found = compare(
+        table,
+        domain=domain,
+        budget=PureDP(5),
+        mechanisms={"broken": BROKEN, "narrow": NARROW, "good": GOOD},
+        workload=[["age", "region"], ["sex"], ["children"]],
+        metrics=measured,
+        runs=2,
+    )
+    assert found.rows[0].error >= found.rows[1].error and found.rows[2].name == "broken"
+    assert found.best == found.rows[0].name
+    assert [len(numbers) for numbers in found.rows[0].values] == [2, 6, 2]
+    alone = {
+        row.name: row
+        for row in compare(
+            table,
+            domain=domain,
+            budget=PureDP(5),
+            mechanisms={"narrow": NARROW, "good": GOOD},
+            workload=[["age", "region"], ["sex"], ["children"]],
+            runs=2,
+        ).rows
+    }
+    for row in found.rows[:2]:
+        assert row.values[1] == alone[row.name].errors
+    shown = str(found)
+    assert all(f"mean {metric.name}" in shown for metric in measured)
+    assert f"largest mean NDCG@3: {found.best}" in shown
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert found.plot().axes[0].get_xlabel() == "NDCG@3"
+
+
+def test_items_of_sets_are_ranked():
+    """Rows that are sets of items: a cell of the marginal is an item."""
+    matrix = scipy.sparse.random_array((400, 30), density=0.2, rng=np.random.default_rng(5))
+    matrix = matrix.tocsr() > 0
+    found = compare(
+        matrix,
+        domain={"item": 30},
+        budget=PureDP(10_000),
+        mechanisms={"items": margin.DPSense()},
+        workload=[["item"]],
+        metrics=[metrics.NDCG(5), metrics.F1(5)],
+        runs=1,
+    )
+    assert found.rows[0].problem == ""
+    assert found.rows[0].means == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN))

@@ -14,6 +14,7 @@ from ..._types import Floats
 from ...domain.domain import Domain
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
+from ...errors import DomainError
 from ...private import Private, Strategy
 from ...solvers import JointProjection, ResidualConsistency, Solver
 from ...solvers.tables.multiplicative import replayed
@@ -46,24 +47,58 @@ class MWEM:
         T; None for ceil(4 log2 d) + 2 with d attributes, as in the comparison of Qardaji, Yang and
         Li, SIGMOD 2014.
     replays
-        The number of passes over all measurements in each round.
+        The number of passes over all measurements in each round. 0 uses each measurement once, in
+        its own round.
+    average
+        Whether the answers come from the mean of the tables that the T rounds start from, not from
+        the last table. It cannot be combined with `reconstruction`.
     reconstruction
         None answers from the last table. A solver answers from the measured marginals instead,
         which are made consistent and non-negative, as `PriView` does.
     max_cells
         The largest number of cells of the full table that is accepted.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range, or `average` is combined with `reconstruction`.
     """
 
     rounds: int | None = None
     replays: int = 100
+    average: bool = False
     reconstruction: Solver | None = None
     max_cells: int = 1 << 22
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "replays", "max_cells"):
+        for name, least in (("rounds", 1), ("replays", 0), ("max_cells", 1)):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, whole_number(name, value))
+                object.__setattr__(self, name, whole_number(name, value, least=least))
+        if self.average and self.reconstruction is not None:
+            raise DomainError(
+                "average answers from tables and reconstruction answers from the measured "
+                "marginals, but both are given; leave one of them out"
+            )
+
+    @classmethod
+    def paper(cls, *, rounds: int | None = None) -> "MWEM":
+        """Make the mechanism of the paper's Figure 1.
+
+        Each measurement is used once, and the answers come from the mean of the tables. As in the
+        class, the queries are marginals, and the number of rows is measured.
+
+        Parameters
+        ----------
+        rounds
+            T, as in the class.
+
+        Raises
+        ------
+        DomainError
+            If `rounds` is not a whole number >= 1.
+        """
+        return cls(rounds=rounds, replays=0, average=True)
 
     def run(
         self,
@@ -80,21 +115,25 @@ class MWEM:
         (total,) = private.measure_linear([Strategy.total(domain)], spend=part)
         rows = max(float(total.values.sum()), 1.0)
         table = np.full(domain.sizes, rows / math.prod(domain.sizes))
+        mean = np.zeros_like(table)
         measured: list[Marginal] = []
         for number in range(rounds):
             log.info("round %d of %d", number + 1, rounds)
+            if self.average:
+                mean += table / rounds
             # The exponential mechanism takes the marginal that the table is furthest from.
             current = [_marginal(table, domain.axes(view)) for view in views]
             (place,) = private.select(views, current, spend=part)
             measured += private.measure([views[place]], spend=part)
             # Multiplicative weights go through all measurements so far, `replays` times.
-            axes = [domain.axes(marginal.attributes) for marginal in measured]
-            counts = [marginal.counts for marginal in measured]
-            table = replayed(table, axes, counts, times=self.replays)
+            used = measured if self.replays else measured[-1:]
+            axes = [domain.axes(marginal.attributes) for marginal in used]
+            counts = [marginal.counts for marginal in used]
+            table = replayed(table, axes, counts, times=max(self.replays, 1))
         if self.reconstruction is None:
             return TableSynopsis(
                 domain=domain,
-                table=table,
+                table=mean if self.average else table,
                 variance=math.nan,
                 covariances={},
             )

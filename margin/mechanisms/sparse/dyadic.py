@@ -59,11 +59,15 @@ class Dyadic:
         not pass, so up to four times the target or size may pass. After `HighPass` the remaining
         nodes of a single tree are fitted by least squares, so that each node is nearer to the sum
         of its children.
+    published
+        Whether nothing is added to the check of the paper: as many nodes pass as without it, and
+        their counts are not fitted.
     """
 
     inner: Summary
     attributes: Iterable[str] | None = None
     check: bool | None = None
+    published: bool = False
 
     def __post_init__(self) -> None:
         checked_summary(self.inner)
@@ -86,9 +90,10 @@ class Dyadic:
         if not check:
             return kept(private, self.inner, axes)
         if isinstance(self.inner, FilterPriority):
-            return kept(private, _Nested(self.inner), axes)
+            return kept(private, _Nested(self.inner, widened=not self.published), axes)
         assert isinstance(self.inner, HighPass)
-        synopsis = kept(private, _widened(self.inner, axes), axes)
+        inner = self.inner if self.published else _widened(self.inner, axes)
+        synopsis = kept(private, inner, axes)
         # Keep the nodes whose ancestors all passed.
         inside = nested(axes, synopsis.codes)
         checked = replace(
@@ -96,7 +101,7 @@ class Dyadic:
             codes=synopsis.codes[inside],
             values=synopsis.values[inside],
         )
-        return replace(checked, agreed=_agreed(checked))
+        return checked if self.published else replace(checked, agreed=_agreed(checked))
 
     @property
     def _filters(self) -> bool:
@@ -150,6 +155,7 @@ class _Nested:
     then samples."""
 
     inner: FilterPriority
+    widened: bool
 
     def prepare(
         self,
@@ -162,7 +168,7 @@ class _Nested:
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:
             chosen = choose(cells, noise)
             assert isinstance(chosen, Largest)
-            if self.inner.theta is None:
+            if self.widened and self.inner.theta is None:
                 passing = _before_check(chosen.size, cells)
                 chosen = replace(
                     chosen,

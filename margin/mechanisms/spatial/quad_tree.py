@@ -70,7 +70,7 @@ class QuadTree:
     >>> synopsis = margin.simulate(
     ...     points, domain=domain, budget=margin.PureDP(50), mechanism=QuadTree(), seed=1
     ... ).synopsis
-    >>> round(synopsis.count({"x": (0, 1), "y": (0, 0)}).count)
+    >>> round(synopsis.count({"x": [0, 1], "y": 0}).estimate)
     2
     """
 

@@ -28,9 +28,10 @@ from ...solvers import (
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import estimate
 from ..asked import asked
-from .selection import BestViews, PairCover, Selection
+from .paper_views import PaperViews, UsesRows, noise_error
+from .selection import BestViews, Selection
 
-__all__ = ["BestViews", "PairCover", "PriView", "Selection", "noise_error"]
+__all__ = ["BestViews", "PaperViews", "PriView", "Selection", "UsesRows", "noise_error"]
 
 log = logging.getLogger("margin")
 
@@ -43,8 +44,9 @@ class PriView:
     """A mechanism that measures overlapping views and answers any marginal from them (Qardaji, Yang
     and Li, SIGMOD 2014).
 
-    Each step of the paper is replaced by the best method known. All noise comes from one call of
-    `Private.measure`, which spends the whole budget on the views. Everything after it is
+    Each step of the paper is replaced by the best method known. One call of `Private.measure`
+    spends the budget on the views. Before it, `Private.count_rows` spends a small share if the
+    selection needs the number of rows, as that of `paper` may. Everything after `measure` is
     post-processing.
 
     Parameters
@@ -55,8 +57,8 @@ class PriView:
         One number > 0 for each of `views`; the budget is divided in proportion to these numbers.
         None for equal shares.
     selection
-        The rule that chooses views and shares if `views` is None, from the sizes of the attributes
-        and the workload alone.
+        The rule that chooses views and shares if `views` is None: from the sizes of the attributes,
+        the workload and the budget, and if it is a `UsesRows` from the number of rows.
     consistency
         The step that makes the noisy views agree with each other.
     nonnegativity
@@ -100,12 +102,47 @@ class PriView:
             object.__setattr__(self, "shares", _checked(self.shares, len(self.views)))
 
     @classmethod
-    def paper(cls, *, views: Sequence[Iterable[str]] | None = None) -> "PriView":
-        """Make the mechanism as it was published: lattice consistency, ripple, and maximum entropy
-        with relaxed constraints."""
+    def paper(
+        cls,
+        *,
+        views: Sequence[Iterable[str]] | None = None,
+        t: int | None = None,
+        rows: float | None = None,
+    ) -> "PriView":
+        """Make the mechanism as it was published.
+
+        It has covering views chosen by the noise error (`PaperViews`), lattice consistency, ripple,
+        consistency again, and maximum entropy with relaxed constraints.
+
+        The number of rows decides how many attributes the views cover together. It is taken from
+        `rows`, or from `Domain.rows`. If neither is given and the choice depends on it, a
+        thousandth of the budget is charged for a noisy number of rows.
+
+        Parameters
+        ----------
+        views
+            The views to measure, in place of the published choice.
+        t, rows
+            See `PaperViews`.
+
+        Raises
+        ------
+        DomainError
+            If a parameter is out of range.
+
+        Examples
+        --------
+        >>> from margin import PureDP
+        >>> domain = Domain({f"page{place}": 2 for place in range(32)})
+        >>> for epsilon in (1, "0.1"):
+        ...     planned = PriView.paper(rows=912_627).planned(domain, None, PureDP(epsilon))
+        ...     print(len(planned.views))
+        108
+        20
+        """
         return cls(
             views=views,
-            selection=PairCover(),
+            selection=PaperViews(t=t, rows=rows),
             consistency=LatticeConsistency(),
             nonnegativity=Ripple(),
             reconstruction=Ladder(),
@@ -118,7 +155,8 @@ class PriView:
     ) -> ViewSynopsis:
         """Run the mechanism: choose views, measure them, and make them consistent and
         non-negative."""
-        views, shares = self._chosen(private.domain, workload, private.budget)
+        domain = self._with_rows(private)
+        views, shares = self._chosen(domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
         return estimate(
             private.domain,
@@ -177,7 +215,13 @@ class PriView:
         budget: Budget,
     ) -> "PriView":
         """Choose the views and shares now, without the data; return a `PriView` that has them as
-        `views` and `shares`."""
+        `views` and `shares`.
+
+        Raises
+        ------
+        DomainError
+            When the selection needs the number of rows, which only a release can measure.
+        """
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
         return replace(
@@ -185,6 +229,16 @@ class PriView:
             views=views,
             shares=shares,
         )
+
+    def _with_rows(self, private: Private) -> Domain:
+        """The domain, with a noisy number of rows if the selection needs one."""
+        domain, selection = private.domain, self.selection
+        if self.views is not None or not isinstance(selection, UsesRows):
+            return domain
+        if not selection.needs_rows(domain):
+            return domain
+        rows = private.count_rows(spend=selection.rows_share)
+        return Domain(domain, rows=max(1, rows))
 
     def _chosen(
         self,
@@ -213,39 +267,3 @@ def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
         )
     checked = [positive_number("each share", share) for share in given]
     return tuple(share if isinstance(share, int | float) else float(share) for share in checked)
-
-
-def noise_error(
-    *,
-    attributes: int,
-    block: int,
-    views: int,
-    rows: float,
-    epsilon: float,
-) -> float:
-    """The published estimate of the noise error of the marginal of a pair, as a share of the rows.
-
-    It is equation (5) of Qardaji, Yang and Li, SIGMOD 2014, for binary attributes under pure
-    differential privacy. The authors advise to cover pairs, triples or quadruples, whichever gives
-    a value between 0.001 and 0.003.
-
-    Parameters
-    ----------
-    attributes
-        The number of attributes of the domain.
-    block
-        The number of attributes of each view.
-    views
-        The number of views.
-    rows
-        The approximate number of rows.
-    epsilon
-        The budget.
-
-    Examples
-    --------
-    >>> round(noise_error(attributes=32, block=8, views=20, rows=912_627, epsilon=1), 5)
-    0.00047
-    """
-    covered = views * block * (block - 1) / (attributes * (attributes - 1))
-    return math.sqrt(2 ** (block + 1) * views**2 / covered) / (rows * epsilon)

@@ -1,6 +1,5 @@
 """The choice of the views of `PriView` and of their shares of the budget, without the data."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,17 +10,14 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 
-__all__ = ["BestViews", "PairCover", "Selection"]
+__all__ = ["BestViews", "Selection"]
 
 _LEAST_SHARE = 1e-6
 """Smallest share of a view. With less its noise could exceed the largest count that is allowed."""
 
 
 class Selection(Protocol):
-    """A way to choose views and their shares of the budget.
-
-    It has access to neither the data nor the amount of the budget, only to its kind.
-    """
+    """A way to choose views and their shares of the budget from public facts, without the data."""
 
     def plan(
         self,
@@ -63,7 +59,7 @@ class BestViews:
         budget: Budget,
     ) -> tuple[list[View], list[float]]:
         """Search for views and their shares; see `Selection.plan`."""
-        power = _power(budget)
+        power = power_of(budget)
         try:
             if workload is None:
                 found = _for_pairs(domain, power)
@@ -72,7 +68,7 @@ class BestViews:
         except ValueError as error:
             problem = str(error)
         else:
-            return _names(domain, found.views), [max(share, _LEAST_SHARE) for share in found.shares]
+            return named(domain, found.views), [max(share, _LEAST_SHARE) for share in found.shares]
         raise DomainError(f"views cannot be chosen: {problem}")
 
     def _for_workload(
@@ -103,39 +99,7 @@ class BestViews:
         )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class PairCover:
-    """A selection of views with equal shares that cover all pairs of attributes, as published.
-
-    With a workload they cover all pairs within one of its views.
-    """
-
-    def plan(
-        self,
-        domain: Domain,
-        workload: Workload | None,
-        budget: Budget,
-    ) -> tuple[list[View], list[float]]:
-        """Choose views and give them equal shares; see `Selection.plan`."""
-        sets = None if workload is None else _pairs(domain, workload)
-        try:
-            views = choose_views(
-                domain.sizes,
-                t=2,
-                sets=sets,
-                power=_power(budget),
-            )
-        except ValueError as error:
-            problem = str(error)
-        else:
-            return _names(domain, views), [1.0] * len(views)
-        raise DomainError(f"views cannot be chosen: {problem}")
-
-
-def _power(budget: Budget) -> int:
+def power_of(budget: Budget) -> int:
     """The power in variance ~ 1 / share ** power: 2 for shares of epsilon, 1 for shares of rho."""
     return 2 if isinstance(budget, PureDP) else 1
 
@@ -155,17 +119,10 @@ def _for_pairs(domain: Domain, power: int) -> ViewPlan:
     )
 
 
-def _pairs(domain: Domain, workload: Workload) -> list[tuple[int, ...]]:
-    pairs: set[tuple[int, ...]] = set()
-    for view in workload:
-        axes = sorted(domain.axes(view))
-        pairs.update(itertools.combinations(axes, min(2, len(axes))))
-    return sorted(pairs)
-
-
-def _names(
+def named(
     domain: Domain,
     views: Sequence[Sequence[object]],
 ) -> list[View]:
+    """The names of the attributes of each view."""
     names = domain.attributes
     return [tuple(names[axis] for axis in view if isinstance(axis, int)) for view in views]

@@ -246,6 +246,7 @@ MISTAKES = {
     ],
     "domain suggest": ["domain", "suggest", "none.csv"],
     "marginal": ["marginal", "people.margin", "shoes"],
+    "count": ["count", "people.margin", "shoes=1"],
     "info": ["info", "none.margin"],
     "report": ["report", "people.csv"],
     "explore": ["explore", "none.margin"],

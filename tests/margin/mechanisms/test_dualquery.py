@@ -1,7 +1,9 @@
 """Dual Query as a mechanism: its contract, its parameters, and that what it spends does not hang on
 its solver."""
 
+import dataclasses
 import itertools
+import math
 from fractions import Fraction as F
 
 import numpy as np
@@ -650,7 +652,11 @@ def test_rounds_are_saved_and_crafted_ones_are_refused(tmp_path):
     synopsis = simulate(CODES, mechanism=mechanism, **run).synopsis
     synopsis.save(tmp_path / "a.margin")
     again = load(tmp_path / "a.margin", allow_simulation=True).synopsis
-    assert again.rounds == synopsis.rounds and len(again.rounds) == synopsis.table.rows
+    # A file holds no time, which would not follow from the noisy draws.
+    assert all(math.isnan(one.seconds) for one in again.rounds)
+    timeless = [dataclasses.replace(one, seconds=0.0) for one in synopsis.rounds]
+    assert [dataclasses.replace(one, seconds=0.0) for one in again.rounds] == timeless
+    assert len(again.rounds) == synopsis.table.rows
     assert all(isinstance(one, SolvedRound) for one in again.rounds)
     assert "proved to be best" in again.summary()["responses"]
     fields, arrays = pack_rounds(synopsis.rounds)

@@ -534,6 +534,7 @@ MECHANISMS = [
     FilterPriority(size=5),
     Dyadic(HighPass(theta=4)),
     Dyadic(FilterPriority(size=9), attributes=["d"]),
+    Dyadic(HighPass(target=5), published=True),
     Haar(PrioritySample(size=9), attributes=["b", "d"]),
 ]
 
@@ -938,6 +939,53 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
         kept[check] = np.mean([len(one.codes) for one in some])
         assert all((one.agreed is not None) == check for one in some)
     assert errors[True] < 0.7 * errors[False] and kept[True] <= 1.2 * kept[False]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_published_check_only_drops_nodes(seed):
+    """The nodes that pass without a check, less those below a node that did not pass."""
+    domain = Domain({"x": 256})
+    rows = np.random.default_rng(seed).integers(0, 40, 300)[:, None]
+    plain, checked = (
+        simulated(mechanism, rows, PureDP("0.5"), seed, domain).synopsis
+        for mechanism in (
+            Dyadic(HighPass(target=60), check=False),
+            Dyadic(HighPass(target=60), published=True),
+        )
+    )
+    assert checked.theta == plain.theta and checked.agreed is None
+    passed, found = (
+        dict(zip(synopsis.codes[:, 0].tolist(), synopsis.values.tolist(), strict=True))
+        for synopsis in (plain, checked)
+    )
+    kept = {node: value for node, value in passed.items() if ancestors_of(node) <= set(passed)}
+    assert found == kept and 0 < len(kept) < len(passed)
+
+
+def ancestors_of(node):
+    """The nodes above a node of a tree of 256 codes: level l has 256 / 2**l nodes, and the levels
+    follow each other from the codes to the root."""
+    above, offset, width = set(), 0, 256
+    while node >= offset + width:
+        offset, width = offset + width, width // 2
+    place = node - offset
+    while width > 1:
+        offset, width, place = offset + width, width // 2, place // 2
+        above.add(offset + place)
+    return above
+
+
+def test_the_published_check_of_filter_priority_keeps_the_threshold():
+    domain = Domain({"x": 256})
+    rows = np.random.default_rng(4).integers(0, 40, 300)[:, None]
+    theta = {
+        published: simulated(
+            Dyadic(FilterPriority(size=30), published=published), rows, PureDP("0.5"), 0, domain
+        ).synopsis.theta
+        for published in (False, True)
+    }
+    plain = simulated(Dyadic(FilterPriority(size=30), check=False), rows, PureDP("0.5"), 0, domain)
+    assert theta[True] == plain.synopsis.theta > theta[False]
 
 
 def test_agreeing_counts_have_at_most_the_stated_error():

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from margin import Domain, PureDP, mechanisms
+from margin import ApproxDP, Domain, PureDP, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
     MWEM,
@@ -44,9 +44,11 @@ from margin.mechanisms import (
     HighPass,
     KDTree,
     Learning,
+    LogThreshold,
     MatrixMechanism,
     PeeledItems,
     PlainItems,
+    PrefixTree,
     PrioritySample,
     PrivBasis,
     PriView,
@@ -57,6 +59,7 @@ from margin.mechanisms import (
     Uniform,
     UniformGrid,
     Wavelet,
+    Zealous,
 )
 from margin.mechanisms.strategies import (
     EigenDesign,
@@ -79,7 +82,10 @@ PAGE = Path(__file__).parents[3] / "docs" / "noise.md"
 BITS = Domain(dict.fromkeys("abcdef", 2))
 FEW = Domain({"a": 2, "b": 3, "c": 2})
 LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})
+STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
 BUDGET = PureDP("3/2")
+ROUGH = ApproxDP("3/2", "1/20")
+"""The budget of mechanisms that publish what is frequent enough."""
 
 ALL: list[tuple[Domain, object]] = (
     [
@@ -107,6 +113,7 @@ ALL: list[tuple[Domain, object]] = (
             FourierItems(k=3),
             FourierLP(),
             Learning(gamma=0.2),
+            LogThreshold(most=1),
             MWEM(rounds=2, replays=3),
             MatrixMechanism(),
             MatrixMechanism(strategy=EigenDesign()),
@@ -122,8 +129,10 @@ ALL: list[tuple[Domain, object]] = (
             Residual(),
             SampledItems(most=2),
             Uniform(),
+            Zealous(most=1, least=2),
         )
     ]
+    + [(STEPS, PrefixTree(theta=2))]
     + [
         (FEW, MatrixMechanism(strategy=LowRank())),
         (FEW, MatrixMechanism(strategy=Semidefinite())),
@@ -195,7 +204,8 @@ class Replaying(Private):
 
 def saved(kind, domain, codes, mechanism, answers, path):
     """The bytes of a release's file."""
-    private = kind(CodesSource(codes), domain=domain, budget=BUDGET, entropy=SeededEntropy(5))
+    budget = ROUGH if isinstance(mechanism, LogThreshold | Zealous) else BUDGET
+    private = kind(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(5))
     private.answers = answers
     synopsis = mechanism.run(private, None)
     provenance = Provenance(

@@ -50,14 +50,31 @@ def share_of_leaves(cells):
 def test_a_rectangle_is_a_sum_of_shares_of_leaves():
     synopsis = made()
     counts = synopsis.counts[synopsis.leaves]
-    for ranges in ({}, {"x": (1, 3)}, {"y": (2, 2)}, {"x": (0, 3), "y": (1, 2)}):
-        cells = np.zeros((5, 3))
-        (first, last), (low, high) = ranges.get("x", (0, 4)), ranges.get("y", (0, 2))
-        cells[first : last + 1, low : high + 1] = 1
-        shares = share_of_leaves(cells)
-        found = synopsis.count(ranges)
-        assert found.count == pytest.approx(shares @ counts)
-        assert found.variance == pytest.approx(shares @ leaves_covariance() @ shares)
+    for where in ({}, {"x": range(1, 4)}, {"y": 2}, {"x": [0, 3], "y": [1, 2]}):
+        shares = share_of_leaves(chosen_cells(where))
+        found = synopsis.count(where)
+        assert found.estimate == pytest.approx(shares @ counts)
+        assert found.noise_variance == pytest.approx(shares @ leaves_covariance() @ shares)
+        # What the even spread within a leaf misses is not known.
+        whole = np.isin(shares.round(9), [0, 1]).all()
+        assert found.reconstructed != whole and np.isnan(found.variance) != whole
+
+
+def test_two_rectangles_share_noise():
+    synopsis = made()
+    one, other = {"x": [0, 1]}, {"x": [1, 2], "y": [0, 1]}
+    first, second = (share_of_leaves(chosen_cells(where)) for where in (one, other))
+    found = synopsis.difference(one, other)
+    expected = (first - second) @ leaves_covariance() @ (first - second)
+    assert found.noise_variance == pytest.approx(expected)
+
+
+def chosen_cells(where):
+    """One in each cell that a condition selects, otherwise zero."""
+    cells = np.zeros((5, 3))
+    wanted = [np.atleast_1d(where.get(name, range(size))) for name, size in (("x", 5), ("y", 3))]
+    cells[np.ix_(*wanted)] = 1
+    return cells
 
 
 @pytest.mark.parametrize("view", [("x",), ("y",), ("x", "y"), ("y", "x")])
@@ -65,10 +82,10 @@ def test_marginals_are_rectangles(view):
     synopsis = made()
     marginal = synopsis.marginal(view)
     for cell in np.ndindex(*marginal.counts.shape):
-        ranges = {name: (code, code) for name, code in zip(view, cell, strict=True)}
+        ranges = dict(zip(view, cell, strict=True))
         found = synopsis.count(ranges)
-        assert marginal.counts[cell] == pytest.approx(found.count)
-        assert marginal.variance[cell] == pytest.approx(found.variance)
+        assert marginal.counts[cell] == pytest.approx(found.estimate)
+        assert marginal.variance[cell] == pytest.approx(found.noise_variance)
 
 
 def test_levels_agree():
@@ -79,7 +96,7 @@ def test_levels_agree():
 
 def test_a_declared_number_of_rows_is_kept():
     synopsis = made(Domain({"x": 5, "y": 3, "z": 2}, rows=50))
-    assert synopsis.count({}).count == pytest.approx(50)
+    assert synopsis.count({}).estimate == pytest.approx(50)
     assert synopsis.count({}).variance == pytest.approx(0)
 
 
@@ -92,15 +109,15 @@ def test_impossible_cells_are_zero_and_their_rows_go_to_the_others():
     assert not marginal.counts[~possible].any() and not marginal.variance[~possible].any()
     assert synopsis.counts[4] == 0
     assert marginal.counts.sum() == pytest.approx(synopsis.counts[0])
-    assert synopsis.count({"x": (0, 1)}).count == pytest.approx(synopsis.counts[1])
+    assert synopsis.count({"x": [0, 1]}).estimate == pytest.approx(synopsis.counts[1])
 
 
 def test_boxes_below_few_rows_are_left_out():
     whole, pruned = made(), made(least_rows=30)
     assert pruned.boxes.tolist() == BOXES[:3].tolist()
     np.testing.assert_allclose(pruned.counts, whole.counts[:3])
-    found = pruned.count({"x": (2, 4)})
-    assert found.variance == pytest.approx(whole.count({"x": (2, 4)}).variance)
+    found = pruned.count({"x": range(2, 5)})
+    assert found.variance == pytest.approx(whole.count({"x": range(2, 5)}).variance)
 
 
 def test_no_count_is_negative():
@@ -111,10 +128,9 @@ def test_no_count_is_negative():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda s: s.count({"x": (1, 5)}), "0 <= first <= last <= 4"),
-        (lambda s: s.count({"x": (2, 1)}), "first <= last"),
-        (lambda s: s.count({"z": (0, 0)}), "attributes x, y, but it is of 'z'"),
-        (lambda s: s.count({"w": (0, 0)}), "w"),
+        (lambda s: s.count({"x": range(1, 6)}), "codes from 0 to 4"),
+        (lambda s: s.count({"z": 0}), "attributes x, y, but it is about 'z'"),
+        (lambda s: s.count({"w": 0}), "unknown attribute 'w'"),
         (lambda s: s.marginal(["x", "z"]), "but it has 'z'"),
     ],
 )
@@ -134,8 +150,8 @@ def test_a_file_gives_the_same_answers(released, tmp_path):
     released.save(tmp_path / "map.margin")
     again = margin.load(tmp_path / "map.margin")
     assert again.view == ("y", "x")
-    for ranges in ({}, {"x": (1, 3), "y": (0, 1)}):
-        assert again.count(ranges) == released.count(ranges)
+    for ranges in ({}, {"x": range(1, 4), "y": range(2)}):
+        assert repr(again.count(ranges)) == repr(released.count(ranges))  # NaN equals NaN
     assert "leaves over y, x" in again.summary()["boxes"]
 
 

@@ -16,8 +16,9 @@ from margin.solvers import (
 from margin.solvers.basis import transform
 from margin.solvers.tables import nonnegativity
 from margin.solvers.tables.consistency import Components
+from margin.solvers.zeros import Zeros
 
-METHODS = [Clip(), Simplex(), Ripple(), JointProjection()]
+METHODS = [Clip(), Simplex(), Simplex(rounds=100), Ripple(), JointProjection()]
 
 
 def one_table(value, variance=1.0):
@@ -78,6 +79,62 @@ def test_ripple_neighbours_of_categories_differ_in_one_attribute():
     table = np.full((2, 3), 10.0)
     table[0, 0] = -3.0
     assert Ripple()(one_table(table)).values[0] == pytest.approx(np.array([[0, 9, 9], [9, 10, 10]]))
+
+
+@given(seed=seeds)
+@settings(max_examples=50, deadline=None)
+def test_the_order_of_ripple_hardly_matters(seed):
+    """One cell at a time, in a random order, as the paper describes it: the same table as the
+    threshold goes to zero."""
+    rng = np.random.default_rng(seed)
+    threshold = 1e-7
+    start = rng.normal(1.0, 2.0, 8)
+    start += max(0.0, 1.0 - start.sum()) / 8
+    cells = start.copy()
+    while (negative := np.flatnonzero(cells < -threshold)).size:
+        chosen = rng.choice(negative)
+        taken, cells[chosen] = cells[chosen] / 3, 0.0
+        cells[[chosen ^ 1, chosen ^ 2, chosen ^ 4]] += taken
+    together = Ripple(threshold=threshold)(one_table(start.reshape(2, 2, 2))).values[0]
+    assert together.ravel() == pytest.approx(cells, abs=100 * threshold)
+
+
+def test_one_round_of_global_by_hand():
+    """-4 goes to zero, and each of the three positive cells pays 4 / 3; the smallest becomes
+    negative (PriView, section 5.3)."""
+    table = one_table([[-4.0, 1.0], [5.0, 6.0]])
+    once = Simplex(rounds=1)(table).values[0]
+    assert once == pytest.approx(np.array([[0, -1 / 3], [11 / 3, 14 / 3]]))
+    twice = Simplex(rounds=2)(table).values[0]
+    assert twice == pytest.approx(np.array([[0, 0], [3.5, 4.5]]))
+    assert twice == pytest.approx(Simplex()(table).values[0])
+
+
+@given(seed=seeds)
+@settings(max_examples=50, deadline=None)
+def test_rounds_end_in_the_projection(seed):
+    tables = random_tables(seed, mean=0.5)
+    projected = Simplex()(tables).values
+    for value, expected in zip(Simplex(rounds=1000)(tables).values, projected, strict=True):
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
+def test_rounds_respect_required_zeros_and_a_known_total():
+    value = np.array([[-4.0, 1.0], [5.0, 6.0]])
+    empty = np.array([[False, True], [False, False]])
+    tables = Tables(
+        sizes=(2, 2),
+        views=((0, 1),),
+        values=(value,),
+        variances=(1.0,),
+        zeros=Zeros((2, 2), (((0, (0,)), (1, (1,))),)),
+        known_total=20.0,
+    )
+    once = Simplex(rounds=1)(tables).values[0]
+    assert once == pytest.approx(np.array([[0, 0], [9.5, 10.5]]))
+    lost = tables.with_values([np.full((2, 2), -1.0)])
+    for rounds in (None, 1):
+        assert Simplex(rounds=rounds)(lost).values[0] == pytest.approx(np.where(empty, 0.0, 20 / 3))
 
 
 def test_ripple_that_runs_out_of_sweeps_is_finished():
@@ -183,6 +240,7 @@ def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     ("make", "says"),
     [
         (lambda: Ripple(threshold=0.0), "threshold"),
+        (lambda: Simplex(rounds=0), "rounds"),
         (lambda: JointProjection(decay=-1.0), "decay"),
         (lambda: JointProjection(tolerance=0.0), "tolerance"),
     ],

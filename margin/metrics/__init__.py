@@ -1,0 +1,27 @@
+"""Measures of the error of answers, one class for each: what `margin.compare` measures."""
+
+from .itemsets import F1, NDCG, ndcg
+from .metric import Metric
+from .tables import (
+    L1,
+    L2,
+    JensenShannon,
+    LargestError,
+    RelativeError,
+    Usefulness,
+    jensen_shannon,
+)
+
+__all__ = [
+    "F1",
+    "L1",
+    "L2",
+    "NDCG",
+    "JensenShannon",
+    "LargestError",
+    "Metric",
+    "RelativeError",
+    "Usefulness",
+    "jensen_shannon",
+    "ndcg",
+]

@@ -1,0 +1,183 @@
+"""`Count`, `Difference` and `Ratio`: numbers of rows, and what is computed from them."""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from ..errors import DomainError
+
+__all__ = ["Count", "Difference", "Ratio"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Count:
+    """The estimated number of rows that satisfy a condition.
+
+    Attributes
+    ----------
+    estimate
+        The number of rows; it need not be whole.
+    noise_variance
+        The variance of its error that comes from noise, in squared rows; NaN where it is not known.
+        It does not include the gain from non-negativity.
+    missed_variance
+        The variance of its error that comes from what a reconstruction misses, in squared rows: 0
+        if nothing was reconstructed, NaN where it is not known.
+    reconstructed
+        Whether the number was reconstructed from tables on fewer attributes.
+
+    Examples
+    --------
+    >>> count = Count(estimate=120.0, noise_variance=9.0, missed_variance=16.0, reconstructed=True)
+    >>> low, high = count.interval(0.95)
+    >>> round(low, 1), round(high, 1)
+    (110.2, 129.8)
+    >>> print(count)
+    120 (reconstructed, 95 %: 110.2 to 129.8)
+    """
+
+    estimate: float
+    noise_variance: float
+    missed_variance: float = 0.0
+    reconstructed: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval(0.95)
+        about = "reconstructed, " if self.reconstructed else ""
+        bounds = "error not known" if math.isnan(low) else f"95 %: {low:,.6g} to {high:,.6g}"
+        return f"{self.estimate:,.6g} ({about}{bounds})"
+
+    @property
+    def variance(self) -> float:
+        """The variance of the error: `noise_variance` plus `missed_variance`."""
+        return self.noise_variance + self.missed_variance
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the truth: the estimate plus and minus a normal quantile times the
+        standard deviation of its error.
+
+        The law of noise is known. What a reconstruction misses is estimated: its size is learnt
+        from the published tables, so that the level holds on average over many reconstructed
+        answers, not for each one. The bounds are NaN where the variance is not known.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval contains the truth, > 0 and < 1.
+
+        Returns
+        -------
+        low, high
+            The bounds. Negative bounds of numbers of rows and of ratios are set to 0.
+
+        Raises
+        ------
+        DomainError
+            When `level` is not > 0 and < 1.
+        """
+        low, high = self._bounds(level)
+        return _at_least_zero(low), _at_least_zero(high)
+
+    def _bounds(self, level: float) -> tuple[float, float]:
+        half = _quantile(level) * math.sqrt(self.variance)
+        return self.estimate - half, self.estimate + half
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Difference(Count):
+    """The difference of two estimated numbers of rows; it may be negative.
+
+    The attributes are those of `Count`. The variances allow for the errors that the two numbers
+    share.
+    """
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the true difference; see `Count.interval`."""
+        return self._bounds(level)
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Ratio(Count):
+    """The ratio of two estimated numbers of rows: a share, or odds.
+
+    The variances are those of the delta method: (v11 - 2 r v12 + r ** 2 v22) / d ** 2 for the ratio
+    r, the denominator d and the covariance v of the two numbers. The interval does not use them.
+
+    Attributes
+    ----------
+    estimate
+        The ratio; NaN if the denominator is not positive.
+    noise_variance, missed_variance, reconstructed
+        See `Count`; without unit.
+    numerator, denominator
+        The two numbers of rows.
+    covariance
+        The covariance of their errors, in squared rows; NaN where it is not known.
+    share
+        Whether all rows of the numerator belong to the denominator, so that the ratio is at most 1.
+    """
+
+    numerator: Count
+    denominator: Count
+    covariance: float
+    share: bool = False
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the true ratio by Fieller's theorem.
+
+        A ratio r is inside if the two numbers n and d are such that n - r d is within a normal
+        quantile times its standard deviation: (n - r d) ** 2 <= z ** 2 (v11 - 2 r v12 + r ** 2
+        v22). If both errors are normal, the level is exact also for small denominators, where the
+        delta method on the ratio or on its logarithm is not. The upper bound is infinite, or 1 for
+        a share, if the denominator may be zero. For the other properties see `Count.interval`.
+        """
+        square = _quantile(level) ** 2
+        top, bottom = self.numerator, self.denominator
+        # r is inside if a r ** 2 - 2 b r + c <= 0.
+        a = bottom.estimate**2 - square * bottom.variance
+        b = top.estimate * bottom.estimate - square * self.covariance
+        c = top.estimate**2 - square * top.variance
+        if math.isnan(a + b + c):
+            return math.nan, math.nan
+        low, high = _inside(a, b, c)
+        most = 1.0 if self.share else math.inf
+        return min(low, most), min(high, most)
+
+
+def _inside(
+    a: float,
+    b: float,
+    c: float,
+) -> tuple[float, float]:
+    """The smallest interval of numbers r >= 0 that holds all with a r ** 2 - 2 b r + c <= 0."""
+    root = math.sqrt(max(b * b - a * c, 0.0))
+    if a > 0:
+        return _at_least_zero((b - root) / a), _at_least_zero((b + root) / a)
+    # All large ratios are inside. The smaller bound is the positive root, if zero is outside.
+    if c <= 0:
+        return 0.0, math.inf
+    # a r ** 2 - 2 b r + c = 0 as r = c / (b + root), which also holds for a = 0.
+    return (c / (b + root) if b + root > 0 else 0.0), math.inf
+
+
+def _quantile(level: float) -> float:
+    """The number of standard deviations on either side of a normal interval."""
+    if not 0 < level < 1:
+        raise DomainError(
+            f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
+        )
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _at_least_zero(bound: float) -> float:
+    """The bound, or 0 if it is negative; NaN stays."""
+    return 0.0 if bound < 0 else bound

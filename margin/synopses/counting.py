@@ -1,0 +1,277 @@
+"""`Counting`: the questions about sums of cells that every synopsis answers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats
+from ..domain.domain import Domain
+from ..domain.marginal import Marginal
+from ..domain.where import Chosen, chosen_codes
+from ..solvers import Tables, WeightedSum, covered_covariance
+from .count import Count, Difference, Ratio
+
+__all__ = ["Counting", "Sums", "box", "common", "covered_sums", "weights_on"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Sums:
+    """A working record: q numbers of rows with the covariances of their errors.
+
+    Attributes
+    ----------
+    estimates
+        The numbers of rows, shape (q,).
+    noise, missed
+        The covariances of the errors that come from noise, and of what reconstructions miss, both
+        of shape (q, q); NaN where they are not known.
+    reconstructed
+        Whether the numbers were reconstructed from tables on fewer attributes.
+    """
+
+    estimates: Floats
+    noise: Floats
+    missed: Floats
+    reconstructed: bool = False
+
+    def combined(self, weights: Floats) -> tuple[float, float]:
+        """The variances of a weighted sum of the numbers: of noise, and of what is missed."""
+        parts = []
+        for covariance in (self.noise, self.missed):
+            variance = float(weights @ covariance @ weights)
+            # A negative number is a rounding error.
+            parts.append(0.0 if variance < 0 else variance)
+        return parts[0], parts[1]
+
+    def count(self, row: int) -> Count:
+        """One of the numbers by itself."""
+        return Count(
+            estimate=float(self.estimates[row]),
+            noise_variance=float(self.noise[row, row]),
+            missed_variance=float(self.missed[row, row]),
+            reconstructed=self.reconstructed,
+        )
+
+
+class Counting:
+    """Base class of synopses: numbers of rows that satisfy conditions, with error bounds."""
+
+    domain: Domain
+
+    def marginal(self, view: Sequence[str]) -> Marginal:
+        """The marginal of a view; each synopsis defines it."""
+        raise NotImplementedError
+
+    def count(self, where: Mapping[str, Any]) -> Count:
+        """Estimate the number of rows that satisfy a condition, with its error.
+
+        Parameters
+        ----------
+        where
+            The condition: for some attributes a category, a list, tuple or set of categories, or a
+            `range`, as in ``{"sex": "F", "children": range(1, 3)}``. A range stands for the whole
+            numbers in it if all declared values are whole numbers, and for codes otherwise. An
+            attribute with `bins` takes labels of bins, or a pair (low, high) of edges. An empty
+            mapping counts all rows.
+
+        Returns
+        -------
+        Count
+            The number, and the variances of its error. A sum of cells has no known variance if the
+            synopsis does not know the covariances of its cells; then it is NaN.
+
+        Raises
+        ------
+        DomainError
+            When an attribute or a category is not declared, or the synopsis cannot answer.
+
+        Examples
+        --------
+        >>> import margin
+        >>> from margin.datasets import people, people_domain
+        >>> synopsis = margin.simulate(
+        ...     people(), domain=people_domain(), budget=margin.PureDP(1), seed=1
+        ... ).synopsis
+        >>> count = synopsis.count({"region": ["coast", "hills"], "sex": "female"})
+        >>> low, high = count.interval(0.95)
+        >>> low < count.estimate < high
+        True
+        """
+        return self._sums([chosen_codes(self.domain, where)]).count(0)
+
+    def difference(
+        self,
+        where: Mapping[str, Any],
+        other: Mapping[str, Any],
+    ) -> Difference:
+        """Estimate the number of rows of one condition less that of another.
+
+        The conditions are as in `count`. Errors that the two numbers share cancel.
+
+        Raises
+        ------
+        DomainError
+            As for `count`.
+        """
+        sums = self._sums([chosen_codes(self.domain, one) for one in (where, other)])
+        noise, missed = sums.combined(np.array([1.0, -1.0]))
+        return Difference(
+            estimate=float(sums.estimates[0] - sums.estimates[1]),
+            noise_variance=noise,
+            missed_variance=missed,
+            reconstructed=sums.reconstructed,
+        )
+
+    def ratio(
+        self,
+        where: Mapping[str, Any],
+        other: Mapping[str, Any],
+    ) -> Ratio:
+        """Estimate the number of rows of one condition divided by that of another.
+
+        It is a share if the first condition implies the other, as in ``ratio({"sex": "F",
+        "smokes": "yes"}, {"sex": "F"})``, and odds if they exclude each other. The conditions are
+        as in `count`. The variances are those of the delta method; `Ratio.interval` uses Fieller's
+        theorem.
+
+        Raises
+        ------
+        DomainError
+            As for `count`.
+        """
+        one, base = (chosen_codes(self.domain, each) for each in (where, other))
+        sums = self._sums([one, base])
+        top, bottom = sums.count(0), sums.count(1)
+        estimate = noise = missed = math.nan
+        if bottom.estimate > 0:
+            estimate = top.estimate / bottom.estimate
+            noise, missed = sums.combined(np.array([1.0, -estimate]) / bottom.estimate)
+        return Ratio(
+            estimate=estimate,
+            noise_variance=noise,
+            missed_variance=missed,
+            reconstructed=sums.reconstructed,
+            numerator=top,
+            denominator=bottom,
+            covariance=float(sums.noise[0, 1] + sums.missed[0, 1]),
+            share=_implies(one, base),
+        )
+
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows with some codes, by sums of cells of marginals.
+
+        The variance of a cell is known, but in general the covariances of cells are not.
+        """
+        count = len(chosen)
+        estimates = np.empty(count)
+        noise = np.full((count, count), math.nan)
+        missed = np.full((count, count), math.nan)
+        reconstructed = False
+        for row, codes in enumerate(chosen):
+            # All rows are the sum of the cells of any marginal.
+            marginal = self.marginal(tuple(codes) or self.domain.attributes[:1])
+            own = box(codes, marginal.counts.shape)
+            estimates[row] = marginal.counts[own].sum()
+            reconstructed |= marginal.reconstructed
+            noise[row, row] = _variance_of_sum(marginal.noise_variance[own])
+            missed[row, row] = _variance_of_sum(marginal.missed_variance[own])
+        for covariance in (noise, missed):
+            exact = covariance.diagonal() == 0
+            covariance[exact] = 0.0
+            covariance[:, exact] = 0.0
+        return Sums(estimates=estimates, noise=noise, missed=missed, reconstructed=reconstructed)
+
+
+def _implies(one: Chosen, other: Chosen) -> bool:
+    """Whether all cells that `one` selects are among those that `other` selects."""
+    return all(name in one and set(one[name]) <= set(codes) for name, codes in other.items())
+
+
+def common(one: Chosen, other: Chosen) -> Chosen | None:
+    """The cells that two conditions both select; None if there are none."""
+    both = {**one, **other}
+    for name in one.keys() & other.keys():
+        both[name] = tuple(sorted(set(one[name]) & set(other[name])))
+    return both if all(both.values()) else None
+
+
+def box(codes: Chosen, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index of the selected cells of a marginal on the attributes of `codes`, in their order.
+
+    Without attributes it selects all cells.
+    """
+    if not codes:
+        return tuple(slice(None) for _ in shape)
+    return np.ix_(*codes.values())
+
+
+def _variance_of_sum(variances: Floats) -> float:
+    """The variance of a sum of cells from theirs; NaN for several cells with dependent errors."""
+    if variances.size == 1:
+        return float(variances.ravel()[0])
+    return math.nan if variances.any() else 0.0
+
+
+def covered_sums(
+    domain: Domain,
+    tables: Tables,
+    chosen: Sequence[Chosen],
+) -> Sums:
+    """Add up cells of views, if each set of restricted attributes lies within a view.
+
+    The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`.
+    """
+    estimates = []
+    sums = []
+    for codes in chosen:
+        axes = tuple(sorted(domain.position[name] for name in codes))
+        view = tables.covering(axes)
+        assert view is not None  # the caller has checked this
+        weights = weights_on(domain, axes, [codes])[:, 0]
+        estimates.append(float(tables.project(view, axes).ravel() @ weights))
+        shape = tuple(domain.sizes[axis] for axis in axes)
+        sums.append(WeightedSum(axes, weights.reshape(shape)))
+    noise = covered_covariance(tables, sums)
+    return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
+
+
+def weights_on(
+    domain: Domain,
+    axes: Sequence[int],
+    chosen: Sequence[Chosen],
+) -> Floats:
+    """The indicators of the selected cells of a marginal, shape (cells, q).
+
+    Cells that the rules of the domain exclude have the weight zero: they hold no row for sure.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    axes
+        The axes of the marginal, ascending.
+    chosen
+        The codes that each of the q sums selects; other attributes are not restricted.
+    """
+    columns = []
+    for codes in chosen:
+        column: Floats = np.ones(1)
+        for axis in axes:
+            own: Floats = np.ones(domain.sizes[axis])
+            name = domain.attributes[axis]
+            if name in codes:
+                own = np.zeros(domain.sizes[axis])
+                own[list(codes[name])] = 1.0
+            column = np.outer(column, own).ravel()
+        columns.append(column)
+    weights = np.stack(columns, axis=1)
+    if domain.zeros is not None and axes:
+        weights[domain.zeros.cells(tuple(axes)).ravel()] = 0.0
+    return weights

@@ -1,0 +1,115 @@
+"""`Sums`: weighted sums of the cells of a reconstructed table, with their covariances."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..basis import transform
+from ..status import Status
+from ..types import Floats
+from .problem import Problem, Solution
+
+__all__ = ["Sums", "no_sums", "sums_of", "without_covariance"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Sums:
+    """Weighted sums of the cells of a reconstructed marginal.
+
+    Attributes
+    ----------
+    table
+        The marginal's cells, shape (cells,).
+    status
+        How the solve ended.
+    estimate
+        The sums, shape (q,).
+    variance
+        The covariance of the errors that noise causes in the sums, shape (q, q), in squared counts.
+        NaN if the solver is not `Newton`.
+    undetermined
+        The covariance of the sums that the known moments leave open, per unit of structure, shape
+        (q, q); see `Bars.undetermined`. NaN if the solver is not `Newton`.
+    """
+
+    table: Floats
+    status: Status
+    estimate: Floats
+    variance: Floats
+    undetermined: Floats
+
+
+def sums_of(
+    problem: Problem,
+    solution: Solution,
+    solve: Callable[[Floats], Floats],
+    weights: Floats,
+) -> Sums:
+    """Compute weighted sums of the cells of a solution of `Newton`, by the delta method.
+
+    Let f be the vector of the m known functions, p the distribution, H the Hessian of the dual at
+    it, and w the weights of the q sums. A change t of the targets changes E[w] by c' H^-1 t, with
+    c = E[f w'] - E[f] E[w]'. If the weights are the indicators of cells, the diagonals of the
+    covariances are `Solution.variance` and `Solution.undetermined`.
+
+    Parameters
+    ----------
+    problem, solution
+        The problem and its solution.
+    solve
+        The inverse of the Hessian, for right-hand sides of shape (m, q).
+    weights
+        The weights of the cells, shape (q, cells).
+    """
+    total = problem.total
+    share = solution.table.ravel() / total
+    mean = weights @ share
+    # c, and the derivatives H^-1 c of the sums by the targets, both of shape (m, q).
+    moments = transform(problem.shape).analyse(share * weights)[:, problem.index]
+    centred = moments.T * math.sqrt(problem.cells)
+    centred -= np.outer(problem.moments(share), mean)
+    changes = solve(centred)
+    # Noise in the targets, and in the total.
+    by_targets = total**2 * (changes.T * problem.variance) @ changes
+    by_total = mean - problem.target @ changes
+    variance = by_targets + problem.total_variance * np.outer(by_total, by_total)
+    # The covariance E[w w'] - E[w] E[w]' before anything is known, less what the moments explain.
+    prior = (share * weights) @ weights.T - np.outer(mean, mean)
+    free = prior - centred.T @ changes
+    return Sums(
+        table=solution.table.ravel(),
+        status=solution.status,
+        estimate=np.asarray(total * mean),
+        variance=np.asarray(variance),
+        undetermined=np.asarray(total**2 * _nonnegative(free)),
+    )
+
+
+def without_covariance(solution: Solution, weights: Floats) -> Sums:
+    """Weighted sums of the cells of any solver's solution; their covariances are NaN."""
+    unknown = no_sums(solution.status, len(weights))
+    table = solution.table.ravel()
+    return replace(unknown, table=table, estimate=np.asarray(weights @ table))
+
+
+def no_sums(status: Status, count: int) -> Sums:
+    """The answer for `count` sums if the solver found none: NaN, and a table without cells."""
+    return Sums(
+        table=np.empty(0),
+        status=status,
+        estimate=np.full(count, math.nan),
+        variance=np.full((count, count), math.nan),
+        undetermined=np.full((count, count), math.nan),
+    )
+
+
+def _nonnegative(covariance: Floats) -> Floats:
+    """A covariance matrix whose rounding errors below zero, if any, are removed."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -1,0 +1,145 @@
+"""`margin count`: conditions become sums of cells; wrong ones are refused with a way out."""
+
+import json
+
+import numpy as np
+import pytest
+
+import margin
+from margin import Domain, DomainError
+from margin.cli.conditions import where_of
+from margin.cli.main import main
+
+DOMAIN = Domain(
+    {
+        "sex": ["F", "M"],
+        "age": {"bins": [0, 18, 65, 120], "missing": "?"},
+        "children": 4,
+        "year": {"values": [2001, 2003.5, 2005], "missing": "never"},
+        "place": ["town", "town, old", "sea"],
+        "a>=b": ["x", "y"],
+    }
+)
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).integers(0, DOMAIN.sizes, (3000, len(DOMAIN)))
+    views = [["sex", "age"], ["age", "children"], ["year", "place", "a>=b"], ["sex", "place"]]
+    margin.simulate(
+        rows,
+        domain=DOMAIN,
+        budget=margin.PureDP(1),
+        mechanism=margin.PriView(views=views),
+        seed=0,
+    ).save("x.margin")
+    return margin.load("x.margin", allow_simulation=True).synopsis
+
+
+def run(capsys, *conditions, json=False):
+    options = ["--allow-simulation", *(["--json"] if json else [])]
+    code = main(["count", "x.margin", *options, *conditions])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+SELECTED = [
+    (["sex=F"], {"sex": ["F"]}),
+    (["sex=F,M"], {"sex": ["F", "M"]}),
+    (["sex = F , M"], {"sex": ["F", "M"]}),
+    (["age>=18"], {"age": ["[18, 65)", "[65, 120]"]}),
+    (["age<18"], {"age": ["[0, 18)"]}),
+    (["age >= 18", "age<65"], {"age": ["[18, 65)"]}),
+    (["age=[18, 65)"], {"age": ["[18, 65)"]}),
+    (["age=?"], {"age": ["?"]}),
+    (["children>1"], {"children": [2, 3]}),
+    (["children<=1.5"], {"children": [0, 1]}),
+    (["children=1,3", "children>=2"], {"children": [3]}),
+    (["year<=2003.5"], {"year": [2001, 2003.5]}),
+    (["year=never,2005"], {"year": [2005, "never"]}),
+    (["place=town, old"], {"place": ["town, old"]}),
+    (["place=town,sea"], {"place": ["town", "sea"]}),
+    (["a>=b=x"], {"a>=b": ["x"]}),
+    (["sex=F", "place=sea"], {"sex": ["F"], "place": ["sea"]}),
+]
+
+
+@pytest.mark.parametrize(("conditions", "where"), SELECTED)
+def test_conditions_select_labels(conditions, where):
+    assert where_of(DOMAIN, conditions) == where
+
+
+REFUSED = [
+    (["sez=F"], "unknown attribute 'sez'.*did you mean 'sex'"),
+    (["sex"], "a condition must be an attribute, one of = >= < <= > and a value.*'sex'"),
+    (["sex!F"], "a condition must be an attribute"),
+    ([""], "a condition must be an attribute"),
+    (["=F"], "unknown attribute ''"),
+    (["place=twon"], "no category 'twon'.*did you mean 'town'"),
+    (["sex=F,X"], "no category 'X'"),
+    (["sex="], "no category ''"),
+    (["age=20"], "declares no bin '20'; name a bin by its label"),
+    (["age>=20"], "an edge of the bins, by >= or <.*0, 18, 65, 120"),
+    (["age>18"], "an edge of the bins, by >= or <"),
+    (["age<=65"], "an edge of the bins, by >= or <"),
+    (["age>=old"], "an edge of the bins"),
+    (["age<0"], "leave at least one category"),
+    (["sex=F", "sex=M"], "the conditions on 'sex' must leave at least one category"),
+    (["children>9"], "leave at least one category"),
+    (["children>x"], "compare with a number"),
+    (["sex>1"], "needs an attribute whose categories are numbers or bins"),
+]
+
+
+@pytest.mark.parametrize(("conditions", "message"), REFUSED)
+def test_wrong_conditions_are_refused(file, capsys, conditions, message):
+    with pytest.raises(DomainError, match=message):
+        where_of(DOMAIN, conditions)
+    code, out, err = run(capsys, *conditions)
+    assert (code, out) == (2, "") and err.startswith("margin: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("conditions", "where", "meaning"),
+    [
+        ([], {}, "The bounds contain the true number in about 95 % of releases."),
+        (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "in about 95 % of releases"),
+        (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "was reconstructed"),
+    ],
+)
+def test_the_number_and_its_bounds_are_printed(file, capsys, conditions, where, meaning):
+    expected = file.count(where)
+    low, high = expected.interval()
+    code, out, err = run(capsys, *conditions)
+    lines = out.splitlines()
+    assert (code, err) == (0, "") and meaning in out
+    assert lines[0].split() == ["count", f"{expected.estimate:,.1f}"]
+    assert lines[1].split() == ["95", "%", f"{low:,.1f}", "to", f"{high:,.1f}"]
+    values = json.loads(run(capsys, *conditions, json=True)[1])
+    assert values["count"] == pytest.approx(expected.estimate)
+    assert (values["low"], values["high"]) == pytest.approx((low, high))
+    assert values["noise_sd"] ** 2 == pytest.approx(expected.noise_variance)
+    assert values["missed_sd"] ** 2 == pytest.approx(expected.missed_variance)
+    assert values["reconstructed"] == expected.reconstructed == ("reconstructed" in meaning)
+    assert file.count(values["where"]) == expected
+
+
+def test_an_unknown_error_is_said(file, capsys):
+    margin.simulate(
+        np.zeros((50, 2), np.int64),
+        domain=Domain({"x": 3, "y": 2}),
+        budget=margin.PureDP(1),
+        mechanism=margin.mechanisms.Uniform(),
+        seed=0,
+    ).save("x2.margin")
+    assert main(["count", "x2.margin", "--allow-simulation", "x>=1"]) == 0
+    assert "The error of this number is not known" in capsys.readouterr().out
+    assert main(["count", "x2.margin", "--allow-simulation", "--json", "x>=1"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["low"] is values["high"] is values["missed_sd"] is None
+
+
+def test_a_terminal_is_not_manipulated(file, capsys):
+    code, _, err = run(capsys, "\x1b[2J=1")
+    assert code == 2 and "\x1b" not in err

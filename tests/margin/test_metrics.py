@@ -1,0 +1,188 @@
+"""Each metric against brute force: loops over cells, or the formula written out."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margin import Domain, DomainError, Marginal
+from margin.metrics import (
+    F1,
+    L1,
+    L2,
+    NDCG,
+    JensenShannon,
+    LargestError,
+    RelativeError,
+    Usefulness,
+    jensen_shannon,
+    ndcg,
+)
+
+METRICS = [
+    L2(),
+    L1(),
+    JensenShannon(),
+    LargestError(),
+    RelativeError(),
+    Usefulness(),
+    NDCG(),
+    F1(),
+]
+SHAPES = [(2, 3), (4,), (2, 2, 2)]
+
+
+def marginal(counts):
+    counts = np.asarray(counts, float)
+    domain = Domain({f"x{place}": size for place, size in enumerate(counts.shape)})
+    return Marginal(domain, counts, np.zeros(counts.shape))
+
+
+@st.composite
+def answered(draw):
+    """Answers and truths of one run: three marginals of different shapes."""
+    answers, truths = [], []
+    for shape in SHAPES:
+        cells = math.prod(shape)
+        true = draw(st.lists(st.integers(0, 50), min_size=cells, max_size=cells))
+        noise = draw(st.lists(st.integers(-20, 20), min_size=cells, max_size=cells))
+        truths.append(marginal(np.reshape(true, shape)))
+        answers.append(marginal(np.reshape(np.add(true, noise), shape)))
+    return answers, truths
+
+
+def cells_of(answers, truths):
+    """For each view, the pairs (answer, truth) of its cells as plain floats, and N."""
+    for answer, truth in zip(answers, truths, strict=True):
+        true = [float(count) for count in truth.counts.ravel()]
+        given_counts = [float(count) for count in answer.counts.ravel()]
+        yield list(zip(given_counts, true, strict=True)), max(sum(true), 1.0)
+
+
+@given(answered())
+def test_errors_of_views_by_loops(run):
+    l2, l1, relative, largest = [], [], [], []
+    for cells, rows in cells_of(*run):
+        l2.append(math.sqrt(sum((a - t) ** 2 for a, t in cells)) / rows)
+        l1.append(sum(abs(a - t) for a, t in cells) / rows)
+        relative.append(sum(abs(a - t) / max(t, 0.02 * rows) for a, t in cells) / len(cells))
+        largest.append(max(abs(a - t) for a, t in cells) / rows)
+    assert L2()(*run) == pytest.approx(l2)
+    assert L1()(*run) == pytest.approx(l1)
+    assert RelativeError(sanity=0.02)(*run) == pytest.approx(relative)
+    assert LargestError()(*run) == pytest.approx([max(largest)])
+    for alpha in (0.1, 0.5, 2.0):
+        useful = all(error <= alpha for error in largest)
+        assert Usefulness(alpha=alpha)(*run) == [float(useful)]
+
+
+@given(answered())
+def test_jensen_shannon_by_entropies(run):
+    """JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2."""
+
+    def entropy(shares):
+        return -sum(share * math.log(share) for share in shares if share > 0)
+
+    for (cells, _), found in zip(cells_of(*run), JensenShannon()(*run), strict=True):
+        left = [max(a, 0.0) for a, _ in cells]
+        right = [t for _, t in cells]
+        if sum(right) == 0:
+            assert found == 0.0
+        elif sum(left) == 0:
+            assert found == math.log(2)
+        else:
+            p = [count / sum(left) for count in left]
+            q = [count / sum(right) for count in right]
+            middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
+            expected = entropy(middle) - (entropy(p) + entropy(q)) / 2
+            assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth", "expected"),
+    [
+        ([1, 3], [2, 6], 0.0),
+        ([5, 0], [0, 5], math.log(2)),
+        ([-1, 4], [0, 4], 0.0),
+        ([-1, -4], [1, 4], math.log(2)),
+        (
+            [1, 1],
+            [1, 0],
+            0.5 * math.log(1 / 0.75)
+            + 0.5 * (0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)),
+        ),
+    ],
+)
+def test_jensen_shannon_by_hand(answer, truth, expected):
+    found = jensen_shannon(np.array(answer, float), np.array(truth, float))
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def itemsets(tables):
+    """The itemsets by hand: six cells, four cells, and the last cell of the binary marginal."""
+    first, second, third = (table.counts for table in tables)
+    listed = [first[i, j] for i in range(2) for j in range(3)]
+    listed += [second[i] for i in range(4)]
+    return [*map(float, listed), float(third[1, 1, 1])]
+
+
+@given(answered(), st.integers(1, 13))
+def test_ranks_of_itemsets_by_loops(run, k):
+    given_counts, true = itemsets(run[0]), itemsets(run[1])
+    order = sorted(range(11), key=lambda place: -given_counts[place])[:k]
+
+    def gain(counts):
+        return sum(count / math.log2(place + 2) for place, count in enumerate(counts))
+
+    best = gain(sorted(true, reverse=True)[:k])
+    expected = gain([true[place] for place in order]) / best if best else 1.0
+    assert NDCG(k)(*run) == pytest.approx([expected])
+    # F1 from precision and recall, with the true set that shares most with what was found.
+    least = sorted(true, reverse=True)[:k][-1]
+    sure = {place for place in range(11) if true[place] > least}
+    tied = [place for place in range(11) if true[place] == least]
+    ties = sorted(tied, key=lambda place: place not in order)
+    wanted = sure | set(ties[: min(k, 11) - len(sure)])
+    both = len(wanted & set(order))
+    precision, recall = both / len(order), both / len(wanted)
+    expected = 2 * precision * recall / (precision + recall) if both else 0.0
+    assert F1(k)(*run) == pytest.approx([expected])
+
+
+def test_ndcg_is_largest_for_the_true_order():
+    truth = np.array([5, 9, 1, 7])
+    found = {order: ndcg(truth, np.array(order)) for order in itertools.permutations(range(4), 2)}
+    assert max(found, key=found.get) == (1, 3) and found[1, 3] == 1.0
+    assert found[3, 1] == pytest.approx((7 + 9 / math.log2(3)) / (9 + 7 / math.log2(3)))
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_exact_answers_have_no_error(metric):
+    rng = np.random.default_rng(3)
+    truths = [marginal(rng.integers(0, 50, shape)) for shape in SHAPES]
+    best = 1.0 if metric.larger_is_better else 0.0
+    assert set(metric(truths, truths)) == {best}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_a_table_without_rows_is_no_division_by_zero(metric):
+    truths = [marginal(np.zeros(shape)) for shape in SHAPES]
+    answers = [marginal(np.ones(shape)) for shape in SHAPES]
+    assert all(math.isfinite(number) for number in metric(answers, truths))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RelativeError(sanity=0),
+        lambda: Usefulness(alpha=-1),
+        lambda: NDCG(0),
+        lambda: F1(2.5),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(DomainError):
+        make()

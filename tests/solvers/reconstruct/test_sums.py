@@ -1,0 +1,143 @@
+"""Sums of reconstructed cells: equal to dense algebra, and to the bars of single cells."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from margin.solvers import IPF, Newton, Problem, Reconstruction, Status, Structure, Tables
+
+SIZES = (2, 3, 2, 4)
+VIEWS = ((0, 1), (1, 2), (2, 3), (0, 3))
+AXES = [(0, 2), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3)]
+
+
+def _tables(seed=0, known_total=None):
+    counts = np.random.default_rng(seed).poisson(50, SIZES).astype(np.float64)
+    values = []
+    for view in VIEWS:
+        dropped = tuple(axis for axis in range(4) if axis not in view)
+        values.append(counts.sum(axis=dropped))
+    return Tables(
+        sizes=SIZES,
+        views=VIEWS,
+        values=tuple(values),
+        variances=(3.0, 2.0, 1.0, 4.0),
+        known_total=counts.sum() if known_total else None,
+    )
+
+
+def _dense(tables, newton, axes, weights):
+    """The two covariances by the formulas, with all matrices written out."""
+    problem = Problem.of(tables, axes)
+    share = newton.solve(problem).table.ravel() / problem.total
+    functions = problem.functions(np.eye(len(problem.index)))
+    centred = functions - (functions @ share)[:, None]
+    deviations = weights - share @ weights
+    hessian = (centred * share) @ centred.T + np.diag(newton.ridge(problem))
+    crossed = (centred * share) @ deviations
+    changes = np.linalg.solve(hessian, crossed)
+    by_total = share @ weights - problem.target @ changes
+    noise = problem.total**2 * changes.T @ np.diag(problem.variance) @ changes
+    noise += problem.total_variance * np.outer(by_total, by_total)
+    open_ = deviations.T @ np.diag(share) @ deviations - crossed.T @ changes
+    return problem.total * share @ weights, noise, problem.total**2 * open_
+
+
+@pytest.mark.parametrize("known_total", [False, True])
+@pytest.mark.parametrize("axes", AXES)
+def test_sums_are_those_of_dense_algebra(axes, known_total):
+    tables = _tables(known_total=known_total)
+    newton = Reconstruction(tables, Newton()).solver
+    cells = np.prod([SIZES[axis] for axis in axes])
+    weights = np.random.default_rng(1).normal(size=(cells, 5))
+    found = Reconstruction(tables, newton).sums(axes, weights)
+    estimate, noise, undetermined = _dense(tables, newton, axes, weights)
+    assert found.estimate == pytest.approx(estimate)
+    assert found.variance == pytest.approx(noise, rel=1e-6, abs=1e-6)
+    assert found.undetermined == pytest.approx(undetermined, rel=1e-6, abs=1e-3)
+
+
+@pytest.mark.parametrize("context", [None, 4])
+@pytest.mark.parametrize("axes", AXES)
+def test_single_cells_have_the_bars_of_the_solution(axes, context):
+    tables = _tables()
+    reconstruction = Reconstruction(tables, Newton(context=context))
+    solutions = reconstruction.solve([axes])
+    cells = solutions.table[0].size
+    found = reconstruction.sums(axes, np.eye(cells))
+    assert found.estimate == pytest.approx(solutions.table[0].ravel())
+    assert found.table == pytest.approx(solutions.table[0].ravel())
+    assert found.variance.diagonal() == pytest.approx(solutions.variance[0].ravel())
+    expected = solutions.undetermined[0].ravel()
+    assert found.undetermined.diagonal() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    structure = Structure(tables, reconstruction.solver)
+    missed = structure.missed_covariance(axes, np.eye(cells), found).diagonal()
+    expected = structure.missed_variance(np.array([axes]), solutions)[0].ravel()
+    assert missed == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_a_context_of_its_own_gives_the_same():
+    """Sixteen axes are too many to be reconstructed as a whole."""
+    rng = np.random.default_rng(2)
+    sizes = (3,) * 16
+    views = [tuple(sorted(pair)) for pair in itertools.combinations(range(16), 2)]
+    rows = (rng.integers(0, 3, (5000, 1)) + rng.integers(0, 2, (5000, 16))) % 3
+    values = []
+    for one, other in views:
+        counts = np.zeros((3, 3))
+        np.add.at(counts, (rows[:, one], rows[:, other]), 1.0)
+        values.append(counts)
+    tables = Tables(
+        sizes=sizes, views=tuple(views), values=tuple(values), variances=(1.0,) * len(views)
+    )
+    reconstruction = Reconstruction(tables, Newton(context=5))
+    axes = (1, 4, 7)
+    solutions = reconstruction.solve([axes])
+    found = reconstruction.sums(axes, np.eye(27))
+    assert "_joint" not in vars(reconstruction)
+    assert found.estimate == pytest.approx(solutions.table[0].ravel(), rel=1e-6)
+    assert found.variance.diagonal() == pytest.approx(solutions.variance[0].ravel(), rel=1e-5)
+    expected = solutions.undetermined[0].ravel()
+    assert found.undetermined.diagonal() == pytest.approx(expected, rel=1e-5, abs=1e-3)
+
+
+@pytest.mark.parametrize("context", [None, 4])
+def test_what_the_views_determine_is_not_missed(context):
+    """All rows, and one category: the first exactly, the second up to the ridge."""
+    tables = _tables()
+    reconstruction = Reconstruction(tables, Newton(context=context))
+    first = np.zeros((2, 3, 2))
+    first[0] = 1.0
+    weights = np.stack([np.ones(12), first.ravel(), np.eye(12)[0]], axis=1)
+    found = reconstruction.sums((0, 1, 2), weights)
+    structure = Structure(tables, reconstruction.solver)
+    missed = structure.missed_covariance((0, 1, 2), weights, found)
+    assert missed[0] == pytest.approx(np.zeros(3), abs=1e-4)
+    assert missed[1, 1] < 1e-3 * missed[2, 2]
+    assert np.linalg.eigvalsh(missed).min() > -1e-6
+
+
+def test_a_sum_and_its_parts_agree():
+    reconstruction = Reconstruction(_tables(), Newton())
+    weights = np.random.default_rng(3).normal(size=(12, 2))
+    both = reconstruction.sums((0, 1, 2), weights)
+    whole = reconstruction.sums((0, 1, 2), weights.sum(axis=1, keepdims=True))
+    assert whole.estimate[0] == pytest.approx(both.estimate.sum())
+    assert whole.variance[0, 0] == pytest.approx(both.variance.sum())
+    assert whole.undetermined[0, 0] == pytest.approx(both.undetermined.sum(), rel=1e-6)
+
+
+def test_other_solvers_know_no_covariance():
+    tables = _tables()
+    solutions = Reconstruction(tables, IPF()).solve([(0, 1, 2)])
+    found = Reconstruction(tables, IPF()).sums((0, 1, 2), np.eye(12))
+    assert found.estimate == pytest.approx(solutions.table[0].ravel())
+    assert np.isnan(found.variance).all() and np.isnan(found.undetermined).all()
+
+
+@pytest.mark.parametrize("solver", [Newton(iterations=0), IPF(iterations=0)])
+def test_a_failed_solve_is_told(solver):
+    found = Reconstruction(_tables(), solver).sums((0, 1, 2), np.eye(12))
+    assert found.status == Status.ITERATION_LIMIT
+    assert np.isnan(found.estimate).all() and np.isnan(found.variance).all()
