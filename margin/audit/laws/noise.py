@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..._types import Floats, Integers
 from ...noise.laws import DiscreteLaplace
 from ...privacy.event import Event
-from .distributions import at_most, median_size, variance_of
+from .distributions import at_most, mean_cosine, median_size, variance_of
 from .evidence import LEAST_VARIANCE, Evidence
 
 __all__ = ["NoiseTest"]
@@ -22,6 +22,9 @@ _COLUMNS = 80
 # probability is below 1e-10 a pair.
 _WIDE = 400.0
 _MANY = 6
+
+# Noise is tested for being a multiple of these numbers.
+_PRIMES = (2, 3, 5, 7)
 
 
 class NoiseTest:
@@ -75,7 +78,21 @@ class NoiseTest:
             total = float(noise.sum()) / math.sqrt(variance)
             name = f"{event.method}: values of the noise"
             self._evidence.add_sum(name, total, noise.size, noise.size)
+        self._add_remainders(event, noise)
         return noise
+
+    def _add_remainders(self, event: Event, noise: Integers) -> None:
+        """Look at the remainders of the noise by small primes, through its characteristic function.
+
+        If all noise were a multiple of p, an answer would tell the remainder of the count by p. The
+        terms are in [-1, 1], so they vary at most as variables of variance 1 do (Hoeffding).
+        """
+        for prime in _PRIMES:
+            angle = 2 * math.pi / prime
+            expected = mean_cosine(event.sampler, angle) * noise.size
+            total = float(np.cos(angle * (noise % prime)).sum()) - expected
+            name = f"{event.method}: remainders of the noise by {prime}"
+            self._evidence.add_sum(name, total, noise.size, noise.size)
 
     def add_reuse(self, events: Sequence[Event], noises: Sequence[Integers]) -> None:
         """Report a table of wide noise that has the same sizes as an earlier one, in any order."""

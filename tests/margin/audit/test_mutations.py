@@ -1020,6 +1020,16 @@ def empty_cells_even_in_their_last_code(patch):
     patch.setattr(sparse_noise, "empty_cells", wrong)
 
 
+def even_noise_of_large_scales(patch):
+    draw = DiscreteLaplace.sample
+
+    def wrong(self, count, entropy):
+        drawn = draw(self, count, entropy)
+        return drawn // 2 * 2 if self.scale > 8 else drawn
+
+    patch.setattr(DiscreteLaplace, "sample", wrong)
+
+
 def type_of_the_answer_by_the_truth(patch):
     narrow = lambda n, t: n.astype(np.int32) if t.max() < 3 else n  # noqa: E731
     adding(patch, lambda noisy, tables: list(map(narrow, noisy, tables)))
@@ -1214,6 +1224,7 @@ GATES = [
     (coins_on_the_true_counts, Sparse(), PureDP(1), 0),
     (empty_cells_even_in_their_last_code, FAR, PureDP(1), 0),
     (type_of_the_answer_by_the_truth, Standard(), PureDP(1), 0),
+    (even_noise_of_large_scales, Standard(), WIDE, 0),
     (two_rounds_by_the_same_random_numbers, Sampler(), PureDP(1), 0),
     (ledger_not_charged_for_approximate, Standard(), APPROX, 0),
     (bought_at_once_with_a_ledger, Standard(), APPROX, 0),

@@ -14,6 +14,7 @@ from audit_checks import (
     law_of_peeling,
 )
 
+from margin.audit.laws.distributions import mean_cosine
 from margin.audit.laws.evidence import Evidence
 from margin.audit.laws.law import Law
 from margin.noise.entropy import SeededEntropy
@@ -91,6 +92,25 @@ def test_right_noise_raises_no_alarm_and_little_less_does(sampler):
             law.start_run()
             law.add_more([event], [table], lambda: [other.sample(1000, entropy).reshape(20, 50)])  # noqa: B023
         assert bool(law.judge()) == wrong
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5, 14])
+@pytest.mark.parametrize("sampler", SAMPLERS[1:], ids=repr)
+def test_noise_of_multiples_is_found(sampler, factor):
+    """The other tests would take multiples of 14 for noise of a variance of 10**12."""
+    law, table = Law(1), np.zeros(500, np.int64)
+    event = Event(method="made", about=(), units=1, sampler=sampler, l1=1, l2_squared=1)
+    entropy = SeededEntropy(3)
+    law.add_more([event], [table], lambda: [sampler.sample(500, entropy) // factor * factor])
+    assert any("remainders" in finding for finding in law.judge())
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_mean_cosines_are_those_of_the_draws(sampler):
+    drawn = sampler.sample(40_000, SeededEntropy(5))
+    for angle in (np.pi, 2 * np.pi / 3, 1e-2):
+        # At 20 times the standard deviation of a mean of 40,000 numbers in [-1, 1].
+        assert abs(np.cos(angle * drawn).mean() - mean_cosine(sampler, angle)) < 0.1
 
 
 DEPENDENT = {
