@@ -13,6 +13,7 @@ from .._numbers import Number
 from .._types import Integers
 from ..domain.domain import Domain
 from ..errors import DomainError
+from ..noise.entropy import Entropy
 from ..noise.kept_cells import Keep
 from ..noise.laws import DiscreteLaplace
 from ..privacy.event import Event
@@ -117,18 +118,17 @@ class Sparse(Gate):
         BudgetError
             When the budget does not hold enough. Nothing is charged.
         """
+        if axes is not None and within is not None:
+            raise DomainError(
+                "either axes or within may be given, but both are; leave one of them out"
+            )
         checked = self.domain.view(view)
         sizes = self.domain.shape(checked)
         cells = Grid([Leaves(size) for size in sizes])
         grid = cells if axes is None else Grid(axes)
         _check_grid(grid, sizes)
-        prefixes = None
-        if within is not None:
-            if axes is not None:
-                raise DomainError(
-                    "either axes or within may be given, but both are; leave one of them out"
-                )
-            prefixes = _prefixes(within, sizes)
+        prefixes = None if within is None else _prefixes(within, sizes)
+        if prefixes is not None:
             grid = _below(prefixes, sizes)
 
         # The noise; the squared L2 distance holds also for nodes that count with a sign.
@@ -157,19 +157,13 @@ class Sparse(Gate):
             true = found if prefixes is None else _beginning(found, cells, grid, prefixes)
 
             def draw() -> Kept:
-                if isinstance(rule, Keep):
-                    return kept_cells(grid, noise, true, rule, self._entropy)
-                return largest_cells(grid, noise, true, rule, self._entropy)
+                return _drawn(grid, noise, true, rule, self._entropy)
 
             kept = self._answer([event], [true], draw)
-        codes = grid.unpack(kept.words)
-        if prefixes is not None:
-            # The first column numbers the prefixes.
-            codes = np.hstack([prefixes[codes[:, 0]], codes[:, 1:]])
         return SparseCells(
             domain=self.domain.restrict(checked),
             axes=grid.axes if prefixes is None else cells.axes,
-            codes=codes,
+            codes=_codes(kept, grid, prefixes),
             counts=kept.counts,
             keep=rule,
             cut=kept.cut,
@@ -207,6 +201,31 @@ class Sparse(Gate):
             raise DomainError(f"theta ({rule.theta}) must be at most 2**60; pass a smaller number")
         check_size(grid.cells, noise, rule)
         return rule
+
+
+def _drawn(
+    grid: Grid,
+    noise: DiscreteLaplace,
+    true: Cells,
+    rule: Rule,
+    entropy: Entropy,
+) -> Kept:
+    """Draw the noise and keep the cells that the rule selects."""
+    if isinstance(rule, Keep):
+        return kept_cells(grid, noise, true, rule, entropy)
+    return largest_cells(grid, noise, true, rule, entropy)
+
+
+def _codes(
+    kept: Kept,
+    grid: Grid,
+    prefixes: Integers | None,
+) -> Integers:
+    """The codes of the kept cells; with prefixes, the grid's first axis numbers these."""
+    codes = grid.unpack(kept.words)
+    if prefixes is None:
+        return codes
+    return np.hstack([prefixes[codes[:, 0]], codes[:, 1:]])
 
 
 def _named(prefixes: Integers | None) -> tuple[str, ...]:

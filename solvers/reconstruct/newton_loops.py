@@ -560,7 +560,6 @@ def _bars(
     sizes, binary = shape
     cells = work.cells
     average = work.average
-    spare = work.spare
     first = work.first
     tilt = work.direction
     matrix = work.matrix
@@ -598,15 +597,34 @@ def _bars(
         largest = max(largest, cells[cell] ** 2 * result[cell])
     if _cancels(squares, cells.size, peak, largest):
         _sum_of_squares(known, shape, work, result)
-    # What the total's error adds: the weighted sum of the functions, and its mean.
-    first[: cells.size] = 0.0
+    _add_total(index, total, total_variance, shape, work, result)
+
+
+@compiled
+def _add_total(
+    index: Integers,
+    total: float,
+    total_variance: float,
+    shape: _Shape,
+    work: _Work,
+    result: Floats,
+) -> None:
+    """Turn quadratic forms of the targets' errors into variances, and add the total's error.
+
+    `work.direction` holds the inverse of the Hessian times the targets.
+    """
+    cells = work.cells
+    tilt = work.direction
+    table = work.first[: cells.size]
+    # The weighted sum of the functions, and its mean.
+    table[:] = 0.0
     centre = 1.0
-    for row in range(size):
-        first[index[row]] = tilt[row]
-        centre += tilt[row] * average[index[row]]
-    sums(first[: cells.size], spare, sizes, binary)
+    for row in range(index.size):
+        table[index[row]] = tilt[row]
+        centre += tilt[row] * work.average[index[row]]
+    sums(table, work.spare, shape.sizes, shape.binary)
     for cell in range(cells.size):
-        by_total = centre - first[cell]
+        by_total = centre - table[cell]
         result[cell] = cells[cell] ** 2 * (
             total * total * result[cell] + total_variance * by_total**2
         )
