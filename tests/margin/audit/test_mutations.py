@@ -935,8 +935,8 @@ def threshold_without_noise(patch):
     rewritten(
         patch,
         above.Comparisons,
-        "above_threshold",
-        r"limit = level \+ threshold_noise\.sample\(1, self\._entropy\)\[0\]",
+        "_first_above",
+        r"limit = .*",
         "limit = level",
     )
 
@@ -955,9 +955,9 @@ def one_noise_for_all_comparisons(patch):
     rewritten(
         patch,
         above.Comparisons,
-        "above_threshold",
+        "_first_above",
         r"score_noise\.sample\(scores\.size, self\._entropy\)",
-        "score_noise.sample(1, self._entropy)",
+        "np.repeat(score_noise.sample(1, self._entropy), scores.size)",
     )
 
 
