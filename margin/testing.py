@@ -88,8 +88,9 @@ def check_source(
     Random tables are made of the rows, in random order. The test checks three properties:
 
     - The counts of a table are the sum of the counts of its rows, each in a table of its own.
-    - With a unit, two rows belong to the same unit in a table exactly if they do so in a table of
-      these two rows alone; the number of counted rows follows from this.
+    - With a unit, two rows belong to the same unit exactly if their ids mean the same (see
+      `BoundedSource`), both in tables of these two rows alone and in larger tables. The test
+      computes the meaning of an id itself.
     - One row, or all rows of a unit, are inserted at a random place. The answers with noise that a
       mechanism receives from both tables must be as hard to tell apart as the budget says (see
       `audit`).

@@ -24,12 +24,18 @@ _TOLERANCE = 1.02
 _ROUNDING = 1e-12
 
 
-def check_costs(events: Sequence[Event], budget: Budget) -> None:
+def check_costs(
+    events: Sequence[Event],
+    budget: Budget,
+    *,
+    may_certify: bool = True,
+) -> None:
     """Check that the noise of the events costs no more than their charges, and that these charges
     keep to the budget.
 
-    Rounds of draws are charged together. A run also keeps to an (epsilon, delta) budget if no bound
-    on its composed privacy loss exceeds delta.
+    Rounds of draws are charged together. Without a ledger (`may_certify`), a run also keeps to an
+    (epsilon, delta) budget if no bound on its composed privacy loss exceeds delta. A ledger adds up
+    rhos, so with a ledger the rho of the run must keep to the budget.
 
     Raises
     ------
@@ -47,7 +53,7 @@ def check_costs(events: Sequence[Event], budget: Budget) -> None:
     exceeds_budget = charged > allowed + _UNIT
     if not exceeds_budget and not undercharged and total <= charged:
         return
-    if isinstance(budget, ApproxDP) and _keeps_to_delta(events, budget):
+    if may_certify and isinstance(budget, ApproxDP) and _keeps_to_delta(events, budget):
         return
     unit = "epsilon" if isinstance(budget, PureDP) else "rho"
     if exceeds_budget and not undercharged and total <= charged:

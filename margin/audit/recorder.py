@@ -16,7 +16,7 @@ from ..private import Private
 from .distance import Distance, distance, sparse_distance
 from .event_cost import is_choice
 from .laws.law import Law
-from .outputs.watched_files import gate_draws
+from .outputs.spark import gate_draws
 from .violation import Violation
 
 __all__ = ["Player", "Recorder", "Reply"]
@@ -89,12 +89,13 @@ class _AuditedGate(Private):
         budget: Budget,
         entropy: Entropy,
         ledger: Any = None,
+        watches_ledger: bool = False,
     ) -> None:
         self._watched = _WatchedEntropy(entropy)
-        # `Private` does not certify rounds of draws if there is a ledger. So for an ApproxDP budget
-        # there is none, and only the account is charged.
-        has_own_ledger = not isinstance(budget, ApproxDP) and ledger is None
-        self._recorded = _RecordingLedger() if has_own_ledger else None
+        # `Private` certifies no answer if there is a ledger. So for an ApproxDP budget there is one
+        # only if the caller asks for it.
+        watches_ledger |= not isinstance(budget, ApproxDP)
+        self._recorded = _RecordingLedger() if watches_ledger and ledger is None else None
         super().__init__(
             source,
             domain=domain,

@@ -14,7 +14,7 @@ import numpy as np
 from ..data.source import Source
 from ..domain.domain import Domain
 from ..noise.entropy import Entropy
-from ..privacy.budget import Budget
+from ..privacy.budget import ApproxDP, Budget
 from .budget_check import check_costs
 from .event_cost import is_choice
 from .laws.law import Law
@@ -62,19 +62,32 @@ class Replay:
         """Run on the first table and replay on the second one; the true answers on both.
 
         The second table is opened after the run on the first one, because both may be written to
-        the same file.
+        the same file. For an `ApproxDP` budget both are done a second time with a ledger: then no
+        answer may be certified, and the ledger must be charged.
 
         Raises
         ------
         Violation
             If anything but the answers depends on the rows.
         """
-        recorder = self._gate(Recorder, first())
+        true = self._compare(first, second, watches_ledger=False)
+        if isinstance(self.budget, ApproxDP):
+            self._compare(first, second, watches_ledger=True)
+        return true
+
+    def _compare(
+        self,
+        first: Callable[[], Source],
+        second: Callable[[], Source],
+        *,
+        watches_ledger: bool,
+    ) -> tuple[TrueAnswers, TrueAnswers]:
+        recorder = self._gate(Recorder, first(), watches_ledger)
         before = outcome(self.mechanism, recorder, self.workload)
-        player = self._gate(Player, second())
+        player = self._gate(Player, second(), watches_ledger)
         player.tape = list(recorder.tape)
         after = outcome(self.mechanism, player, self.workload)
-        check_tape(recorder.tape, self.budget)
+        check_tape(recorder.tape, self.budget, may_certify=not watches_ledger)
         for reply in recorder.tape:
             self.law.add(reply.events, reply.true, reply.answer)
         check_replay(player, before, after)
@@ -87,8 +100,19 @@ class Replay:
         self.law.start_run()
         outcome(self.mechanism, recorder, self.workload)
 
-    def _gate(self, kind: Any, source: Source) -> Any:
-        return kind(source, domain=self.domain, budget=self.budget, entropy=self.entropy)
+    def _gate(
+        self,
+        kind: Any,
+        source: Source,
+        watches_ledger: bool = False,
+    ) -> Any:
+        return kind(
+            source,
+            domain=self.domain,
+            budget=self.budget,
+            entropy=self.entropy,
+            watches_ledger=watches_ledger,
+        )
 
 
 def check_replay(
@@ -116,8 +140,14 @@ def check_replay(
         )
 
 
-def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
+def check_tape(
+    tape: Sequence[Reply],
+    budget: Budget,
+    *,
+    may_certify: bool = True,
+) -> None:
     """Check, without the account, that the noise of all replies costs no more than their charges.
+    See `check_costs` for `may_certify`.
 
     Raises
     ------
@@ -138,5 +168,5 @@ def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
                 f"{event.method}: {declared} choices were declared, but the answer has {found}."
             )
     events = [event for reply in tape for event in reply.events]
-    check_costs(events, budget)
+    check_costs(events, budget, may_certify=may_certify)
     check_cuts(events, budget)

@@ -3,7 +3,7 @@
 The property that is tested: the codes of a row, and the identity of its unit, are functions of that
 row and of the declaration alone. So the counts of a table are the sum of the counts of its rows,
 each in a table of its own. With a unit, the number of counted rows follows from which units are the
-same, and two rows alone decide whether their units are the same.
+same. `margin.audit.identity` computes this from the values, and shares no code with the sources.
 """
 
 import random
@@ -25,6 +25,7 @@ from ..errors import MarginError
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget, PureDP
 from ..private import Keep
+from .identity import AMBIGUOUS, Identity, identity_of
 from .laws.law import Law
 from .recorder import Recorder
 from .replay import Replay
@@ -126,7 +127,8 @@ class RawTables:
         found = self._check_refused(rng, alone, accepted)
         if not accepted:
             return [*found, "all rows are refused; at least one must be accepted"]
-        same = self._same_unit(accepted)
+        same, problems = self._same_unit(accepted)
+        found += problems
         for number in range(tables):
             is_large = beyond and number % 4 == 0
             first, second, changed = self._neighbours(rng, accepted, same, is_large)
@@ -177,27 +179,42 @@ class RawTables:
             return []
         return [f"row {chosen[-1]} is refused alone, but it is accepted among other rows"]
 
-    def _same_unit(self, accepted: Sequence[int]) -> dict[int, int]:
-        """For each row the first row of the same unit, as tables of two rows tell. Without a unit,
-        each row by itself."""
+    def _same_unit(self, accepted: Sequence[int]) -> tuple[dict[int, int], list[str]]:
+        """For each row the first row of the same unit, by the specification of the values; and what
+        is wrong with the units of the source. Without a unit, each row by itself."""
         if self.unit is None:
-            return {place: place for place in accepted}
+            return {place: place for place in accepted}, []
         first: dict[int, int] = {}
-        one_row = replace(self, max_rows=1)
-        # For each id, by its type and text, the first row of the same unit.
-        known: dict[tuple[str, str], int] = {}
+        found: list[str] = []
+        # The first row of each unit, and the forms of ids that were compared with those.
+        units: dict[Identity | None, int] = {}
+        compared: set[tuple[str, str]] = set()
         for place in accepted:
-            unit = self.rows[place][self.unit]
-            key = type(unit).__name__, repr(unit)
-            if key not in known:
-                known[key] = place
-                for other in dict.fromkeys(first.values()):
-                    both = one_row.counted([self.rows[other], self.rows[place]])
-                    if both is not None and int(both.sum()) == 1:
-                        known[key] = other
-                        break
-            first[place] = known[key]
-        return first
+            value = self.rows[place][self.unit]
+            identity = identity_of(value)
+            if identity is None or identity == AMBIGUOUS:
+                found.append(f"row {place} is accepted, but its value does not tell whose it is")
+            if (form := (type(value).__name__, repr(value))) not in compared:
+                compared.add(form)
+                found += self._compare_units(place, identity, units)
+            first[place] = units.setdefault(identity, place)
+        return first, found
+
+    def _compare_units(
+        self,
+        place: int,
+        identity: Identity | None,
+        units: Mapping[Identity | None, int],
+    ) -> Iterator[str]:
+        """Compare a row with the first row of each unit, in tables of two rows, one counted of each
+        unit."""
+        one_row = replace(self, max_rows=1)
+        for known, other in units.items():
+            both = one_row.counted([self.rows[other], self.rows[place]])
+            expected = 1 if known == identity else 2
+            if both is not None and int(both.sum()) != expected:
+                relation = "one unit" if expected == 1 else "two units"
+                yield f"the ids of rows {other} and {place} are of {relation}, but not here"
 
     def _neighbours(
         self,
@@ -249,7 +266,7 @@ class RawTables:
             return []
         return [
             f"{int(counts.sum())} rows are counted, but {expected_rows} were expected from the "
-            "units of the rows, two at a time: the units are not identified row by row"
+            "units of the rows: the units are not identified row by row"
         ]
 
     def _replay(

@@ -58,12 +58,14 @@ class ChoiceTest:
             uniform = flat.reshape(chosen.shape)
         else:
             uniform = self._without_replacement(events, exact, chosen)
+        in_order: Floats = np.where(uniform > 0.5, 1.0, -1.0).ravel()
+        self._evidence.add_shifted(f"{events[0].method}: choices at some distance", in_order)
         # Each number is uniform given those before it, so products of one and the next have mean
         # zero.
         signs = np.where(uniform > 0.5, 1.0, -1.0)
         products = np.array([[(signs[:, 1:] * signs[:, :-1]).sum()]])
         name = f"{events[0].method}: choices of one answer"
-        self._evidence.add_products(name, 1, products, signs[:, 1:].size)
+        self._evidence.add_products(name, products, signs[:, 1:].size)
 
     def _without_replacement(
         self,

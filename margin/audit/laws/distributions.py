@@ -16,7 +16,7 @@ from ...noise.kept_cells import Keep
 from ...noise.laws import DiscreteGaussian, DiscreteLaplace
 from ...private import Cut
 
-__all__ = ["at_most", "kept_counts", "median_size", "variance_of"]
+__all__ = ["at_most", "kept_counts", "mean_cosine", "median_size", "variance_of"]
 
 # Largest rate 1 / scale. Beyond it, exp(-rate) is zero.
 _LARGEST_RATE = 700.0
@@ -67,6 +67,19 @@ def _tabulated(sampler: DiscreteGaussian) -> tuple[int, Floats, float]:
     return reach, np.concatenate([[0.0], np.cumsum(weights)]), float(weights @ x**2)
 
 
+@lru_cache(maxsize=1024)
+def mean_cosine(sampler: Any, angle: float) -> float:
+    """E[cos(angle X)] of the noise X. With r = exp(-1 / scale), it is
+    (1 - r)**2 / (1 - 2 r cos(angle) + r**2) for discrete Laplace noise."""
+    if isinstance(sampler, DiscreteLaplace):
+        r = math.exp(-min(1 / float(sampler.scale), _LARGEST_RATE))
+        return (1 - r) ** 2 / ((1 - r) ** 2 + 2 * r * (1 - math.cos(angle)))
+    reach, table, _ = _tabulated(sampler)
+    if not reach:
+        return 0.0
+    return float(np.diff(table) @ np.cos(angle * np.arange(-reach, reach + 1)))
+
+
 @lru_cache(maxsize=64)
 def median_size(sampler: Any) -> tuple[int, float]:
     """A number m near the median of |X|, and P(|X| > m)."""
@@ -114,6 +127,10 @@ def kept_counts(
     if isinstance(rule, Cut):
         chance = (values >= rule.threshold) * float(count >= rule.least)
     else:
+        if rule.theta > count + reach:
+            # Only values far away from the count are kept.
+            far = np.arange(rule.theta, rule.theta + reach + 1)
+            values = np.concatenate([-far[::-1], far]) if rule.two_sided else far
         size = np.abs(values) if rule.two_sided else values
         share = np.minimum(1.0, np.abs(values) / float(rule.tau))
         chance = np.where(size >= rule.theta, share, 0.0)

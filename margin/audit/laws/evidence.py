@@ -6,7 +6,9 @@ U = F(x - 1) + V (F(x) - F(x - 1)) with the declared distribution function F and
 - The empirical distribution of n such numbers is within sqrt(ln(2 / alpha) / (2 n)) of the uniform
   one, except with probability alpha (Dvoretzky, Kiefer and Wolfowitz 1956; Massart 1990).
 - A sum of R products of independent variables in [-1, 1] with mean zero is within
-  sqrt(2 R ln(2 / alpha)) of zero, except with probability alpha (Hoeffding 1963).
+  sqrt(2 R ln(2 / alpha)) of zero, except with probability alpha (Hoeffding 1963). A sum over
+  products of x[i] and x[i + k] is such a sum too: in the order of i, the mean of each product is
+  zero given those before it (Azuma 1967).
 - Sums of variables with known mean and variance are tested at eight standard errors.
 - The number of times that a cell is kept is tested by Bernstein's inequality.
 """
@@ -14,6 +16,7 @@ U = F(x - 1) + V (F(x) - F(x - 1)) with the declared distribution function F and
 import math
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
 
 from ..._types import Floats
 
@@ -21,6 +24,9 @@ __all__ = ["LEAST_VARIANCE", "Evidence"]
 
 # Probability of a false alarm of each test. An audit makes about a hundred tests.
 _ALPHA = 1e-9
+
+# Tolerance of a sum of products, which may be computed by the fast Fourier transform.
+_ROUNDING = 1e-3
 
 # Number of standard errors at which a sum is rejected. Sums of noise have heavier tails than a
 # normal variable, which exceeds this with probability 1e-15.
@@ -49,8 +55,8 @@ class Evidence:
         self._sums: dict[str, list[tuple[float, float, int]]] = {}
         # For each name: the numbers that should be uniform.
         self._uniform: dict[str, list[Floats]] = {}
-        # For each name and number of columns: the sums of products, and the number of terms.
-        self._products: dict[tuple[str, int], tuple[Floats, int]] = {}
+        # For each name and shape: the sums of products, and the number of terms of each sum.
+        self._products: dict[tuple[str, tuple[int, ...]], tuple[Floats, Floats]] = {}
         # For each number of cells: how often each was kept less the expectation, and the variance.
         self._kept: dict[int, tuple[Floats, Floats]] = {}
         # For each name: squares of standardised totals, which should have mean one.
@@ -73,13 +79,32 @@ class Evidence:
     def add_products(
         self,
         name: str,
-        columns: int,
         products: Floats,
-        repeats: int,
+        terms: Floats | int,
     ) -> None:
-        """Add sums of `repeats` products that should have mean zero, array (columns, columns)."""
-        before, count = self._products.get((name, columns), (np.zeros_like(products), 0))
-        self._products[name, columns] = before + products, count + repeats
+        """Add sums of products that should have mean zero, an array of any shape. `terms` is the
+        number of products in each sum: one number, or an array of the same shape."""
+        key = name, products.shape
+        before, count = self._products.get(key, (np.zeros_like(products), np.zeros(())))
+        self._products[key] = before + products, count + terms
+
+    def add_shifted(self, name: str, numbers: Floats) -> None:
+        """Look at the sums of x[i] x[i + k] for every k > 0, and of x[i] x[k - i] for every k, with
+        each pair once; `numbers` is an array (n,) of variables in [-1, 1] with mean zero."""
+        n = numbers.size
+        if n < 2:
+            return
+        # Padded with zeros, so that no product goes around the ends.
+        length = next_fast_len(2 * n, real=True)
+        spectrum = rfft(numbers, length)
+        shifted = irfft(np.abs(spectrum) ** 2, length)[1:n]
+        self.add_products(name, shifted, np.arange(n - 1, 0, -1.0))
+        reversed_ = irfft(spectrum**2, length)[: 2 * n - 1]
+        # Without the squares, each pair is counted twice.
+        reversed_[::2] -= numbers**2
+        k = np.arange(2 * n - 1)
+        pairs = (np.minimum(k, 2 * n - 2 - k) + 1) // 2
+        self.add_products(name, reversed_ / 2, pairs.astype(np.float64))
 
     def add_kept(
         self,
@@ -129,13 +154,18 @@ class Evidence:
                 )
 
     def _judge_products(self) -> None:
-        for (name, columns), (products, repeats) in self._products.items():
-            largest = np.abs(products).max(initial=0)
-            limit = math.sqrt(2 * repeats * math.log(2 * columns**2 / _ALPHA))
-            if largest > limit:
+        for (name, _), (products, terms) in self._products.items():
+            if not products.size:
+                continue
+            # All sums together raise a false alarm with probability `_ALPHA`.
+            limits = np.sqrt(2 * terms * math.log(2 * products.size / _ALPHA)) + _ROUNDING
+            excess = np.abs(products) - limits
+            worst = np.unravel_index(int(excess.argmax()), products.shape)
+            if excess[worst] > 0:
+                limit = np.broadcast_to(limits, products.shape)[worst]
                 self.findings.append(
-                    f"{name} depend on each other: over {repeats} draws a sum of products is "
-                    f"{largest:.4g}; independent draws stay below {limit:.4g}."
+                    f"{name} depend on each other: a sum of products of draws is "
+                    f"{abs(products[worst]):.4g}; independent draws stay below {limit:.4g}."
                 )
 
     def _judge_kept(self) -> None:

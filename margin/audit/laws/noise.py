@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..._types import Floats, Integers
 from ...noise.laws import DiscreteLaplace
 from ...privacy.event import Event
-from .distributions import at_most, median_size, variance_of
+from .distributions import at_most, mean_cosine, median_size, variance_of
 from .evidence import LEAST_VARIANCE, Evidence
 
 __all__ = ["NoiseTest"]
@@ -22,6 +22,9 @@ _COLUMNS = 80
 # probability is below 1e-10 a pair.
 _WIDE = 400.0
 _MANY = 6
+
+# Noise is tested for being a multiple of these numbers.
+_PRIMES = (2, 3, 5, 7)
 
 
 class NoiseTest:
@@ -46,10 +49,10 @@ class NoiseTest:
     ) -> Integers:
         """Look at the noise on a true table, or on copies of it: the difference of the two arrays,
         of the same shape."""
-        if noisy.dtype.kind != "i":
+        if noisy.dtype != np.int64:
             self._evidence.findings.append(
-                f"{event.method}: the noisy answer has the type {noisy.dtype}, but integers were "
-                "expected."
+                f"{event.method}: the noisy answer has the type {noisy.dtype}, but int64 was "
+                "expected, whatever the counts are."
             )
         noise: Integers = (noisy - table).astype(np.int64)
         sampler: Any = event.sampler
@@ -75,7 +78,21 @@ class NoiseTest:
             total = float(noise.sum()) / math.sqrt(variance)
             name = f"{event.method}: values of the noise"
             self._evidence.add_sum(name, total, noise.size, noise.size)
+        self._add_remainders(event, noise)
         return noise
+
+    def _add_remainders(self, event: Event, noise: Integers) -> None:
+        """Look at the remainders of the noise by small primes, through its characteristic function.
+
+        If all noise were a multiple of p, an answer would tell the remainder of the count by p. The
+        terms are in [-1, 1], so they vary at most as variables of variance 1 do (Hoeffding).
+        """
+        for prime in _PRIMES:
+            angle = 2 * math.pi / prime
+            expected = mean_cosine(event.sampler, angle) * noise.size
+            total = float(np.cos(angle * (noise % prime)).sum()) - expected
+            name = f"{event.method}: remainders of the noise by {prime}"
+            self._evidence.add_sum(name, total, noise.size, noise.size)
 
     def add_reuse(self, events: Sequence[Event], noises: Sequence[Integers]) -> None:
         """Report a table of wide noise that has the same sizes as an earlier one, in any order."""
@@ -94,25 +111,30 @@ class NoiseTest:
         """Look at the dependence of cells on each other, of all tables of an answer together, and
         of each draw and the next.
 
+        All pairs of the first and the last cells are looked at, one by one. All cells of all draws,
+        as one sequence, are compared with the same sequence shifted, and reversed, by any distance.
+
         `noises` has an array (draws, ...) for each event.
         """
         signs, sizes, values = [], [], []
         for event, noise in zip(events, noises, strict=True):
             flat = noise.reshape(len(noise), -1)
             median, above = median_size(event.sampler)
-            signs.append(_some(np.sign(flat)).astype(np.float64))
+            signs.append(np.sign(flat).astype(np.float64))
             # Indicators of a large size, less their mean, divided to be within [-1, 1].
-            sizes.append(((_some(np.abs(flat)) > median) - above) / max(above, 1 - above))
+            sizes.append(((np.abs(flat) > median) - above) / max(above, 1 - above))
             deviation = math.sqrt(max(variance_of(event.sampler), LEAST_VARIANCE))
             values.append(flat.sum(axis=1) / deviation)
         method, repeats = events[0].method, len(noises[0])
         for name, columns in (("signs of the noise", signs), ("sizes of the noise", sizes)):
-            table = _some(np.concatenate(columns, axis=1))
+            everything = np.concatenate(columns, axis=1)
+            self._evidence.add_shifted(f"{method}: {name} at some distance", everything.ravel())
+            table = _some(everything)
             # Each draw beside the one before it.
             pairs = np.concatenate([table[1:], table[:-1]], axis=1)
             products = pairs.T @ pairs
             np.fill_diagonal(products, 0.0)
-            self._evidence.add_products(f"{method}: {name}", pairs.shape[1], products, repeats - 1)
+            self._evidence.add_products(f"{method}: {name}", products, repeats - 1)
         cells = sum(noise[0].size for noise in noises)
         if cells > 1 and min(variance_of(event.sampler) for event in events) >= LEAST_VARIANCE:
             ratios = (np.sum(values, axis=0) ** 2 / cells).tolist()

@@ -119,11 +119,10 @@ def _watched() -> Generator[dict[str, Any]]:
         stack.enter_context(clock.stopped())
         yield found
     found["files"] = files.found()
-    told = [(warning.category.__name__, str(warning.message)) for warning in warned]
     # Python collects the sockets by which pyspark fetched its results at any time, and then warns.
     # All other sockets are refused.
     found["warnings"] = [
         (kind, text)
-        for kind, text in told
+        for kind, text in warned
         if not (kind == "ResourceWarning" and _LOCAL_SOCKET.match(text))
     ]

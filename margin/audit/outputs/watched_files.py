@@ -23,8 +23,9 @@ from types import FrameType
 from typing import Any
 
 from ..violation import Violation
+from .spark import is_drawing, is_file_of_spark
 
-__all__ = ["WatchedFiles", "gate_draws", "watched_files"]
+__all__ = ["WatchedFiles", "watched_files"]
 
 # Caches of compilers, which are written once.
 _COMPILED = ("__pycache__", ".pyc", ".nbi", ".nbc")
@@ -78,9 +79,6 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 # The first address of IPv4 and of IPv6 that leads back to the same machine.
 _LOOPBACK = ("127.0.0.1", "::1")
 
-# Packages whose connections to their own Java process are allowed.
-_SPARK = ("pyspark", "py4j")
-
 _SPARK_CONNECTION = "pyspark connects to its own Java process"
 
 
@@ -107,16 +105,6 @@ def watched_files() -> Generator["WatchedFiles"]:
             os.environ["TMPDIR"] = variable
         files.stop()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def gate_draws() -> Generator[None]:
-    """The time in which the gate draws noise, so that connections of pyspark are not counted."""
-    _drawing.append(True)
-    try:
-        yield
-    finally:
-        _drawing.pop()
 
 
 class WatchedFiles:
@@ -155,7 +143,7 @@ class WatchedFiles:
             self._add_path(arguments[_PATH_EVENTS[event]])
         elif event in _SEND_EVENTS:
             if event == "socket.connect" and _is_spark(arguments[1], caller):
-                if not _drawing:
+                if not is_drawing():
                     self._events.append(_SPARK_CONNECTION)
             else:
                 self._connections.append(event)
@@ -214,17 +202,11 @@ def _is_spark(address: object, caller: FrameType | None) -> bool:
     """True if pyspark itself connects to the loopback address."""
     if not isinstance(address, tuple) or address[0] not in _LOOPBACK or caller is None:
         return False
-    modules = [sys.modules.get(name) for name in _SPARK]
-    folders = [os.path.dirname(str(module.__file__)) for module in modules if module]
-    file = caller.f_code.co_filename
-    return any(file.startswith(f"{folder}{os.sep}") for folder in folders)
+    return is_file_of_spark(caller.f_code.co_filename)
 
 
 # The records that are being filled; the last one receives the events.
 _watching: list[WatchedFiles] = []
-
-# Holds one item while the gate draws noise.
-_drawing: list[bool] = []
 
 # Holds one item once the audit hook is installed.
 _hooked: list[bool] = []

@@ -11,6 +11,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .spark import is_drawing, is_file_of_spark
+
 __all__ = ["watched_logs", "watched_streams", "watched_warnings"]
 
 # Loggers that report the work of a compiler, not of a run.
@@ -65,10 +67,25 @@ def _redirected() -> list[tuple[int, int, BinaryIO]]:
 
 
 @contextlib.contextmanager
-def watched_warnings() -> Generator[list[warnings.WarningMessage]]:
-    """Record all warnings, also repeated ones."""
-    with warnings.catch_warnings(record=True) as warned:
+def watched_warnings() -> Generator[list[tuple[str, str]]]:
+    """Record the category and the text of all warnings, also of repeated ones.
+
+    Warnings of pyspark are left out while the gate draws noise; see `margin.audit.outputs.spark`.
+    """
+    warned: list[tuple[str, str]] = []
+
+    def keep(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        *rest: object,
+    ) -> None:
+        if not (is_drawing() and is_file_of_spark(filename)):
+            warned.append((category.__name__, str(message)))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = keep  # type: ignore[assignment]
         yield warned
 
 

@@ -22,6 +22,7 @@ from margin.data.source import CodesSource
 from margin.noise.entropy import SeededEntropy
 from margin.privacy.budget import ZCDP, Neighbours, PureDP
 from margin.private import Keep, Largest, Private, Strategy
+from margin.sparse import grid
 
 ROOMS = ["private", "noise", "privacy", "data", "counting"]
 PACKAGE = Path(margin.__file__).parent
@@ -87,6 +88,8 @@ def lower(patch):
 )
 def test_large_ways_pass_the_audit(ask, budget, monkeypatch):
     lower(monkeypatch)
+    # Cells of several words.
+    monkeypatch.setattr(grid, "_WORD", 8)
     domain = ITEMS if ask in BASKETS else DOMAIN
     assert audit(ask, domain=domain, budget=budget, pairs=4).findings == ()
 

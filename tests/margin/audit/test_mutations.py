@@ -68,6 +68,7 @@ from margin.private import (
 )
 from margin.private.strategy import Factor, Groups
 from margin.queries import Conjunctions
+from margin.sparse import grid
 from margin.sparse.axes import Tree
 from margin.testing import check_source
 
@@ -200,7 +201,7 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
     items = (
         isinstance(mechanism, Items | Baskets) or getattr(mechanism, "method", "") in ITEM_METHODS
     )
-    domain = ITEMS if items else DOMAIN
+    domain = getattr(mechanism, "domain", ITEMS if items else DOMAIN)
 
     def flat(out):
         parts = out if isinstance(out, list) else [out]
@@ -367,6 +368,11 @@ MECHANISMS = [
     truth_as_answers,
     broken,
 ]
+
+
+@pytest.mark.parametrize("ask", ["FAR", "LARGE"])
+def test_sound_answers_on_large_tables_pass(ask):
+    assert list(tried(globals()[ask], pairs=16).findings()) == []
 
 
 @pytest.mark.parametrize("wrong", MECHANISMS, ids=lambda wrong: wrong.__name__)
@@ -929,8 +935,8 @@ def threshold_without_noise(patch):
     rewritten(
         patch,
         above.Comparisons,
-        "above_threshold",
-        r"limit = level \+ threshold_noise\.sample\(1, self\._entropy\)\[0\]",
+        "_first_above",
+        r"limit = .*",
         "limit = level",
     )
 
@@ -949,9 +955,9 @@ def one_noise_for_all_comparisons(patch):
     rewritten(
         patch,
         above.Comparisons,
-        "above_threshold",
+        "_first_above",
         r"score_noise\.sample\(scores\.size, self\._entropy\)",
-        "score_noise.sample(1, self._entropy)",
+        "np.repeat(score_noise.sample(1, self._entropy), scores.size)",
     )
 
 
@@ -983,6 +989,92 @@ def cells_logged_when_spilled(patch):
     patch.setattr(cell_counts, "_IN_MEMORY", 0)
 
 
+def cells_in_the_order_of_their_first_word(patch):
+    first = lambda words: np.argsort(words[:, 0], kind="stable")  # noqa: E731
+    patch.setattr(sparse_noise, "ordered", first)
+    # Cells of small tables have two words each.
+    patch.setattr(grid, "_WORD", 8)
+
+
+def noise_that_repeats_far_away(patch):
+    def change(noisy, tables):
+        (draws,) = [(n - t).ravel() for n, t in zip(noisy, tables, strict=True)]
+        draws[200:300] = draws[50:150]
+        return [tables[0] + draws.reshape(tables[0].shape)]
+
+    adding(patch, change)
+
+
+def coins_on_the_true_counts(patch):
+    rewritten(patch, sparse_noise, "kept_cells", r"chosen\(noisy,", "chosen(counts,")
+    patch.setattr(sparse, "kept_cells", sparse_noise.kept_cells)
+
+
+def empty_cells_even_in_their_last_code(patch):
+    draw = sparse_noise.empty_cells
+
+    def wrong(grid, true, number, entropy, **more):
+        found = draw(grid, true, 8 * number + 16 * bool(number), entropy, **more)
+        return found[found[:, -1] % 2 == 0][:number]
+
+    patch.setattr(sparse_noise, "empty_cells", wrong)
+
+
+def even_noise_of_large_scales(patch):
+    draw = DiscreteLaplace.sample
+
+    def wrong(self, count, entropy):
+        drawn = draw(self, count, entropy)
+        return drawn // 2 * 2 if self.scale > 8 else drawn
+
+    patch.setattr(DiscreteLaplace, "sample", wrong)
+
+
+def type_of_the_answer_by_the_truth(patch):
+    narrow = lambda n, t: n.astype(np.int32) if t.max() < 3 else n  # noqa: E731
+    adding(patch, lambda noisy, tables: list(map(narrow, noisy, tables)))
+
+
+def two_rounds_by_the_same_random_numbers(patch):
+    draw, numbers = ExponentialMechanism.draw, []
+
+    def wrong(self, scores, count, entropy):
+        if not numbers:
+            numbers.extend([entropy.take(16)] * 2)
+        return draw(self, scores, count, SeededEntropy(int.from_bytes(numbers.pop(), "big")))
+
+    patch.setattr(ExponentialMechanism, "draw", wrong)
+
+
+def ids_told_by_their_texts(patch):
+    patch.setattr(rows_per_person, "identities", lambda name, column: column.cast(pa.string()))
+
+
+def ledger_not_charged_for_approximate(patch):
+    rewritten(
+        patch,
+        gate.Gate,
+        "_charge",
+        "self._ledger is not None",
+        "self._ledger is not None and not isinstance(self.budget, ApproxDP)",
+    )
+
+
+def bought_at_once_with_a_ledger(patch):
+    rewritten(patch, gate.Gate, "_is_all", " and self._ledger is None", "")
+
+
+class On(Ask):
+    """A mechanism of one question on a domain of its own."""
+
+    def __init__(self, domain, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.domain = domain
+
+
+NINE = Domain({f"a{place}": 1000 for place in range(9)})
+FAR = On(NINE, "sparse_cells", list(NINE), keep=Keep(59, 59, False))
+LARGE = On(Domain({"a": 20, "b": 30}), "measure", [["a", "b"]])
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
@@ -1127,6 +1219,15 @@ GATES = [
         0,
     ),
     (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
+    (cells_in_the_order_of_their_first_word, Sparse(), PureDP(1), 0),
+    (noise_that_repeats_far_away, LARGE, PureDP(1), 0),
+    (coins_on_the_true_counts, Sparse(), PureDP(1), 0),
+    (empty_cells_even_in_their_last_code, FAR, PureDP(1), 0),
+    (type_of_the_answer_by_the_truth, Standard(), PureDP(1), 0),
+    (even_noise_of_large_scales, Standard(), WIDE, 0),
+    (two_rounds_by_the_same_random_numbers, Sampler(), PureDP(1), 0),
+    (ledger_not_charged_for_approximate, Standard(), APPROX, 0),
+    (bought_at_once_with_a_ledger, Standard(), APPROX, 0),
 ]
 
 
@@ -1154,11 +1255,13 @@ CHECKED = [
     (rho_for_epsilon, check_pure_epsilon),
     (half_the_certificate, check_certificates),
     (rows_bounded_by_unit_and_attribute, lambda: check_units()),
+    (ids_told_by_their_texts, lambda: check_units()),
 ]
 
 
 def check_units():
-    rows = [{"id": f"p{number % 3}", "a": number % 2} for number in range(6)]
+    ids = ["p1", "7", " 7.0", "p2"]
+    rows = [{"id": ids[number % 4], "a": number % 2} for number in range(8)]
     columns = lambda rows: {name: [row[name] for row in rows] for name in ("id", "a")}  # noqa: E731
     check_source(columns, domain=Domain({"a": 2}), rows=rows, unit="id", max_rows=2, tables=10)
 

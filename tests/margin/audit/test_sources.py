@@ -448,11 +448,6 @@ def spark_session():
 @pytest.mark.filterwarnings(
     "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
 )
-@pytest.mark.xfail(
-    run=False,
-    reason="pyspark gives warnings at times of its own, which the audit compares; "
-    "tests/margin/data/test_spark.py compares the codes and counts of every row",
-)
 def test_spark(tmp_path):
     session = spark_session()
     sources = Sources(tmp_path)

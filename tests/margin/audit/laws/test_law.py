@@ -14,6 +14,8 @@ from audit_checks import (
     law_of_peeling,
 )
 
+from margin.audit.laws.distributions import mean_cosine
+from margin.audit.laws.evidence import Evidence
 from margin.audit.laws.law import Law
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
@@ -92,6 +94,25 @@ def test_right_noise_raises_no_alarm_and_little_less_does(sampler):
         assert bool(law.judge()) == wrong
 
 
+@pytest.mark.parametrize("factor", [2, 3, 5, 14])
+@pytest.mark.parametrize("sampler", SAMPLERS[1:], ids=repr)
+def test_noise_of_multiples_is_found(sampler, factor):
+    """The other tests would take multiples of 14 for noise of a variance of 10**12."""
+    law, table = Law(1), np.zeros(500, np.int64)
+    event = Event(method="made", about=(), units=1, sampler=sampler, l1=1, l2_squared=1)
+    entropy = SeededEntropy(3)
+    law.add_more([event], [table], lambda: [sampler.sample(500, entropy) // factor * factor])
+    assert any("remainders" in finding for finding in law.judge())
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_mean_cosines_are_those_of_the_draws(sampler):
+    drawn = sampler.sample(40_000, SeededEntropy(5))
+    for angle in (np.pi, 2 * np.pi / 3, 1e-2):
+        # At 20 times the standard deviation of a mean of 40,000 numbers in [-1, 1].
+        assert abs(np.cos(angle * drawn).mean() - mean_cosine(sampler, angle)) < 0.1
+
+
 DEPENDENT = {
     "antithetic": lambda d: np.concatenate([d[: d.size // 2], -d[: d.size // 2]]),
     "reversed": lambda d: np.concatenate([d[: d.size // 2], d[: d.size // 2][::-1]]),
@@ -102,6 +123,70 @@ DEPENDENT = {
     "one for all": lambda d: np.full_like(d, d[0]),
     "balanced": lambda d: d - np.rint(d.mean()).astype(np.int64),
 }
+
+
+def copied(change):
+    """Noise in which a part in the middle is made of another part and itself."""
+
+    def depend(d):
+        d[400:600] = change(d[60:260], d[400:600])
+        return d
+
+    return depend
+
+
+FAR = {
+    "repeated": copied(lambda other, own: other),
+    "reversed": copied(lambda other, own: other[::-1]),
+    "with the other sign": copied(lambda other, own: -other),
+    "sizes only": copied(lambda other, own: np.where(own < 0, -1, 1) * np.abs(other)),
+    "signs only": copied(lambda other, own: np.where(other < 0, -1, 1) * np.abs(own)),
+}
+
+
+@pytest.mark.parametrize("depend", [*FAR.values(), lambda d: d], ids=[*FAR, "independent"])
+def test_dependence_at_a_distance_is_found(depend, request):
+    noise, entropy, law = DiscreteLaplace(F(12)), SeededEntropy(4), Law(1)
+    event = Event(method="made", about=(), units=1, sampler=noise, l1=1, l2_squared=1)
+    tables = [np.zeros((30, 20), np.int64), np.zeros(400, np.int64)]
+
+    def draw():
+        drawn = depend(noise.sample(1000, entropy))
+        return [drawn[:600].reshape(30, 20), drawn[600:]]
+
+    for _ in range(6):
+        law.start_run()
+        law.add_more([event, event], tables, draw)
+    found = law.judge()
+    assert bool(found) == ("independent" not in request.node.name)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 17])
+def test_sums_over_all_distances_are_those_of_their_definition(n):
+    numbers, evidence = np.random.default_rng(n).choice([-1, 0, 0.5, 1], n), Sums()
+    evidence.add_shifted("made", numbers)
+    shifted = [sum(numbers[i] * numbers[i + k] for i in range(n - k)) for k in range(1, n)]
+    mirrored = [[(i, k - i) for i in range(n) if i < k - i < n] for k in range(2 * n - 1)]
+    if n == 1:
+        assert evidence.added == []
+        return
+    (first, terms), (second, pairs) = evidence.added
+    np.testing.assert_allclose(first, shifted, atol=1e-9)
+    assert terms.tolist() == list(range(n - 1, 0, -1))
+    expected = [sum(numbers[i] * numbers[j] for i, j in some) for some in mirrored]
+    np.testing.assert_allclose(second, expected, atol=1e-9)
+    assert pairs.tolist() == list(map(len, mirrored))
+
+
+class Sums(Evidence):
+    """Keeps what would be evidence."""
+
+    def __init__(self):
+        super().__init__()
+        self.added = []
+
+    def add_products(self, name, products, terms):
+        self.added.append((products, terms))
 
 
 @pytest.mark.parametrize("depend", DEPENDENT.values(), ids=DEPENDENT)
