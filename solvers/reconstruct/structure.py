@@ -131,7 +131,7 @@ class Structure:
         if solutions.undetermined is None:
             return np.full_like(solutions.table, math.nan)
         count = len(asked)
-        scales = np.array([self.scale(axes) for axes in asked]).reshape(count, 1)
+        scales = self.scales(asked).reshape(count, 1)
         tables = solutions.table.reshape(count, -1)
         factors = 1 / self.tables.total + scales**2 * _tilt(tables)
         return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
@@ -165,22 +165,33 @@ class Structure:
         whole = parts.sum(axis=0)
         tilt = np.ones(len(whole))
         np.divide(_tilt(sums.table) @ parts, whole, out=tilt, where=whole > 0)
-        scale = self.scale(np.array(axes, dtype=np.int64))
+        scale = self.scales(np.array([axes], dtype=np.int64))[0]
         factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
         return np.asarray(factors * sums.undetermined)
 
-    def scale(self, axes: Integers) -> float:
-        """The scale s of a marginal on ascending axes, of shape (k,), with its fixed factor."""
-        precision, _ = self.tables.holders(axes[None])
-        known = precision[0] > 0
-        order = np.bitwise_count(np.arange(len(known)))
+    def scales(self, asked: Integers) -> Floats:
+        """The scales s of marginals on ascending axes, with the fixed factor: (n, k) to (n,)."""
+        precision, _ = self.tables.holders(asked)
+        known = precision > 0
+        order = np.bitwise_count(np.arange(known.shape[1]))
+        # For each number of axes up to k: the share of the sets of so many that the views hold.
+        sizes = range(asked.shape[1] + 1)
+        shares = np.stack([known[:, order == size].mean(axis=1) for size in sizes], axis=1)
+        # Marginals of one pattern have one scale.
+        patterns, pattern = np.unique(shares, axis=0, return_inverse=True)
+        return np.array([self._scale(one) for one in patterns])[pattern.ravel()]
+
+    def _scale(self, shares: Floats) -> float:
+        """The scale of marginals from the shares of sets of 0 to k axes that the views hold."""
+        partly = np.flatnonzero(shares < 1)
+        if not len(partly):
+            return 0.0  # a view holds all axes, and nothing is missed
         # All moments up to `depth` axes are known, and a share of those on one axis more.
-        depth = 0
-        while known[order == depth + 1].all():
-            depth += 1
-        share = float(known[order == depth + 1].mean())
-        low = self._learnt(depth, len(axes))
-        high = self._learnt(depth + 1, len(axes)) if share > 0 else low
+        depth = int(partly[0]) - 1
+        share = float(shares[partly[0]])
+        count = len(shares) - 1
+        low = self._learnt(depth, count)
+        high = self._learnt(depth + 1, count) if share > 0 else low
         logarithm = (1 - share**2) * math.log(low) + share**2 * math.log(high)
         return STRUCTURE_WIDENING * math.exp(logarithm)
 

@@ -152,8 +152,10 @@ def test_the_scale_follows_the_structure():
     strong = _tables(_mixture(rng, classes=4), _BITS, _VIEWS)
     weak_rows = (rng.random((20_000, 8)) < 0.4).astype(np.int64)
     weak = _tables(weak_rows, _BITS, _VIEWS)
-    axes = np.array([1, 2, 6, 7])
-    assert Structure(strong, Newton()).scale(axes) > 5 * Structure(weak, Newton()).scale(axes)
+    axes = np.array([[1, 2, 6, 7], [0, 1, 2, 3]])
+    of_strong, held = Structure(strong, Newton()).scales(axes)
+    assert of_strong > 5 * Structure(weak, Newton()).scales(axes)[0]
+    assert held == 0  # a view holds all four axes
 
 
 def test_scales_are_those_of_the_prior_where_no_view_can_tell():
