@@ -170,7 +170,11 @@ class Structure:
         return np.asarray(factors * sums.undetermined)
 
     def scales(self, asked: Integers) -> Floats:
-        """The scales s of marginals on ascending axes, with the fixed factor: (n, k) to (n,)."""
+        """The scales s of marginals, with the fixed factor: array of shape (n,).
+
+        `asked` are the axes of the marginals, ascending, shape (n, k). A scale is 0 where one view
+        holds all axes.
+        """
         precision, _ = self.tables.holders(asked)
         known = precision > 0
         order = np.bitwise_count(np.arange(known.shape[1]))
