@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from margin.solvers import ByComponents, Milp, Pulp, Status
+from margin.solvers.backends import load_pulp
 from margin.solvers.response.components import component, components
 from margin.solvers.response.presolve import presolve
 from margin.solvers.response.relaxation import relaxed
@@ -84,8 +85,7 @@ def _keys(tables: dict[tuple[str, int, int], int], rounds: tuple[int, ...]) -> l
 
 def measure(*, data: str, d: int, s: int, run: int, round: int) -> dict[str, Any]:
     """Solve one instance by `ByComponents`, then by CBC with 100 times the processor time."""
-    import pulp
-
+    pulp = load_pulp()
     instance = recorded(data, d, s, last=ROUNDS[-1], run=run)[round]
     seed = seed_of(data, d, s, run, round)
     ByComponents().solve(instance, seed=seed)  # the first call loads the compiled loops

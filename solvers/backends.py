@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import sys
 import warnings
 from typing import Any
 
@@ -31,6 +32,34 @@ def available(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def load_pulp() -> Any:
+    """Import PuLP, after OSQP if that is installed.
+
+    PuLP loads the library of HiGHS with its symbols visible to every library that is loaded later
+    (``RTLD_GLOBAL``). HiGHS and OSQP both define ``csc_copy``, for integers of different sizes. An
+    OSQP that is loaded after PuLP calls the function of HiGHS and the process crashes; an OSQP
+    that is loaded before keeps its own.
+    """
+    if available("osqp"):
+        importlib.import_module("osqp")
+    return importlib.import_module("pulp")
+
+
+def _refuse_crash(solver: str) -> None:
+    """Raise RuntimeError where OSQP would crash this process; `load_pulp` says why."""
+    if solver != "OSQP" or not available("highspy"):
+        return
+    order = list(sys.modules)  # modules in the order in which they were first imported
+    if "pulp" not in order:
+        return
+    if "osqp" not in order or order.index("pulp") < order.index("osqp"):
+        raise RuntimeError(
+            "OSQP must be imported before PuLP, but this process imported PuLP first and would "
+            "crash (both load a function named csc_copy). Begin the script with 'import osqp', or "
+            "choose another solver, for example 'CLARABEL'"
+        )
+
+
 def run(
     programme: Any,
     solver: str,
@@ -55,9 +84,15 @@ def run(
     -------
     status, iterations
         How the solve ended, and the number of iterations (0 if the solver does not tell it).
+
+    Raises
+    ------
+    RuntimeError
+        If the solver is OSQP and this process imported PuLP before it.
     """
-    cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
     name = solver.upper()
+    _refuse_crash(name)
+    cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
     if name not in cvxpy.installed_solvers():
         return Status.MISSING, 0
     options = dict(_ACCURATE.get(name, {})) if accurate else {}

@@ -1,6 +1,5 @@
 """A back-end for a `BestResponse`: any solver of the package PuLP, such as CBC, HiGHS or SCIP."""
 
-import importlib
 import inspect
 import time
 import warnings
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import available
+from ..backends import load_pulp
 from ..status import Status
 from ..types import Floats
 from .best_response import BestResponse, Response, Seed
@@ -93,10 +92,7 @@ class Pulp:
 
     def _run(self, programme: Programme) -> tuple[Status, Floats | None, str]:
         """Call the solver; returns the status, the point or None, and what went wrong."""
-        if available("osqp"):
-            # osqp crashes in a process that loads it after PuLP.
-            importlib.import_module("osqp")
-        pulp: Any = importlib.import_module("pulp")  # it loads highspy, so only on use
+        pulp = load_pulp()  # only on use, since it loads HiGHS
         solver = self._solver(pulp)
         if solver is None or not solver.available():
             return Status.MISSING, None, f"PuLP finds no solver {self.name}"

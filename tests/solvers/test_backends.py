@@ -1,0 +1,38 @@
+"""OSQP and PuLP in one process, in both orders; each order runs in a process of its own."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+SOLVE = """
+from margin.solvers import LeastSquares
+from margin.solvers.backends import load_pulp
+from margin.solvers.testing import examples
+{first}
+problem = next(iter(examples().values()))
+print(LeastSquares(solver="OSQP").solve(problem).status.name)
+"""
+
+
+def outcome(first: str) -> subprocess.CompletedProcess[str]:
+    for package in ("osqp", "highspy"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    command = [sys.executable, "-c", SOLVE.format(first=first)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_osqp_works_after_our_import_of_pulp():
+    ended = outcome("load_pulp()")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == "OPTIMAL"
+
+
+@pytest.mark.slow
+def test_osqp_is_refused_after_a_users_import_of_pulp():
+    ended = outcome("import pulp")
+    assert ended.returncode == 1  # an exception, not the crash of the process
+    assert "Begin the script with 'import osqp'" in ended.stderr
