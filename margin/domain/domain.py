@@ -26,6 +26,7 @@ from .._names import did_you_mean
 from ..errors import DomainError, FileError
 from ..solvers.zeros import Zeros
 from .attribute import Attribute
+from .levels import LEVEL_MARK
 from .rules import Rule, checked_rules, labelled, zeros_of
 
 __all__ = ["DRAFT", "Domain", "View"]
@@ -49,9 +50,10 @@ class Domain(Mapping[str, Attribute]):
     ----------
     attributes
         A mapping from names to attributes, or the path of a JSON file with such a mapping. Each
-        attribute is an `Attribute`, an integer size, a list of values, or a mapping with `size`,
-        `values` or `bins`, and optionally `other` and `missing`. The keys "$impossible" and "$rows"
-        declare the next two parameters in a file. Another domain keeps its own rules and rows.
+        attribute is an `Attribute`, an integer size, a list of values, or a mapping with the
+        parameters of `Attribute`. The keys "$impossible" and "$rows" declare the next two
+        parameters in a file. Another domain keeps its own rules and rows. In a file, the path of a
+        file of levels is relative to the folder of the file.
     impossible
         Rules that state impossible combinations of categories. A rule is a mapping from attributes
         to a category or a list of categories, and all combinations of these are impossible. A
@@ -96,7 +98,8 @@ class Domain(Mapping[str, Attribute]):
         rows: int | None = None,
     ) -> None:
         if isinstance(attributes, str | os.PathLike):
-            attributes = _read_json(Path(attributes))
+            path = Path(attributes)
+            attributes = _with_folder(_read_json(path), path.parent)
         if not isinstance(attributes, Mapping):
             raise DomainError(
                 'a domain must be a mapping from attribute names to declarations, such as {"age": '
@@ -122,6 +125,7 @@ class Domain(Mapping[str, Attribute]):
         # An attribute is immutable, so all attributes of one size share one object.
         plain: dict[int, Attribute] = {}
         self._attributes = {name: _attribute(name, form, plain) for name, form in forms.items()}
+        _check_marks(self._attributes)
         self._declare(stated.get(_IMPOSSIBLE, ()), stated.get(_ROWS))
         if isinstance(attributes, Domain):
             self._declare(attributes.impossible, attributes.rows)
@@ -314,8 +318,14 @@ class Domain(Mapping[str, Attribute]):
 
     @classmethod
     def from_json(cls, text: str) -> "Domain":
-        """The domain that is declared in a JSON text."""
-        return cls(_parse_json(text, "the text"))
+        """The domain that is declared in a JSON text, which must not name other files."""
+        forms = _parse_json(text, "the text")
+        for name, _ in _files_of_levels(forms):
+            raise DomainError(
+                f"attribute {name!r}: levels in a text must be written out as paths, but they name "
+                "a file; read the domain from a JSON file instead"
+            )
+        return cls(forms)
 
 
 def _attribute(
@@ -338,6 +348,37 @@ def _attribute(
     except (DomainError, TypeError) as error:
         problem = str(error)
     raise DomainError(f"attribute {name!r}: {problem}")
+
+
+def _check_marks(attributes: Mapping[str, Attribute]) -> None:
+    """Refuse an attribute that has the name of a level of another one."""
+    for name in attributes:
+        if LEVEL_MARK not in name:
+            continue
+        owner, _, level = name.rpartition(LEVEL_MARK)
+        tree = attributes[owner].levels if owner in attributes else None
+        if tree is not None and level in tree.names:
+            raise DomainError(
+                f"attribute {name!r} has the same name as level {level!r} of attribute {owner!r}; "
+                "rename one of them"
+            )
+
+
+def _files_of_levels(forms: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The attributes in the JSON form of a domain whose levels name a file, with these levels."""
+    for name, form in forms.items() if isinstance(forms, Mapping) else ():
+        levels = form.get("levels") if isinstance(form, Mapping) else None
+        if isinstance(levels, Mapping) and "file" in levels:
+            yield name, levels
+
+
+def _with_folder(forms: Any, folder: Path) -> Any:
+    """The JSON form of a domain with paths of files of levels that start at a folder."""
+    changed = {}
+    for name, levels in _files_of_levels(forms):
+        if isinstance(levels["file"], str):
+            changed[name] = {**forms[name], "levels": {**levels, "file": folder / levels["file"]}}
+    return {**forms, **changed} if changed else forms
 
 
 def _listing(names: Iterable[str], most: int = 12) -> str:
