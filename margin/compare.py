@@ -248,7 +248,7 @@ def compare(
         data=data,
         domain=declared,
         budget=budget,
-        views=_some(Workload.of(declared, workload).views, seed),
+        views=_some(Workload.of(declared, workload).names, seed),
         metrics=tuple(metrics),
         runs=whole_number("runs", runs),
         seed=seed,
