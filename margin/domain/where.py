@@ -12,7 +12,7 @@ from .domain import Domain
 from .level_views import attribute_at, split_level
 from .values import number, written
 
-__all__ = ["Chosen", "chosen_codes", "whole_labels"]
+__all__ = ["Chosen", "chosen_codes", "codes_of", "whole_labels"]
 
 Chosen = dict[str, tuple[int, ...]]
 """The codes that are selected, ascending, by attribute. Other attributes are not restricted."""
@@ -64,7 +64,7 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
     for name, wanted in where.items():
         # Unknown names are refused.
         own, level = split_level(domain, name)
-        found = _codes(attribute_at(domain, name), name, wanted)
+        found = codes_of(attribute_at(domain, name), name, wanted)
         if level is not None:
             found = _leaves(domain[own], level, found)
         if own in codes:
@@ -112,12 +112,12 @@ def whole_labels(attribute: Attribute) -> dict[int, int] | None:
     return found
 
 
-def _codes(
+def codes_of(
     attribute: Attribute,
     name: str,
     wanted: Any,
 ) -> tuple[int, ...]:
-    """The codes of one attribute that a condition selects, ascending."""
+    """The codes of one attribute that a condition selects, ascending; see `chosen_codes`."""
     if isinstance(wanted, range):
         return _in_range(attribute, name, wanted)
     if attribute.bins is not None and isinstance(wanted, tuple):
