@@ -151,21 +151,30 @@ class Synopsis(Counting):
 
     def _rolled(self, view: LevelView) -> Marginal:
         """The marginal of a view with levels."""
-        if self._knows_sums:
-            sums = [self._sums([codes]) for codes in view.cells()]
-            parts = [(one.estimates[0], one.noise[0, 0], one.missed[0, 0]) for one in sums]
-            counts, noise, missed = np.array(parts).T.reshape(3, *view.rolled.sizes)
-            reconstructed = any(one.reconstructed for one in sums)
-            return Marginal(
-                view.rolled, counts, noise, missed_variance=missed if reconstructed else None
-            )
-        cells = self._marginals([view.view])[0]
+        if self._knows_sums and self.domain.zeros is None:
+            return self._rolled_by_sums(view)
+        (cells,) = self._marginals([view.view])
         counts = view.rolled_up(cells.counts)
         noise = view.variance_of_sums(cells.noise_variance)
-        missed_variance = None
-        if cells.reconstructed:
-            missed_variance = view.variance_of_sums(cells.missed_variance)
-        return Marginal(view.rolled, counts, noise, missed_variance=missed_variance)
+        missed = view.variance_of_sums(cells.missed_variance)
+        if self._knows_sums:
+            # The error of a sum of several cells, with that of cells that rules exclude.
+            sums = self._rolled_by_sums(view)
+            noise = np.where(np.isnan(noise), sums.noise_variance, noise)
+            missed = np.where(np.isnan(missed), sums.missed_variance, missed)
+        return Marginal(
+            view.rolled, counts, noise, missed_variance=missed if cells.reconstructed else None
+        )
+
+    def _rolled_by_sums(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels, each cell by itself, without regard to rules."""
+        sums = [self._sums([codes]) for codes in view.cells()]
+        parts = [(one.estimates[0], one.noise[0, 0], one.missed[0, 0]) for one in sums]
+        counts, noise, missed = np.array(parts).T.reshape(3, *view.rolled.sizes)
+        reconstructed = any(one.reconstructed for one in sums)
+        return Marginal(
+            view.rolled, counts, noise, missed_variance=missed if reconstructed else None
+        )
 
     def _answered(
         self,
