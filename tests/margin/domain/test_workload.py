@@ -94,7 +94,7 @@ def test_levels_and_what_is_asked_are_kept():
         ({"sex": "ranges"}, "'sex' is not declared as ordered"),
         ({"place": "prefixes"}, "'place' is not declared as ordered"),
         ({"age": "levels"}, "'age' declares none"),
-        ({"place@state": "cells"}, "unknown attribute 'place@state'"),
+        ({"place@state": "cells"}, "'place@state' is a level, but an attribute is needed here"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(asked, message):
