@@ -172,9 +172,8 @@ def test_a_terminal_is_not_manipulated(file, capsys):
 
 
 def test_a_marginal_at_a_level_is_printed(file, capsys):
-    code = main(
-        ["marginal", "x.margin", "--allow-simulation", "home@state", "visit@year", "--json"]
-    )
+    asked = ["home@state", "visit@year"]
+    code = main(["marginal", "x.margin", "--allow-simulation", *asked, "--json"])
     out, err = capsys.readouterr()
     marginal = file.marginal(asked)
     assert (code, err) == (0, "")
