@@ -20,9 +20,8 @@ from .batch import Batch, Solutions
 from .dual import Dual, Penalised, contradicts, is_large, reached
 from .problem import Problem, Solution
 from .rules import SHORTEST, falls_enough
-from .scaling import ScaledDual
 from .split import SplitDual, dual_of
-from .starts import pairwise, start
+from .starts import pairwise
 
 
 @dataclass(
@@ -120,13 +119,11 @@ class Newton(Penalised):
         ridge = self.ridge(problem)
         dual = dual_of(problem, ridge)
         with single_thread():
-            scales = isinstance(dual, ScaledDual)
-            first = dual.scaled(self.tolerance) if scales else start(problem)
-            theta, steps = self._minimise(dual, first)
+            theta, steps = self._minimise(dual, dual.start(self.tolerance))
             if steps == self.iterations and isinstance(dual, SplitDual):
                 # Very large dual variables can make `SplitDual` inaccurate. `Dual` is more robust.
                 dual = Dual(problem, ridge)
-                theta, steps = self._minimise(dual, start(problem))
+                theta, steps = self._minimise(dual, dual.start(self.tolerance))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
     def _minimise(

@@ -141,7 +141,7 @@ def blocks_of(problem: Problem, ridge: Floats) -> tuple[Block, ...] | None:
 class ScaledDual(LargeDual):
     """The dual of a large problem whose penalty splits into blocks.
 
-    `scaled` minimises it without the Hessian, and the bars are in closed form.
+    `start` minimises it without the Hessian, and the bars are in closed form.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ScaledDual(LargeDual):
         super().__init__(problem, ridge)
         self.blocks = blocks
 
-    def scaled(self, tolerance: float) -> Floats:
+    def start(self, tolerance: float) -> Floats:
         """Minimise the dual by sweeps until no entry of its gradient is larger; shape (m,).
 
         A sweep judges the errors of cells. The error of a moment is a weighted sum of them, so the

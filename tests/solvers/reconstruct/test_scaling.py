@@ -71,7 +71,7 @@ def test_scaling_finds_the_optimum_of_the_dual(shape, views, noise, zeros):
     newton = Newton(tolerance=1e-9)
     ridge = newton.ridge(problem)
     scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
-    theta = scaled.scaled(1e-9)
+    theta = scaled.start(1e-9)
     gradient = scaled.gradient(theta, scaled.distribution(theta))
     assert np.abs(gradient).max() <= 2e-9
     expected = newton.solve(problem)
@@ -103,7 +103,7 @@ def test_bars_are_exact_where_the_known_sets_are_a_tree(place):
     problem = problem_of(shape, views, noise=1e-4)
     ridge = Newton().ridge(problem)
     scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
-    distribution = scaled.distribution(scaled.scaled(1e-10))
+    distribution = scaled.distribution(scaled.start(1e-10))
     exact = Dual(problem, ridge).bars(distribution)
     # The rest is the ridge, which the closed form treats cell by cell.
     assert max(relative_errors(scaled.bars(distribution), exact)) < 0.01
@@ -125,7 +125,7 @@ def test_bars_of_a_triangle_are_near_the_exact_ones():
     problem = problem_of((9, 8, 7), PAIRS, noise=1e-2)
     ridge = Newton().ridge(problem)
     scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
-    distribution = scaled.distribution(scaled.scaled(1e-10))
+    distribution = scaled.distribution(scaled.start(1e-10))
     exact = Dual(problem, ridge).bars(distribution)
     for part, true in zip(scaled.bars(distribution), exact, strict=True):
         assert part.sum() == pytest.approx(true.sum(), rel=0.25)
