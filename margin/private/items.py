@@ -493,10 +493,11 @@ class Items(Gate):
     ) -> Groups:
         """Check that each item has a group, numbered from 0; the result holds a copy."""
         parts = Groups(np.array(groups))
-        if parts.columns != items:
+        if parts.columns != items or parts.rows > items:
             raise DomainError(
-                f"groups must have one number for each of the {items} items, but it has "
-                f"{parts.columns}; pass the group of each item"
+                f"groups must have one number for each of the {items} items, below {items}, but "
+                f"it has {parts.columns} numbers up to {parts.rows - 1}; pass the group of each "
+                "item"
             )
         return parts
 

@@ -43,11 +43,12 @@ class GroupAndSmooth:
     As published, all groups have w items, chosen by hand. By default the runs are chosen. With v
     the variance of the noise in a single count, the runs solve
 
-        minimise  sum over runs ( g**2 * sum over i (s_i - mean of s)**2  +  v / w )
+        minimise  sum over runs ( g**2 * sum over i (s_i - m)**2  +  (w - 1) g (g - 1) m  +  v / w )
 
-    over all divisions into runs of 1, 2, 4, 8, ... items, by dynamic programming. The two terms are
-    the squared error of smoothing and of the noise. The factor g scales the sample to all items; it
-    is the noisy number of all items of all rows, divided by the sum of the sample.
+    over all divisions into runs of 1, 2, 4, 8, ... items, by dynamic programming. Here m is the mean
+    of s in the run, and g scales the sample to all items: the noisy number of all items of all
+    rows, divided by the sum of the sample. The first two terms are the squared error of smoothing:
+    counts differ as the sample shows, and by the chance of sampling. The third is that of noise.
 
     Gaussian noise is smaller for separate items than for their groups, unless groups are larger
     than rows. Under such budgets items are counted by themselves, the mean is taken afterwards, and
@@ -157,10 +158,10 @@ class GroupAndSmooth:
             groups=np.zeros(items, np.int64),
             spend=_TOTAL,
         )
-        scale = max(float(total.counts[0]), 1.0) / max(float(sample.sum()), 1.0)
+        scale = max(float(total.counts[0]) / max(float(sample.sum()), 1.0), 1.0)
         noise = self._noise(private, longest, grain)
         pure = isinstance(private.budget, PureDP)
-        return _numbered(order, _runs(scale * sample[order], noise, pure))
+        return _numbered(order, _runs(sample[order], scale, noise, pure))
 
     def _noise(
         self,
@@ -195,30 +196,33 @@ def _numbered(order: Integers, sizes: Integers) -> Integers:
 
 
 def _runs(
-    values: Floats,
+    sample: Floats,
+    scale: float,
     noise: float,
     pure: bool,
 ) -> Integers:
-    """The sizes of the best runs of sorted values; see `GroupAndSmooth` for the problem.
+    """The sizes of the best runs of a sorted sample; see `GroupAndSmooth` for the problem.
 
     Parameters
     ----------
-    values
-        The values in their order, shape (items,).
+    sample, scale
+        The counts s in their order, shape (items,), and the factor g.
     noise, pure
         The variance of the noise in a single count; and whether a sum of w counts has the same
         noise as one count, or w times its variance.
     """
-    items = len(values)
+    items = len(sample)
     sizes = 1 << np.arange(items.bit_length())
-    first = np.concatenate([[0.0], np.cumsum(values)])
-    second = np.concatenate([[0.0], np.cumsum(values**2)])
+    first = np.concatenate([[0.0], np.cumsum(sample)])
+    second = np.concatenate([[0.0], np.cumsum(sample**2)])
     # costs[t, e] is the cost of the run of sizes[t] items that ends before place e.
     costs = np.full((len(sizes), items + 1), math.inf)
     for row, size in enumerate(sizes.tolist()):
         sums = first[size:] - first[:-size]
         squares = second[size:] - second[:-size] - sums**2 / size
-        costs[row, size:] = np.maximum(squares, 0.0) + (noise / size if pure else noise)
+        chance = (size - 1) * scale * (scale - 1) * np.maximum(sums / size, 0.0)
+        smoothing = scale**2 * np.maximum(squares, 0.0) + chance
+        costs[row, size:] = smoothing + (noise / size if pure else noise)
     # The best division of the first e items ends with a run of sizes[last[e]] items.
     best = np.zeros(items + 1)
     last = np.zeros(items + 1, np.int64)
