@@ -43,12 +43,13 @@ class GroupAndSmooth:
     As published, all groups have w items, chosen by hand. By default the runs are chosen. With v
     the variance of the noise in a single count, the runs solve
 
-        minimise  sum over runs ( g**2 * sum over i (s_i - m)**2  +  (w - 1) g (g - 1) m  +  v / w )
+        minimise  sum over runs ( g**2 sum over i (s_i - m)**2  +  (w - 1) g (g - 1) m  +  v / w )
 
-    over all divisions into runs of 1, 2, 4, 8, ... items, by dynamic programming. Here m is the mean
-    of s in the run, and g scales the sample to all items: the noisy number of all items of all
-    rows, divided by the sum of the sample. The first two terms are the squared error of smoothing:
-    counts differ as the sample shows, and by the chance of sampling. The third is that of noise.
+    over all divisions into runs of 1, 2, 4, 8, ... items, by dynamic programming. Here m is the
+    mean of s in the run, and g scales the sample to all items: the noisy number of all items of all
+    rows, less two standard deviations of its noise, divided by the sum of the sample, and from 1 to
+    F. The first two terms are the squared error of smoothing: counts differ as the sample shows,
+    and by the chance of sampling. The third is that of noise.
 
     Gaussian noise is smaller for separate items than for their groups, unless groups are larger
     than rows. Under such budgets items are counted by themselves, the mean is taken afterwards, and
@@ -158,7 +159,9 @@ class GroupAndSmooth:
             groups=np.zeros(items, np.int64),
             spend=_TOTAL,
         )
-        scale = max(float(total.counts[0]) / max(float(sample.sum()), 1.0), 1.0)
+        # A factor that is too large would leave groups small where the noise is large.
+        held = float(total.counts[0]) - 2 * math.sqrt(float(total.variance[0]))
+        scale = min(max(held / max(float(sample.sum()), 1.0), 1.0), float(longest))
         noise = self._noise(private, longest, grain)
         pure = isinstance(private.budget, PureDP)
         return _numbered(order, _runs(sample[order], scale, noise, pure))
