@@ -45,8 +45,19 @@ class DataCubes:
     of the paper: within a logarithmic factor of the optimum). The cuboids share the budget evenly
     and are made consistent. Marginals that no cuboid covers are reconstructed.
 
+    With `precise`, the choice is PMOST of the paper instead: as many marginals as possible are to
+    have a noise variance of at most `precise` in each cell, as read from one cuboid. For every
+    number s of cuboids, the noise fixes the limit on m. Greedy maximum coverage adds, s times, the
+    cuboid that holds most further marginals within the limit; it finds at least 1 - 1/e of the
+    largest possible number. The s with most marginals is taken; among equals, the smallest, which
+    has the least noise.
+
     Parameters
     ----------
+    precise
+        The noise variance, in squared rows, up to which a marginal counts as precise, > 0; None for
+        BMAX. A marginal that is not made precise is read from any cuboid that contains it, or is
+        reconstructed.
     consistency
         The step that makes the cuboids agree on shared attributes. `ResidualConsistency()` is the
         least-squares method of the paper in closed form.
