@@ -47,7 +47,7 @@ def _linear_programme(cell: Cell) -> list[Table]:
     are not consistent.
     """
     raw = PriView(views=_views(cell), consistency=_as_they_are, nonnegativity=None)
-    tables = cell.simulate(raw).synopsis.tables
+    tables = cell.simulate(raw).synopsis.held
     total = ResidualConsistency()(tables).total
     domain, solver = cell.table.domain, MinimaxLP(solver="HIGHS")
     answers = []
