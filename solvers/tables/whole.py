@@ -43,6 +43,9 @@ exchanged. The error of a table grows by 3 % at this distance."""
 _EXCHANGED_AXES = 5
 """Largest number of axes along which counts are exchanged: 32 cells change at once."""
 
+_LEAST_GROUPS = 1000
+"""Smallest limit on the number of groups of rows."""
+
 _TRIES = 20
 """Number of exchanges that are tried from each cell of a table."""
 
@@ -122,7 +125,8 @@ class WholeTables:
             return rounded
         # Step 2: tables counted from rows.
         rng = np.random.default_rng(seed)
-        repeats = _groups(total, min(MOST_GROUPS, GROUPED_CELLS // len(tables.views)))
+        most = min(MOST_GROUPS, GROUPED_CELLS // len(tables.views))
+        repeats = _groups(total, max(most, _LEAST_GROUPS))
         descent = RowDescent(tables, drawn(tables, len(repeats), rng), rng.permutation(repeats))
         descent.run(self.sweeps, self.gain, rng)
         counts = descent.values
@@ -184,7 +188,7 @@ def _holders(views: Sequence[Axes]) -> Counter[Axes]:
 
 
 def _groups(total: int, most: int) -> Floats:
-    """Divide rows into at most about `most` groups, whose sizes are powers of two but for one.
+    """Divide rows into at most `most` groups, whose sizes are powers of two but for one.
 
     There are equally many groups of each size, so that small groups can correct what large ones
     leave. The result has shape (groups,) and the sum `total`.
