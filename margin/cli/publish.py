@@ -67,7 +67,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _publish(parsed: argparse.Namespace) -> Said:
-    from ..publication import check_folder, publish
+    from ..publication.folder import check_folder, publish
 
     folder: Path = parsed.output
     check_folder(folder, replace=parsed.force)

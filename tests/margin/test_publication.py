@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 
 import margin
-from margin import Domain, DomainError, FileError, PureDP, publication
+from margin import Domain, DomainError, FileError, PureDP
 from margin.cli.main import main
-from margin.publication import FORMATS, publish
+from margin.publication import FORMATS, formats, publish
 
 DOMAIN = Domain(
     {
@@ -119,13 +119,13 @@ def test_the_same_seed_writes_the_same_bytes(synopsis, tmp_path):
 def test_a_failure_leaves_what_was_there(synopsis, tmp_path, monkeypatch, form, error):
     publish(synopsis, VIEWS[:1], tmp_path / "out")
     before = {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")}
-    writers = dict(publication._WRITERS)
+    writers = dict(formats.WRITERS)
 
     def fail(*_):
         raise error
 
     writers[form] = fail
-    monkeypatch.setattr(publication, "_WRITERS", writers)
+    monkeypatch.setattr(formats, "WRITERS", writers)
     expected = FileError if isinstance(error, OSError) else KeyboardInterrupt
     for folder in ("out", "new"):
         with pytest.raises(expected):

@@ -7,32 +7,24 @@ and the SHA-256 of each file.
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from .._version import __version__
+from ..domain.marginal import Marginal
+from ..errors import DomainError, FileError
+from ..synopses.synopsis import Synopsis
+from .formats import ENDINGS, FORMATS, LEVEL, NUMBERS, Label, write_table
 
-from ._version import __version__
-from .domain.marginal import Marginal
-from .errors import DomainError, FileError
-from .synopses.synopsis import Synopsis
-
-__all__ = ["FORMATS", "publish"]
-
-FORMATS = ("csv", "parquet", "json-stat")
-"""The formats of tables."""
+__all__ = ["check_folder", "publish"]
 
 _MANIFEST = "manifest.json"
-_ENDINGS = {"csv": ".csv", "parquet": ".parquet", "json-stat": ".json"}
-_NUMBERS = ("count", "low", "high")
-_LEVEL = 0.95
 
 _NAME_LENGTH = 80
 """Largest number of characters of a file's name that come from names of attributes."""
@@ -45,9 +37,6 @@ _MEANING = (
     "They are null where the error is not known."
 )
 
-_Columns = dict[str, Any]
-_Label = Callable[[Any], Any]
-
 
 def publish(
     synopsis: Synopsis,
@@ -57,7 +46,7 @@ def publish(
     formats: Sequence[str] = FORMATS,
     replace: bool = False,
     seed: int = 0,
-    csv_label: _Label = lambda label: label,
+    csv_label: Label = lambda label: label,
 ) -> dict[str, Any]:
     """Write tables of whole numbers that agree exactly to a folder; see `Synopsis.tables`.
 
@@ -104,8 +93,8 @@ def publish(
             name = _file_name(number, table)
             files = {}
             for form in formats:
-                file = part / (name + _ENDINGS[form])
-                _WRITERS[form](file, table, manifest, csv_label)
+                file = part / (name + ENDINGS[form])
+                write_table(form, file, table, about=manifest, csv_label=csv_label)
                 digest = hashlib.sha256(file.read_bytes()).hexdigest()
                 files[form] = {"name": file.name, "sha256": digest}
             manifest["tables"].append(_entry(table, files))
@@ -155,9 +144,9 @@ def _check_formats(formats: Sequence[str]) -> None:
 
 def _check_names(synopsis: Synopsis) -> None:
     for name in synopsis.domain:
-        if name in _NUMBERS:
+        if name in NUMBERS:
             raise DomainError(
-                f"tables have the columns {', '.join(_NUMBERS)}, but an attribute is named "
+                f"tables have the columns {', '.join(NUMBERS)}, but an attribute is named "
                 f"{name!r} too; release with another name"
             )
 
@@ -186,7 +175,7 @@ def _about(
         "released_with": f"margin {provenance.version}",
         "domain": json.loads(synopsis.domain.to_json()),
         "meaning": _MEANING,
-        "level": _LEVEL,
+        "level": LEVEL,
         "total": int(tables[0].total),
         "seed": seed,
         "tables": [],
@@ -206,101 +195,6 @@ def _file_name(number: int, table: Marginal) -> str:
     """A name that every file system takes, such as "007-age-sex"; the number makes it unique."""
     joined = "-".join(table.attributes)
     return f"{number:03d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', joined)[:_NAME_LENGTH]}"
-
-
-def _numbers(table: Marginal) -> dict[str, list[int | None]]:
-    """The columns of numbers by name, cell by cell; None where a bound is not known.
-
-    The true count is a whole number, so the bounds are rounded to the whole numbers between them.
-    """
-    low, high = table.interval(_LEVEL)
-    columns = {"count": table.counts, "low": np.ceil(low), "high": np.floor(high)}
-    return {
-        name: [None if np.isnan(number) else int(number) for number in values.flat]
-        for name, values in columns.items()
-    }
-
-
-def _write_csv(
-    path: Path,
-    table: Marginal,
-    _: dict[str, Any],
-    label: _Label,
-) -> None:
-    import csv
-
-    categories = [map(label, form.labels) for form in table.domain.values()]
-    cells = itertools.product(*categories)
-    numbers = zip(*_numbers(table).values(), strict=True)
-    with path.open("x", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*map(label, table.attributes), *_NUMBERS])
-        writer.writerows([*cell, *row] for cell, row in zip(cells, numbers, strict=True))
-
-
-def _write_parquet(
-    path: Path,
-    table: Marginal,
-    manifest: dict[str, Any],
-    _: _Label,
-) -> None:
-    """Write a Parquet file, which carries the statement of privacy in its metadata."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    columns = table.to_arrow().select(list(table.attributes))
-    for name, numbers in _numbers(table).items():
-        columns = columns.append_column(name, pa.array(numbers, pa.int64()))
-    about = {name: manifest[name] for name in ("software", "privacy", "statement", "meaning")}
-    about["reconstructed"] = table.reconstructed
-    written = columns.replace_schema_metadata({"margin": json.dumps(about, ensure_ascii=False)})
-    parquet.write_table(written, path)
-
-
-def _write_json_stat(
-    path: Path,
-    table: Marginal,
-    manifest: dict[str, Any],
-    _: _Label,
-) -> None:
-    """Write a data set in JSON-stat 2.0; its last dimension has count, low and high."""
-    dimensions: dict[str, Any] = {}
-    for name, form in table.domain.items():
-        labels = {str(code): str(label) for code, label in enumerate(form.labels)}
-        dimensions[name] = {"label": name, "category": {"index": list(labels), "label": labels}}
-    # A name that no attribute has.
-    measure = "measure"
-    while measure in dimensions:
-        measure += "_"
-    dimensions[measure] = {
-        "label": "number of rows",
-        "category": {
-            "index": list(_NUMBERS),
-            "label": {"count": "count", "low": "lower bound", "high": "upper bound"},
-        },
-    }
-    columns = _numbers(table)
-    form = {
-        "version": "2.0",
-        "class": "dataset",
-        "label": ", ".join(table.attributes),
-        "note": [manifest["privacy"], manifest["meaning"]],
-        "id": list(dimensions),
-        "size": [*table.counts.shape, len(_NUMBERS)],
-        "role": {"metric": [measure]},
-        "dimension": dimensions,
-        "value": list(itertools.chain.from_iterable(zip(*columns.values(), strict=True))),
-        "extension": {"margin": {"reconstructed": table.reconstructed}},
-    }
-    text = json.dumps(form, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-_WRITERS: dict[str, Callable[[Path, Marginal, dict[str, Any], _Label], None]] = {
-    "csv": _write_csv,
-    "parquet": _write_parquet,
-    "json-stat": _write_json_stat,
-}
 
 
 @contextlib.contextmanager
