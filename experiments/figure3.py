@@ -47,7 +47,7 @@ def _linear_programme(cell: Cell) -> list[Table]:
     """LP by our solver: the table of the best total with the smallest maximal difference from the
     noisy views, which are not consistent, each divided by its own total.
     """
-    tables = cell.simulate(_raw(cell)).synopsis.tables
+    tables = cell.simulate(_raw(cell)).synopsis.held
     total = ResidualConsistency()(tables).total
     domain, solver = cell.table.domain, MinimaxLP(solver="HIGHS")
     answers = []
@@ -64,7 +64,7 @@ def _printed(
 ) -> list[Table]:
     """The answers of a reconstruction as printed, from the views of a mechanism."""
     domain = cell.table.domain
-    tables = cell.simulate(mechanism).synopsis.tables
+    tables = cell.simulate(mechanism).synopsis.held
     return [reconstructed(tables, domain.axes(view)) for view in cell.asked]
 
 

@@ -52,6 +52,7 @@ from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
 from .tables.tree import Tree
+from .tables.whole import WholeTables, agree
 from .zeros import Zeros
 
 __all__ = [
@@ -104,7 +105,9 @@ __all__ = [
     "Tree",
     "TrustExact",
     "WeightedSum",
+    "WholeTables",
     "Zeros",
+    "agree",
     "agreeing",
     "coverage_error",
     "covered_covariance",

@@ -14,6 +14,7 @@ __all__ = [
     "EVIDENCE_CELLS_AT_ONCE",
     "EXACT_BAR_CELLS",
     "EXTENDED_NUMBERS",
+    "GROUPED_CELLS",
     "HESSIAN_UNKNOWNS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
@@ -21,6 +22,7 @@ __all__ = [
     "MATRIX_ORDER",
     "MOMENTS_BY_MARGINS",
     "MOST_CELLS",
+    "MOST_GROUPS",
     "MOST_ROWS",
     "NUMBERS_AT_ONCE",
     "QUERY_ENTRIES_AT_ONCE",
@@ -142,6 +144,12 @@ EMPTYING_STEPS = 1000
 
 Beyond it: the steps end. What is left in these cells is set to zero.
 """
+
+MOST_GROUPS = 150_000
+"""Rows that `WholeTables` moves one by one. Beyond it: groups of equal rows."""
+
+GROUPED_CELLS = 10**8
+"""Rows times views (800 MB) that `WholeTables` keeps. Beyond it: groups of equal rows."""
 
 # --- Work in parts beyond the limit, with the same results ---
 

@@ -95,7 +95,7 @@ class DataCubes:
             )
         measured = private.measure(self.cuboids(domain, workload, private.budget))
         synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
-        tables = self.consistency(synopsis.tables)
+        tables = self.consistency(synopsis.held)
         if self.nonnegativity is not None:
             tables = self.nonnegativity(tables)
             if not self.nonnegativity.keeps_consistency:
