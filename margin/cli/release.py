@@ -12,6 +12,7 @@ from typing import Any
 import margin
 
 from ..errors import FileError, MarginError
+from ..interrupts import shielded, watched
 from .budget import add_budget, add_unit, budget_of
 from .common import Said, add_command, add_domain, add_force, add_group, check_free, painted
 from .ledger import charged
@@ -177,16 +178,23 @@ def _release(parsed: argparse.Namespace) -> Said:
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
-    """Write the release. If this fails, the error says that the budget has been spent anyway."""
+    """Write the release. If this fails, the error says that the budget has been spent anyway.
+
+    A signal that arrives meanwhile waits for the end of the writing.
+    """
     lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
-    try:
-        synopsis.save(path)
-    except FileError as error:
-        problem = str(error)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {lost}") from None
-    else:
-        return
+    kept = f"the release was made, its budget spent, and {str(path)!r} was written"
+    with watched() as watch, shielded():
+        watch.explain = lambda: f"interrupted; {lost}"
+        try:
+            synopsis.save(path)
+        except FileError as error:
+            problem = str(error)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(watch.explain()) from None
+        else:
+            watch.explain = lambda: f"interrupted; {kept}"
+            return
     raise FileError(f"{problem}; {lost}")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
+from ..interrupts import interruptible
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 
 __all__ = [
@@ -344,6 +345,7 @@ def connect(memory_limit: str = "1GB") -> Any:
     }
     connection = duckdb.connect(":memory:", config=options)
     connection.execute("SET enable_progress_bar = false")
+    interruptible(connection)
     return connection
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..domain.domain import Domain
 from ..domain.values import faithful, identity
 from ..errors import DataError
+from ..interrupts import check
 from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
 from .files import connect, quoted, stream
 from .scratch import scratch
@@ -122,9 +123,10 @@ class BoundedSource:
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, for the kept rows."""
+        import pandas.util  # noqa: F401  (DuckDB's threads use it; they must not wait for its import)
         import pyarrow as pa
 
-        # DuckDB reads the rows, and replaces errors of their source by its own.
+        # DuckDB reads the rows in its own threads, and replaces errors of their source by its own.
         problems: list[BaseException] = []
         kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
         fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
@@ -138,7 +140,9 @@ class BoundedSource:
                 raise
 
         def failed(error: Exception) -> str:
-            if problems and isinstance(problems[0], DataError):
+            if problems and isinstance(problems[0], KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            if problems:
                 return str(problems[0])
             return (
                 f"the rows must be grouped by {self._unit!r}, but the disk or the memory is full; "
@@ -155,15 +159,11 @@ class BoundedSource:
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")
             connection.register("rows", pa.RecordBatchReader.from_batches(schema, encoded()))
-            try:
-                reader = quietly(lambda: stream(connection.sql(query)), failed)
-                while (batch := quietly(lambda: next(reader, None), failed)) is not None:
-                    codes = [column.to_numpy() for column in batch.columns]
-                    yield dict(zip(domain, codes, strict=True))
-            except DataError:
-                if any(isinstance(problem, KeyboardInterrupt) for problem in problems):
-                    raise KeyboardInterrupt from None
-                raise
+            reader = quietly(lambda: stream(connection.sql(query)), failed)
+            while (batch := quietly(lambda: next(reader, None), failed)) is not None:
+                check()
+                codes = [column.to_numpy() for column in batch.columns]
+                yield dict(zip(domain, codes, strict=True))
 
     def _encoded(
         self,
@@ -176,6 +176,7 @@ class BoundedSource:
         names = list(dict.fromkeys([*domain.attributes, self._unit]))
         encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
         for columns in self._source.columns(names):
+            check()
             # The attributes come first; a unit that is not declared is the last column.
             pairs = zip(encoders, columns, strict=False)
             codes = [encoder.encode(column) for encoder, column in pairs]
