@@ -105,7 +105,8 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "--memory-limit",
         default="1GB",
         metavar="SIZE",
-        help="the memory that the query may use; default: 1GB",
+        help="the memory for reading the table, for the query, and for grouping rows by --unit; "
+        "what does not fit goes to a temporary folder; default: 1GB",
     )
 
 
@@ -226,7 +227,9 @@ def _data(parsed: argparse.Namespace) -> object:
         raise MarginError(
             "--table names a file for a query, but no query is given; add the query with --sql"
         )
-    return parsed.file
+    from ..data.folders import open_path
+
+    return open_path(parsed.file, memory_limit=parsed.memory_limit)
 
 
 def _named(text: str) -> tuple[str, str]:

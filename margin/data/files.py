@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..interrupts import interruptible
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 
 __all__ = [
+    "MEMORY",
     "SUFFIXES",
     "FileSource",
     "connect",
@@ -31,6 +32,9 @@ __all__ = [
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
 """The endings of the names of files that can be read."""
+
+MEMORY = "1GB"
+"""The memory of an embedded DuckDB if the caller does not say otherwise."""
 
 _DIGITS = 38
 """Largest number of digits of a decimal. DuckDB rounds a longer decimal to a float."""
@@ -67,6 +71,9 @@ class FileSource:
         The path of the file. It ends in one of `SUFFIXES`, in upper or lower case.
     shown
         The name of the file in messages; its path when not given.
+    memory_limit
+        The largest amount of memory of the embedded DuckDB that reads the file, and that groups its
+        rows by unit, such as `"500MB"`.
 
     Raises
     ------
@@ -76,6 +83,10 @@ class FileSource:
 
     path: Path
     shown: str = ""
+    memory_limit: str = field(
+        default=MEMORY,
+        kw_only=True,
+    )
 
     def __post_init__(self) -> None:
         if not self._lower.endswith(SUFFIXES):
@@ -114,7 +125,7 @@ class FileSource:
             read.append(f"c{place}::UTINYINT" if as_number else f"c{place}")
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
-        with closing(connect()) as connection:
+        with closing(self._connected()) as connection:
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
                 if self._is_parquet:
@@ -212,6 +223,11 @@ class FileSource:
             "cells in every row as in the header, quotes closed and line ends all alike"
         )
 
+    def _connected(self) -> Any:
+        """A new DuckDB connection with the memory limit of the file."""
+        wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
+        return quietly(lambda: connect(self.memory_limit), wrong)
+
     @property
     def _lower(self) -> str:
         return self.path.name.lower()
@@ -288,7 +304,7 @@ class FileSource:
         # These options find the keys only, however many there are and whatever their values are.
         keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
         text = f"SELECT * FROM read_json({place}, {keys})"
-        with closing(connect()) as connection:
+        with closing(self._connected()) as connection:
             relation = quietly(lambda: connection.sql(text), self.failed)
             names = relation.columns
             if names == ["json"] and not quietly(lambda: relation.limit(1).fetchall(), self.failed):
@@ -332,7 +348,7 @@ class Field:
         return str(self.kind) == "bool"
 
 
-def connect(memory_limit: str = "1GB") -> Any:
+def connect(memory_limit: str = MEMORY) -> Any:
     """A new DuckDB connection in memory. It uses at most this much memory, and it prints, writes
     and downloads nothing."""
     import duckdb

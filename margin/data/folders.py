@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +13,7 @@ import numpy as np
 from ..domain.domain import Domain
 from ..errors import DataError
 from .encode import Batch, encode_batches
-from .files import SUFFIXES, FileSource
+from .files import MEMORY, SUFFIXES, FileSource
 
 __all__ = ["FilesSource", "open_path"]
 
@@ -32,10 +32,16 @@ class FilesSource:
         The folder or the pattern that the user gave, for messages.
     paths
         The paths of the files. The value in the name of a folder is data, so no message shows it.
+    memory_limit
+        See `FileSource`.
     """
 
     pattern: str
     paths: tuple[Path, ...]
+    memory_limit: str = field(
+        default=MEMORY,
+        kw_only=True,
+    )
 
     def check(self, domain: Domain) -> None:
         """Refuse files if one lacks a declared column, or if a column has different kinds of values
@@ -84,12 +90,16 @@ class FilesSource:
                 yield [found[name] for name in names]
 
     def _file(self, path: Path) -> FileSource:
-        return FileSource(path, _masked(path))
+        return FileSource(path, _masked(path), memory_limit=self.memory_limit)
 
 
-def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
+def open_path(
+    data: "str | os.PathLike[str]",
+    *,
+    memory_limit: str = MEMORY,
+) -> FileSource | FilesSource:
     """A source of one file, of all files in a folder and its subfolders, or of all files that match
-    a pattern.
+    a pattern; for `memory_limit` see `FileSource`.
 
     Raises
     ------
@@ -104,7 +114,7 @@ def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
     elif glob.has_magic(shown) and not path.exists():
         found = [file for file in map(Path, glob.glob(shown, recursive=True)) if file.is_file()]
     else:
-        return FileSource(path)
+        return FileSource(path, memory_limit=memory_limit)
     names = [file.name.lower() for file in found]
     kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
     if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
@@ -114,7 +124,7 @@ def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
             f"same ending, one of {', '.join(SUFFIXES)}, so correct the path or move other files "
             "away"
         )
-    return FilesSource(shown, tuple(sorted(found)))
+    return FilesSource(shown, tuple(sorted(found)), memory_limit=memory_limit)
 
 
 def _partitions(path: Path) -> dict[str, str | None]:
