@@ -10,6 +10,7 @@ from ..counting import CountPlan
 from ..domain.domain import Domain
 from ..interrupts import watched
 from .opening import open_source
+from .share import declaring
 
 __all__ = ["Counts", "count"]
 
@@ -57,7 +58,7 @@ def count(
         When the data does not fit the domain or cannot be read. The message names the source or the
         attribute, never a value.
     """
-    with watched():
+    with watched(), declaring(domain.rows):
         plan = CountPlan(domain, views)
         opened = open_source(source)
         if isinstance(opened, Counts):

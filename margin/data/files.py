@@ -17,6 +17,7 @@ from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
+from .share import is_heard, tell
 
 __all__ = [
     "MEMORY",
@@ -126,8 +127,12 @@ class FileSource:
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
         with closing(self._connected()) as connection:
+            if is_heard():
+                _measure(connection)
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
+                if is_heard():
+                    tell(connection.query_progress() / 100)
                 if self._is_parquet:
                     yield list(map(_narrowed, batch.columns, kinds))
                 else:
@@ -363,6 +368,13 @@ def connect(memory_limit: str = MEMORY) -> Any:
     connection.execute("SET enable_progress_bar = false")
     interruptible(connection)
     return connection
+
+
+def _measure(connection: Any) -> None:
+    """Let DuckDB know which share of a query is done, without printing it."""
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    connection.execute("SET progress_bar_time = 0")
 
 
 def stream(relation: Any) -> Any:

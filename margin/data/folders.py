@@ -14,6 +14,7 @@ from ..domain.domain import Domain
 from ..errors import DataError
 from .encode import Batch, encode_batches
 from .files import MEMORY, SUFFIXES, FileSource
+from .share import within
 
 __all__ = ["FilesSource", "open_path"]
 
@@ -74,20 +75,21 @@ class FilesSource:
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
         """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
-        for path in self.paths:
+        for path, place in zip(self.paths, _places(self.paths), strict=True):
             partitions = _partitions(path)
             source = self._file(path)
             read = [name for name in names if name not in partitions]
             # The number of rows is needed even if all columns come from the folders' names.
             if not read:
                 read = [source.fields()[0].name]
-            for arrays in source.columns(read, numbers=numbers):
-                found = dict(zip(read, arrays, strict=True))
-                rows = len(arrays[0])
-                for name in names:
-                    if name in partitions:
-                        found[name] = _constant(partitions[name], rows)
-                yield [found[name] for name in names]
+            with within(*place):
+                for arrays in source.columns(read, numbers=numbers):
+                    found = dict(zip(read, arrays, strict=True))
+                    rows = len(arrays[0])
+                    for name in names:
+                        if name in partitions:
+                            found[name] = _constant(partitions[name], rows)
+                    yield [found[name] for name in names]
 
     def _file(self, path: Path) -> FileSource:
         return FileSource(path, _masked(path), memory_limit=self.memory_limit)
@@ -125,6 +127,13 @@ def open_path(
             "away"
         )
     return FilesSource(shown, tuple(sorted(found)), memory_limit=memory_limit)
+
+
+def _places(paths: Sequence[Path]) -> list[tuple[float, float]]:
+    """The start and the end of each file in the bytes of all files, as shares."""
+    sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
+    ends = np.cumsum([0, *sizes]) / max(1, sum(sizes))
+    return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
 
 
 def _partitions(path: Path) -> dict[str, str | None]:

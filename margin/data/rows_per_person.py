@@ -15,6 +15,7 @@ from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_valu
 from .files import MEMORY, connect, quoted, stream
 from .parts import PARTS, Parts
 from .scratch import scratch
+from .share import tell, within
 from .source import Source, Tabular
 
 __all__ = ["BoundedSource", "Bounds", "bound", "identities", "order", "part_of"]
@@ -28,6 +29,9 @@ _ITSELF = (
 )
 """Texts that are their own identity: in ASCII, without blanks at their ends, and neither numbers
 nor dates in another form, nor words such as "true"."""
+
+_READING = 0.6
+"""Share of the time that is needed to read the rows, before they are grouped."""
 
 
 @runtime_checkable
@@ -135,12 +139,14 @@ class BoundedSource:
             folder = stack.enter_context(scratch())
             # All rows of a unit go to the same part, so the parts can be grouped one by one.
             parts = stack.enter_context(Parts(folder, schema))
-            for batch in self._encoded(domain, schema):
-                parts.add(batch, part_of(batch.column(0), self._key))
+            with within(0, _READING):
+                for batch in self._encoded(domain, schema):
+                    parts.add(batch, part_of(batch.column(0), self._key))
             connection = stack.enter_context(closing(connect(self._memory_limit)))
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")
-            for rows in parts.tables():
+            for number, rows in enumerate(parts.tables()):
+                tell(_READING + (1 - _READING) * number / PARTS)
                 connection.register("rows", rows)
                 for columns in self._first_rows(connection, [name for name, _ in fields]):
                     yield dict(zip(domain, columns, strict=True))
