@@ -22,6 +22,7 @@ from .share import is_heard, tell
 __all__ = [
     "MEMORY",
     "SUFFIXES",
+    "Field",
     "FileSource",
     "connect",
     "guesses_folders",
@@ -93,7 +94,7 @@ class FileSource:
         if not self._lower.endswith(SUFFIXES):
             raise DataError(
                 f"a data file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, but "
-                f"{self._shown} does not; convert it to one of these formats"
+                f"{self.described} does not; convert it to one of these formats"
             )
 
     def check(self, domain: Domain) -> None:
@@ -116,8 +117,8 @@ class FileSource:
         fields, places = self._layout(names)
         if self._is_compressed:
             damaged = (
-                f"{self._shown} must be a complete gzip file, but its checksum is wrong or its end "
-                "is missing; copy it again"
+                f"{self.described} must be a complete gzip file, but its checksum is wrong or its "
+                "end is missing; copy it again"
             )
             quietly(self._read_through, damaged)
         read = []
@@ -183,9 +184,9 @@ class FileSource:
             When the file does not exist, or has another format than its name says.
         """
         if not self.path.exists():
-            raise DataError(f"{self._shown} does not exist; check the path")
+            raise DataError(f"{self.described} does not exist; check the path")
         if not self.path.is_file():
-            raise DataError(f"{self._shown} is not a file; give the path of a file")
+            raise DataError(f"{self.described} is not a file; give the path of a file")
         if self._is_parquet:
             return self._parquet_fields()
         if self._is_json:
@@ -203,7 +204,7 @@ class FileSource:
         best = max(readings, key=rank)
         if not readings[best]:
             raise DataError(
-                f"the first line of {self._shown} must name the columns, but the file has no "
+                f"the first line of {self.described} must name the columns, but the file has no "
                 "header; add one"
             )
         return [Field(name, best) for name in readings[best]]
@@ -213,19 +214,19 @@ class FileSource:
         their content."""
         if self._is_parquet:
             return (
-                f"{self._shown} cannot be read: it is damaged or needs too much memory; write "
+                f"{self.described} cannot be read: it is damaged or needs too much memory; write "
                 "it anew or in several files"
             )
         if self._is_json:
             return (
-                f"{self._shown} is not well-formed: it must be encoded in UTF-8 and hold one "
+                f"{self.described} is not well-formed: it must be encoded in UTF-8 and hold one "
                 "record per line, or one array of records; correct it"
             )
         line = _LINE.match(str(error))
         where = f" (line {line[1]})" if line else ""
         return (
-            f"{self._shown} is not well-formed{where}: it must be encoded in UTF-8, with as many "
-            "cells in every row as in the header, quotes closed and line ends all alike"
+            f"{self.described} is not well-formed{where}: it must be encoded in UTF-8, with as "
+            "many cells in every row as in the header, quotes closed and line ends all alike"
         )
 
     def _connected(self) -> Any:
@@ -238,7 +239,8 @@ class FileSource:
         return self.path.name.lower()
 
     @property
-    def _shown(self) -> str:
+    def described(self) -> str:
+        """The file, for a message."""
         return f"data file {masked(self.shown or str(self.path))!r}"
 
     @property
@@ -257,7 +259,7 @@ class FileSource:
         """The fields of the file, and the positions of the wanted columns. DataError if one has a
         type that cannot be read."""
         fields = self.fields(names)
-        places = locate([field.name for field in fields], names, self._shown)
+        places = locate([field.name for field in fields], names, self.described)
         for name, place in places.items():
             kind = fields[place].kind
             if kind is None:
@@ -265,7 +267,7 @@ class FileSource:
             check_type(name, kind)
             if self._is_parquet and getattr(kind, "precision", 0) > _DIGITS:
                 raise DataError(
-                    f"column {name!r} of {self._shown} holds decimals of more than {_DIGITS} "
+                    f"column {name!r} of {self.described} holds decimals of more than {_DIGITS} "
                     "digits, which would be rounded; write it as texts"
                 )
         return fields, list(places.values())
@@ -288,7 +290,8 @@ class FileSource:
         encoded = column.dictionary_encode()
         if pc.any(pc.match_substring(encoded.dictionary, "\0")).as_py():
             raise DataError(
-                f"{self._shown} holds a NUL character in column {name!r}; remove it from the file"
+                f"{self.described} holds a NUL character in column {name!r}; remove it from the "
+                "file"
             )
         return encoded
 
@@ -296,7 +299,7 @@ class FileSource:
         import pyarrow.parquet as pq
 
         wrong = (
-            f"{self._shown} must be a Parquet file, by its ending, but cannot be read as one; "
+            f"{self.described} must be a Parquet file, by its ending, but cannot be read as one; "
             "check that the file is complete"
         )
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
@@ -335,7 +338,7 @@ class FileSource:
             problem = "must be a complete gzip file, by its ending, but is not; save it anew"
         except OSError as error:
             problem = f"cannot be read ({type(error).__name__}); check its permissions"
-        raise DataError(f"{self._shown} {problem}")
+        raise DataError(f"{self.described} {problem}")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..domain.domain import Domain
 from ..errors import DataError
-from .encode import Batch, encode_batches
-from .files import MEMORY, SUFFIXES, FileSource
+from .encode import Batch, encode_batches, locate
+from .files import MEMORY, SUFFIXES, Field, FileSource, quoted
 from .share import within
 
 __all__ = ["FilesSource", "open_path"]
@@ -90,6 +90,33 @@ class FilesSource:
                         if name in partitions:
                             found[name] = _constant(partitions[name], rows)
                     yield [found[name] for name in names]
+
+    def query(self) -> tuple[str, list[Field]]:
+        """The SQL text with which DuckDB reads all files, and their columns. The columns are named
+        c0, c1, ..., and the columns of the folders' names come last.
+
+        Raises
+        ------
+        DataError
+            When the files do not have the same columns.
+        """
+        first = self._file(self.paths[0]).fields()
+        added = list(_partitions(self.paths[0]))
+        names = [field.name for field in first]
+        selects = []
+        for path in self.paths:
+            source = self._file(path)
+            fields = source.fields(names)
+            places = locate([field.name for field in fields], names, source.described)
+            columns = [f"c{place}" for place in places.values()]
+            values = _partitions(path)
+            for name in added:
+                value = values.get(name)
+                columns.append("NULL::VARCHAR" if value is None else f"{quoted(value)}::VARCHAR")
+            selects.append(f"SELECT {', '.join(columns)} FROM {source.query(fields)}")
+        listed = ", ".join(f"c{place}" for place in range(len(names) + len(added)))
+        text = f"({' UNION ALL '.join(selects)}) AS rows({listed})"
+        return text, [*first, *map(Field, added)]
 
     def _file(self, path: Path) -> FileSource:
         return FileSource(path, _masked(path), memory_limit=self.memory_limit)
