@@ -223,9 +223,9 @@ class ViewSynopsis(Synopsis):
         (cells,) = self._marginals([view.view])
         counts = view.rolled_up(cells.counts)
         axes = self.domain.axes(view.view)
-        if self.tables.covering(tuple(sorted(axes))) is not None:
+        if self.held.covering(tuple(sorted(axes))) is not None:
             groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
-            variance = covered_group_variances(self.tables, tuple(sorted(axes)), groups)
+            variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
             return Marginal(view.rolled, counts, in_view_order(variance, axes))
         noise = np.full(counts.size, math.nan)
         missed = np.full(counts.size, math.nan)
