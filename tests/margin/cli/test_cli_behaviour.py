@@ -60,6 +60,16 @@ def made(table, domain, tmp_path_factory):
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
+    visits = margin.Domain(
+        {
+            "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "Napa"]]}},
+            "visited": {"dates": {"from": "2020-01-01", "to": "2020-12-31", "by": "month"}},
+            "sex": ["f", "m"],
+        }
+    )
+    rows = {"place": ["Napa"] * 3, "visited": ["2020-04-01"] * 3, "sex": ["f", "m", "f"]}
+    release = margin.release(rows, domain=visits, budget=margin.PureDP(1))
+    release.save(folder / "visits.margin")
     margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
     (folder / "releases").mkdir()
     if HAS_KEYS:
