@@ -20,11 +20,14 @@ __all__ = [
     "JOINT_CELLS",
     "KEPT_TRANSFORM_CELLS",
     "MATRIX_ORDER",
+    "MOMENTS_BY_MARGINS",
     "MOST_CELLS",
     "MOST_GROUPS",
     "MOST_ROWS",
     "NUMBERS_AT_ONCE",
     "QUERY_ENTRIES_AT_ONCE",
+    "SCALED_CELLS",
+    "SCALED_UNKNOWNS",
     "SPLIT_NUMBERS",
     "SUMMED_NUMBERS",
     "TABLE_CELLS",
@@ -64,6 +67,15 @@ Up to it, the floats of every back-end hold every sum exactly. Beyond it: `Value
 
 # --- Another method beyond the limit ---
 
+SCALED_UNKNOWNS = 1000
+SCALED_CELLS = 1 << 14
+"""Unknowns, and cells of a table, up to which Newton's method is used. Beyond either: scaling.
+
+Newton's method has exact bars. Scaling (`ScaledDual`) has approximate ones, and is faster by any
+factor: twice at the limit, a hundred times at 15,000 unknowns. Its blocks must exist; see
+`blocks_of`.
+"""
+
 HESSIAN_UNKNOWNS = 2500
 """Unknowns whose Hessian is stored (50 MB). Beyond it: conjugate gradients (`LargeDual`)."""
 
@@ -101,6 +113,12 @@ INVERSE_UNKNOWNS = 4096
 """Unknowns whose inverse Hessian is kept to serve many marginals (134 MB).
 
 Beyond it: each marginal solves its own systems.
+"""
+
+MOMENTS_BY_MARGINS = 1 << 12
+"""Cells of a table from which on its moments may be computed by way of its known marginals.
+
+Below it: the transform of the whole table, which takes fewer calls.
 """
 
 JOINT_CELLS = 1 << 20

@@ -12,6 +12,7 @@ from typing import Any
 from .. import __version__
 from .._secrecy import masked
 from ..errors import MarginError
+from ..interrupts import watched
 from . import compare as cli_compare
 from . import count as cli_count
 from . import ledger as cli_ledger
@@ -64,15 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         argcomplete.autocomplete(parser)
     parsed = parser.parse_args(_ordered(sys.argv[1:] if arguments is None else arguments))
     try:
-        with shown():
-            said: Said | None = parsed.command(parsed)
-        if said is not None:
-            values = json.dumps(
-                said.values,
-                indent=1,
-                ensure_ascii=False,
-            )
-            print(values if parsed.json else said.text, flush=True)
+        with watched(ends=True):
+            _run(parsed)
         return _SUCCESS
     except BrokenPipeError:
         # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
@@ -89,6 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, problem = _explained(error)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
+
+
+def _run(parsed: argparse.Namespace) -> None:
+    """Run a command, and print its output."""
+    with shown():
+        said: Said | None = parsed.command(parsed)
+    if said is not None:
+        values = json.dumps(
+            said.values,
+            indent=1,
+            ensure_ascii=False,
+        )
+        print(values if parsed.json else said.text, flush=True)
 
 
 def _ordered(arguments: Sequence[str]) -> list[str]:

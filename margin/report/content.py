@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..synopses.synopsis import Synopsis
 from .words import in_words
 
 __all__ = ["content", "packed_marginal"]
+
+log = logging.getLogger("margin")
 
 _VIEW_CELLS = 120_000
 """Largest number of cells of views in a page: about 1.3 MB of text."""
@@ -151,6 +154,7 @@ def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
             break
         room -= cells
         chosen.append(view)
+    log.info("answering the marginals of the page")
     return [packed_marginal(marginal, domain) for marginal in answered(synopsis, chosen)]
 
 
@@ -169,6 +173,7 @@ def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     """The mean noise part of the error, for each number of attributes where it is known."""
     found = []
     for size in range(1, _MOST_ASKED + 1):
+        log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
         errors = noise_errors(synopsis, size)
         if errors:
             found.append({"size": float(size), "error": float(np.mean(errors))})

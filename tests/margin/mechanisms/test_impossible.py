@@ -29,6 +29,7 @@ from margin.cli.main import main
 from margin.errors import DomainError
 from margin.mechanisms import (
     AdaptiveGrid,
+    Compressive,
     CountSketch,
     DataCubes,
     Direct,
@@ -42,6 +43,7 @@ from margin.mechanisms import (
     Learning,
     PrioritySample,
     QuadTree,
+    SparseProjection,
     Uniform,
     UniformGrid,
     Wavelet,
@@ -138,6 +140,9 @@ OTHERS = [
     MWEM(rounds=2),
     DualQuery(rounds=8, samples=50, size=ROWS),
     CountSketch(width=64, rows=3),
+    SparseProjection(dimensions=128),
+    Compressive(sparsity=20),
+    Compressive(sparsity=20, wavelet=True),
 ]
 
 
