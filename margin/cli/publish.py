@@ -33,8 +33,8 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         required=True,
         metavar="T",
-        help="the tables: all:2 for all tables of two attributes; A,B,C for one table; or a JSON "
-        "file with a list of lists of attributes",
+        help="the tables: all:2 for all tables of two attributes; A,B,C for one table, where "
+        "A@LEVEL is a level of an attribute; or a JSON file with a list of lists of these",
     )
     publish.add_argument(
         "-o",
@@ -119,6 +119,6 @@ def _views(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, ...
             workload = margin.Workload.all_kway(domain, int(every[1]))
         else:
             workload = margin.Workload.of(domain, views_of([text]))
-        for view in workload:
+        for view in workload.names:
             views.setdefault(frozenset(view), view)
     return list(views.values())

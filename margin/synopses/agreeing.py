@@ -1,12 +1,12 @@
 """`agreed`: tables that agree exactly on everything they share, from separate answers."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from .._types import Floats
+from .._types import Flags, Floats
 from ..domain.domain import Domain, View
+from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..errors import DomainError
 from ..solvers import JointProjection, ResidualConsistency, Tables, WholeTables
@@ -25,6 +25,8 @@ _ROUNDING = 1 / 12
 
 def agreed(
     domain: Domain,
+    views: Sequence[LevelView],
+    cells: Sequence[Marginal],
     answers: Sequence[Marginal],
     *,
     integers: bool,
@@ -32,35 +34,50 @@ def agreed(
 ) -> list[Marginal]:
     """Change marginals as little as possible so that they agree; see `Synopsis.tables`.
 
+    Tables at levels of attributes are sums of cells of agreeing tables on the attributes. So all
+    levels agree.
+
     Parameters
     ----------
     domain
         The attributes, the rules, and the number of rows, if it is declared.
+    views
+        What was asked.
+    cells
+        The separate answer of each view on its attributes, without levels.
     answers
-        The separate answers. Answers about the same attributes become equal.
+        The separate answer of each view.
     integers, seed
         As for `Synopsis.tables`.
     """
-    domain = _concerned(domain, answers)
-    separate = _tables(domain, answers)
+    concerned = _concerned(domain, cells)
+    separate = _tables(concerned, cells)
     # The best linear estimate, and the non-negative tables that are nearest to it.
     fitted = JointProjection()(ResidualConsistency()(separate))
-    if not integers:
-        rounding = np.zeros(len(fitted.views))
-        return _marginals(domain, answers, fitted, rounding)
-    total = max(round(fitted.total), 0) if fitted.total > 0 else 0
+    found = _whole(fitted, seed) if integers else fitted
+    places = {axes: row for row, axes in enumerate(found.views)}
+    made = []
+    for view, answer in zip(views, answers, strict=True):
+        axes = concerned.axes(view.view)
+        row = places[tuple(sorted(axes))]
+        counts = view.rolled_up(in_view_order(found.values[row], axes))
+        exact = view.rolled_up(in_view_order(fitted.values[row], axes))
+        rounding = float(((counts - exact) ** 2).mean())
+        made.append(_with_counts(answer, counts, rounding, _uncertain(concerned, view)))
+    return made
+
+
+def _whole(fitted: Tables, seed: int) -> Tables:
+    """Tables of whole numbers that agree, near tables that agree."""
+    total = round(fitted.total) if fitted.total > 0 else 0
     if total > _MOST_ROWS:
         raise DomainError(
             f"tables of whole numbers must have a total of at most {_MOST_ROWS:,}, but the "
             "(noisy) number of rows is larger; pass integers=False"
         )
     if not total:
-        whole = fitted.with_values([np.zeros_like(value) for value in fitted.values])
-    else:
-        whole = WholeTables()(fitted, total, seed=seed)
-    pairs = zip(whole.values, fitted.values, strict=True)
-    rounding = np.array([((rounded - exact) ** 2).mean() for rounded, exact in pairs])
-    return _marginals(domain, answers, whole, rounding)
+        return fitted.with_values([np.zeros_like(value) for value in fitted.values])
+    return WholeTables()(fitted, total, seed=seed)
 
 
 def _concerned(domain: Domain, answers: Sequence[Marginal]) -> Domain:
@@ -101,34 +118,37 @@ def _key(domain: Domain, answer: Marginal) -> View:
     return tuple(sorted(answer.attributes, key=domain.position.__getitem__))
 
 
-def _marginals(
-    domain: Domain,
-    answers: Sequence[Marginal],
-    tables: Tables,
-    rounding: Floats,
-) -> list[Marginal]:
-    """The tables as marginals with the attributes, and the variances, of the separate answers.
+def _uncertain(domain: Domain, view: LevelView) -> Flags:
+    """Which cells of a view have an error: those that are possible, unless the only cell holds the
+    declared number of rows. The shape is that of the view."""
+    uncertain = view.rolled_up(domain.possible(view.view).astype(np.float64)) > 0
+    if domain.rows is not None and uncertain.size == 1:
+        uncertain = np.zeros_like(uncertain)
+    return uncertain
 
-    `rounding` is the mean square of what rounding has changed in each table, shape (tables,). It
-    becomes part of the noise.
+
+def _with_counts(
+    answer: Marginal,
+    counts: Floats,
+    rounding: float,
+    uncertain: Flags,
+) -> Marginal:
+    """A separate answer with other counts, and with the variance of rounding added to its noise.
+
+    Parameters
+    ----------
+    answer
+        The separate answer.
+    counts
+        The new counts, of the same shape.
+    rounding
+        The mean square of what rounding has changed, in squared rows.
+    uncertain
+        Which cells have an error, of the same shape.
     """
-    places = {view: row for row, view in enumerate(tables.views)}
-    marginals = []
-    for answer in answers:
-        axes = domain.axes(answer.attributes)
-        row = places[tuple(sorted(axes))]
-        noise = answer.noise_variance + rounding[row]
-        missed = answer.missed_variance if answer.reconstructed else None
-        if domain.zeros is not None:
-            noise = np.where(domain.possible(answer.attributes), noise, 0.0)
-        if math.prod(answer.counts.shape) == 1 and domain.rows is not None:
-            noise = np.zeros_like(noise)
-        marginals.append(
-            Marginal(
-                domain.restrict(answer.attributes, checked=True),
-                in_view_order(tables.values[row], axes),
-                noise,
-                missed_variance=missed,
-            )
-        )
-    return marginals
+    return Marginal(
+        answer.domain,
+        counts,
+        np.where(uncertain, answer.noise_variance + rounding, 0.0),
+        missed_variance=answer.missed_variance if answer.reconstructed else None,
+    )

@@ -161,10 +161,10 @@ class Synopsis(Counting):
 
         Answers of `marginals` need not agree with each other: two tables that were reconstructed
         may have different sums on attributes that they share. These tables agree on everything that
-        they share, and all have the same total. They are non-negative, zero in impossible cells,
-        and add up to the number of rows if the domain declares it. They are near the separate
-        answers: the sum of the squared differences is small, where each table counts by the inverse
-        of its mean variance.
+        they share, also across levels of attributes, and all have the same total. They are
+        non-negative, zero in impossible cells, and add up to the number of rows if the domain
+        declares it. They are near the separate answers: the sum of the squared differences is
+        small, where each table counts by the inverse of its mean variance.
 
         This is post-processing: it spends no privacy. Tables of two calls need not agree with each
         other, so ask for all that are published together in one call.
@@ -172,7 +172,7 @@ class Synopsis(Counting):
         Parameters
         ----------
         workload
-            The views.
+            The views. They may name levels, as "place@state".
         integers
             Whether counts must be whole numbers. They then agree to the last unit; other counts
             agree up to rounding errors of floats. `margin.solvers.WholeTables` has the method.
@@ -204,9 +204,15 @@ class Synopsis(Counting):
         >>> one.project(["region"]).counts.tolist() == other.project(["region"]).counts.tolist()
         True
         """
+        asked = Workload.of(self.domain, workload)
+        views = [level_view(self.domain, names) for names in asked.names]
+        answers = self.marginals(asked)
+        cells = self._marginals([view.view for view in views]) if asked.levels else answers
         return agreed(
             self.domain,
-            self.marginals(workload),
+            views,
+            cells,
+            answers,
             integers=integers,
             seed=seed,
         )

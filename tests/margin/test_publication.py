@@ -196,6 +196,21 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
     assert head[0] == "'=town" and {row[0] for row in rows} == {"A, old", "'-B", "\u00e9"}
 
 
+def test_the_command_takes_levels(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    levels = {"names": ["state", "town"], "paths": [["S", "x"], ["S", "y"], ["T", "z"]]}
+    domain = Domain({"place": {"levels": levels}, "sex": 2})
+    data = {"place": ["x", "y", "z"], "sex": [0, 1, 1]}
+    margin.release(data, domain=domain, budget=PureDP(1)).save("x.margin")
+    options = ["--format", "csv", "-o", "out"]
+    code, _, err = run(capsys, "--tables", "place@state,sex", "place", "sex", *options)
+    assert code == 0, err
+    assert len(os.listdir("out")) == 4
+    head, rows = of_csv(tmp_path / "out" / "001-place_state-sex.csv")
+    assert head == ["place@state", "sex", "count", "low", "high"]
+    assert [row[:2] for row in rows] == [("S", "0"), ("S", "1"), ("T", "0"), ("T", "1")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import margin
 from margin import Domain, DomainError, PureDP
+from margin.domain.level_views import level_view
 from margin.mechanisms import DataCubes, Direct, Flat, Uniform
 from margin.solvers import Greedy, Tables, agree
 from margin.synopses import agreeing
@@ -129,6 +130,41 @@ def test_the_variance_is_that_of_the_answer_and_of_rounding():
         added = (table.variance - answer.variance)[possible]
         assert added == pytest.approx(np.full(added.size, added[0]))
         assert added[0] == pytest.approx(((table.counts - fitted.counts) ** 2).mean())
+
+
+PATHS = [[f"S{tract // 5}", f"C{tract // 2}x{tract // 5}", f"T{tract}"] for tract in range(12)]
+LEVELLED = Domain(
+    {
+        "sex": 2,
+        "place": {"levels": {"names": ["state", "county", "tract"], "paths": PATHS}},
+        "smokes": 2,
+    },
+    impossible=[{"place": ["T0", "T1"], "sex": 1}],
+    rows=500,
+)
+
+
+@pytest.mark.parametrize("integers", [True, False])
+def test_levels_agree(integers):
+    synopsis = simulated(LEVELLED, margin.PriView(views=[["sex", "place"], ["smokes"]])).synopsis
+    asked = [["smokes", "place@state"], ["place@county", "sex"], ["place", "smokes"], ["place"]]
+    answers = synopsis.marginals(asked)
+    tables = synopsis.tables(asked, integers=integers)
+    states, counties, tracts, places = (table.counts for table in tables)
+    of_county = [level_view(LEVELLED, ["place@county"]), level_view(LEVELLED, ["place@state"])]
+    assert [table.attributes for table in tables] == [one.attributes for one in answers]
+    for one, other in (
+        (tracts.sum(axis=1), places),
+        (counties.sum(axis=1), of_county[0].rolled_up(places)),
+        (states.sum(axis=0), of_county[1].rolled_up(places)),
+        (states, of_county[1].rolled_up(tracts).T),
+    ):
+        assert one == pytest.approx(other, abs=0 if integers else 1e-6)
+    assert counties[0, 1] == 0 == tables[1].variance[0, 1]
+    for table, answer in zip(tables, answers, strict=True):
+        assert table.counts.sum() == pytest.approx(500)
+        assert not integers or (table.counts % 1 == 0).all()
+        assert (table.variance >= answer.variance).all()
 
 
 def test_no_rows_give_empty_tables():
