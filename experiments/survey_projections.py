@@ -29,7 +29,6 @@ from margin.mechanisms import (
     GroupAndSmooth,
     PlainItems,
     SparseProjection,
-    Wavelet,
 )
 
 from ._pages import Claim, page
@@ -46,7 +45,7 @@ QUERIES = 10_000
 DENSE = ("Compressive", "Compressive.paper", "Flat")
 STUDIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "spikes": ((*DENSE, "HighPass"), ("1024", "4096", "16384", "65536")),
-    "steps": ((*DENSE, "Wavelet"), ("1024", "4096")),
+    "steps": (DENSE, ("1024", "4096")),
     "queries": (
         ("SparseProjection", "SparseProjection.paper", "CountSketch", "noise on each"),
         ("1", "10", "30"),
@@ -122,7 +121,7 @@ def _spikes(method: str, parameter: str, size: int, seed: int) -> dict[str, Any]
         "Compressive": Compressive(sparsity=SPIKES),
         "Compressive.paper": Compressive.paper(sparsity=SPIKES),
         "Flat": Flat(),
-        "HighPass": HighPass(target=10),
+        "HighPass": HighPass(target=0.1),
     }[method]
     return _cells(mechanism, counts, "0.1", seed)
 
@@ -140,7 +139,6 @@ def _steps(method: str, parameter: str, size: int, seed: int) -> dict[str, Any]:
         "Compressive": Compressive(sparsity=sparsity, wavelet=True),
         "Compressive.paper": Compressive.paper(sparsity=sparsity, wavelet=True),
         "Flat": Flat(),
-        "Wavelet": Wavelet(),
     }[method]
     return _cells(mechanism, counts, "0.01", seed)
 
@@ -189,7 +187,7 @@ def _queries(method: str, parameter: str, size: int, seed: int) -> dict[str, Any
         mechanism=mechanism,
         seed=seed,
     ).synopsis
-    found = np.array([synopsis.counts(some).sum() for some in cells])
+    found = synopsis.counts(cells.reshape(-1, 3)).reshape(len(cells), -1).sum(axis=1)
     return {"error": float(np.abs(found - truth).mean())}
 
 
