@@ -20,6 +20,7 @@ from ..privacy.ledger import Token
 from ..privacy.statement import Statement
 from ..queries import Queries
 from ..queries.marginals import shares
+from .agreeing import agreed
 from .counting import Counting
 
 if TYPE_CHECKING:
@@ -148,6 +149,73 @@ class Synopsis(Counting):
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of several views without levels; each form of synopsis defines it."""
         raise NotImplementedError
+
+    def tables(
+        self,
+        workload: Iterable[Iterable[str]],
+        *,
+        integers: bool = True,
+        seed: int = 0,
+    ) -> list[Marginal]:
+        """Tables of several views that agree exactly, to publish them side by side.
+
+        Answers of `marginals` need not agree with each other: two tables that were reconstructed
+        may have different sums on attributes that they share. These tables agree on everything that
+        they share, also across levels of attributes, and all have the same total. They are
+        non-negative, zero in impossible cells, and add up to the number of rows if the domain
+        declares it. They are near the separate answers: the sum of the squared differences is
+        small, where each table counts by the inverse of its mean variance.
+
+        This is post-processing: it spends no privacy. Tables of two calls need not agree with each
+        other, so ask for all that are published together in one call.
+
+        Parameters
+        ----------
+        workload
+            The views. They may name levels, as "place@state".
+        integers
+            Whether counts must be whole numbers. They then agree to the last unit; other counts
+            agree up to rounding errors of floats. `margin.solvers.WholeTables` has the method.
+        seed
+            The seed of the search for whole numbers, which is no part of the guarantee: the same
+            seed gives the same tables.
+
+        Returns
+        -------
+        list of Marginal
+            The tables, in the order of the workload. Their variances are those of the separate
+            answers, which agreement lowers on average but not in each cell; `noise_variance` also
+            has the mean square of what rounding to whole numbers changed.
+
+        Raises
+        ------
+        DomainError
+            When a view is not one of the domain, cannot be answered, or all tables together are too
+            large.
+
+        Examples
+        --------
+        >>> import margin
+        >>> from margin.datasets import people, people_domain
+        >>> synopsis = margin.simulate(
+        ...     people(), domain=people_domain(), budget=margin.PureDP(1), seed=1
+        ... ).synopsis
+        >>> one, other = synopsis.tables([["age", "region", "income"], ["region", "commute"]])
+        >>> one.project(["region"]).counts.tolist() == other.project(["region"]).counts.tolist()
+        True
+        """
+        asked = Workload.of(self.domain, workload)
+        views = [level_view(self.domain, names) for names in asked.names]
+        answers = self.marginals(asked)
+        cells = self._marginals([view.view for view in views]) if asked.levels else answers
+        return agreed(
+            self.domain,
+            views,
+            cells,
+            answers,
+            integers=integers,
+            seed=seed,
+        )
 
     def _rolled(self, view: LevelView) -> Marginal:
         """The marginal of a view with levels."""
