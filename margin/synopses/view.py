@@ -32,6 +32,7 @@ from ..solvers import (
     Tables,
     coverage_error,
 )
+from .component_noise import ComponentNoise
 from .counting import Sums, covered_sums, weights_on
 from .describe import describe
 from .exports import to_mbi
@@ -99,11 +100,16 @@ class ViewSynopsis(Synopsis):
         The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
+    noise
+        The covariance of the noise, if attributes were measured in bases of their own (see
+        `Residual`); None if all cells of a view have the same variance. Reconstructions use its
+        mean over the cells.
     """
 
     names: tuple[View, ...]
     tables: Tables
     reconstruction: Solver = Newton()
+    noise: ComponentNoise | None = None
 
     @classmethod
     def of(
@@ -144,6 +150,7 @@ class ViewSynopsis(Synopsis):
         tables: Tables,
         *,
         reconstruction: Solver,
+        noise: ComponentNoise | None = None,
     ) -> "ViewSynopsis":
         """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
@@ -152,6 +159,7 @@ class ViewSynopsis(Synopsis):
             names=names,
             tables=tables,
             reconstruction=reconstruction,
+            noise=noise,
         )
 
     @property
@@ -161,7 +169,7 @@ class ViewSynopsis(Synopsis):
         tables = zip(self.names, self.tables.views, self.tables.values, strict=True)
         for names, axes, table in tables:
             counts = in_view_order(table, self.domain.axes(names))
-            variance = np.full(counts.shape, self.tables.variance(axes))
+            variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
@@ -250,7 +258,7 @@ class ViewSynopsis(Synopsis):
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
         if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.tables, chosen)
+            return covered_sums(self.domain, self.tables, chosen, self.noise)
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
@@ -268,6 +276,13 @@ class ViewSynopsis(Synopsis):
             missed=self._structure.missed_covariance(asked, weights, found),
             reconstructed=True,
         )
+
+    def _cell_variances(self, axes: tuple[int, ...]) -> Floats:
+        """The variance of the noise in each cell of a view, with its axes ascending."""
+        if self.noise is not None:
+            return self.noise.cell_variances(axes)
+        shape = tuple(self.domain.sizes[axis] for axis in axes)
+        return np.full(shape, self.tables.variance(axes))
 
     def _axes(self, codes: Chosen) -> tuple[int, ...]:
         """The axes of the attributes that a condition restricts, ascending."""
@@ -352,6 +367,9 @@ class ViewSynopsis(Synopsis):
         arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
         if self.tables.precisions is not None:
             arrays["precisions"] = np.concatenate(self.tables.precisions)
+        if self.noise is not None:
+            fields["components"], own = self.noise.pack()
+            arrays |= own
         return Packed(fields, arrays)
 
     @classmethod
@@ -366,6 +384,7 @@ class ViewSynopsis(Synopsis):
         return {
             "tables": sum(map(domain.cells, views)),
             "precisions": sum(1 << len(view) for view in views),
+            **ComponentNoise.room(domain.sizes, fields.get("components", ())),
         }
 
     @classmethod
@@ -387,7 +406,10 @@ class ViewSynopsis(Synopsis):
         # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
-        if arrays:
+        noise = None
+        if "components" in packed.fields:
+            noise = ComponentNoise.unpack(domain.sizes, packed.fields["components"], arrays)
+        elif arrays:
             raise ValueError(
                 "a file of views must hold only tables and precisions, but it also holds "
                 f"{', '.join(sorted(arrays))}; get a fresh copy of the file"
@@ -418,6 +440,7 @@ class ViewSynopsis(Synopsis):
             tables=tables,
             reconstruction=solver,
             provenance=provenance,
+            noise=noise,
         )
 
     def _read(
@@ -435,6 +458,8 @@ class ViewSynopsis(Synopsis):
             assert view is not None
             counts = self.tables.project(view, own)
             variances = np.full(counts.shape, variance)
+            if self.noise is not None:
+                variances = self.noise.cell_variances(own)
             if self.domain.zeros is not None:
                 empty = self.domain.zeros.cells(own)
                 counts[empty] = 0.0
