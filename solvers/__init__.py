@@ -42,7 +42,7 @@ from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
-from .tables.covered_sums import WeightedSum, covered_covariance
+from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
@@ -108,5 +108,6 @@ __all__ = [
     "agreeing",
     "coverage_error",
     "covered_covariance",
+    "covered_group_variances",
     "intersection_lattice",
 ]

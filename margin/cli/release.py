@@ -144,7 +144,14 @@ def _release(parsed: argparse.Namespace) -> Said:
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    workload = None if parsed.workload is None else workload_of(domain, parsed.workload)
+    workload = None
+    if parsed.workload is not None:
+        workload = workload_of(domain, parsed.workload, parsed.asked)
+    elif parsed.asked:
+        raise margin.DomainError(
+            "--asked is about the attributes of --workload, but there is no --workload; name the "
+            "views, as in --workload 2way"
+        )
 
     synopsis = margin.release(
         data,

@@ -29,7 +29,7 @@ from .attribute import Attribute
 from .levels import LEVEL_MARK
 from .rules import Rule, checked_rules, labelled, zeros_of
 
-__all__ = ["DRAFT", "Domain", "View"]
+__all__ = ["DRAFT", "Domain", "View", "refuse_files"]
 
 View = tuple[str, ...]
 
@@ -215,6 +215,16 @@ class Domain(Mapping[str, Attribute]):
         """The position of each attribute in the domain, counted from 0."""
         return {name: axis for axis, name in enumerate(self._attributes)}
 
+    @cached_property
+    def level_names(self) -> tuple[str, ...]:
+        """The names of all levels, such as "place@state"."""
+        return tuple(
+            f"{name}{LEVEL_MARK}{level}"
+            for name, attribute in self._attributes.items()
+            if attribute.levels is not None
+            for level in attribute.levels.names
+        )
+
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:
         """The rules that state impossible combinations of categories, in the form in which `Domain`
@@ -320,11 +330,7 @@ class Domain(Mapping[str, Attribute]):
     def from_json(cls, text: str) -> "Domain":
         """The domain that is declared in a JSON text, which must not name other files."""
         forms = _parse_json(text, "the text")
-        for name, _ in _files_of_levels(forms):
-            raise DomainError(
-                f"attribute {name!r}: levels in a text must be written out as paths, but they name "
-                "a file; read the domain from a JSON file instead"
-            )
+        refuse_files(forms)
         return cls(forms)
 
 
@@ -370,6 +376,23 @@ def _files_of_levels(forms: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         levels = form.get("levels") if isinstance(form, Mapping) else None
         if isinstance(levels, Mapping) and "file" in levels:
             yield name, levels
+
+
+def refuse_files(forms: Any) -> None:
+    """Refuse the JSON form of a domain that names a file of levels.
+
+    Anyone may have written a text or a .margin file, so that reading one must read no other file.
+
+    Raises
+    ------
+    DomainError
+        When it names a file.
+    """
+    for name, _ in _files_of_levels(forms):
+        raise DomainError(
+            f"attribute {name!r}: levels must be written out as paths here, but they name a file; "
+            "read the domain from a JSON file of its own"
+        )
 
 
 def _with_folder(forms: Any, folder: Path) -> Any:

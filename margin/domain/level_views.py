@@ -1,6 +1,7 @@
 """`LevelView`: a view in which attributes may stand at one of their levels, as "place@state"."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from .attribute import Attribute
 from .domain import Domain, View
 from .levels import LEVEL_MARK
 
-__all__ = ["LevelView", "group_sums", "level_view", "split_level", "with_levels"]
+__all__ = ["LevelView", "attribute_at", "level_view", "split_level", "with_levels"]
 
 
 @dataclass(
@@ -61,18 +62,50 @@ class LevelView:
         It keeps the number of rows, and the rules that name none but the attributes without level.
         """
         whole = self.domain.restrict(self.view, checked=True)
+        if not any(self.levels):
+            return whole
         forms: dict[str, Attribute] = {}
         for name, attribute, level in zip(self.names, whole.values(), self.levels, strict=True):
             forms[name] = attribute if level is None else attribute.at_level(level)
         rules = [rule for rule in whole.impossible if rule.keys() <= forms.keys()]
         return Domain(forms, impossible=rules, rows=whole.rows)
 
+    def cells(self) -> Iterator[dict[str, tuple[int, ...]]]:
+        """For each cell the codes of its attributes, in the order of the cells.
+
+        An attribute all of whose codes belong to the cell is left out.
+        """
+        every = []
+        for name, group in zip(self.view, self.groups, strict=True):
+            codes = np.arange(self.domain[name].size)
+            starts = codes if group is None else np.flatnonzero(np.diff(group, prepend=-1))
+            every.append([tuple(own.tolist()) for own in np.split(codes, starts[1:])])
+        order = sorted(
+            range(len(self.view)), key=lambda axis: self.domain.position[self.view[axis]]
+        )
+        for cell in itertools.product(*every):
+            yield {
+                self.view[axis]: cell[axis]
+                for axis in order
+                if len(cell[axis]) < self.domain[self.view[axis]].size
+            }
+
     def rolled_up(self, table: Floats) -> Floats:
         """Sum the cells of a table on `view` to the cells of this view."""
         for axis, group in enumerate(self.groups):
             if group is not None:
-                table = group_sums(table, group, axis)
+                # The leaves of a node are consecutive.
+                starts = np.flatnonzero(np.diff(group, prepend=-1))
+                table = np.asarray(np.add.reduceat(table, starts, axis=axis))
         return table
+
+    def variance_of_sums(self, variance: Floats) -> Floats:
+        """The variances of the sums of cells of a table on `view`, from those of the cells.
+
+        They are NaN where a sum has several cells with errors, since these may be dependent.
+        """
+        several = self.rolled_up((variance != 0).astype(np.float64)) > 1
+        return np.where(several, np.nan, self.rolled_up(variance))
 
 
 def level_view(domain: Domain, names: Iterable[str]) -> LevelView:
@@ -130,19 +163,19 @@ def split_level(domain: Domain, name: str) -> tuple[str, str | None]:
     raise DomainError(problem)
 
 
+def attribute_at(domain: Domain, name: str) -> Attribute:
+    """The attribute of a name, or the one whose categories are the nodes of the named level.
+
+    Raises
+    ------
+    DomainError
+        When the name stands for neither.
+    """
+    attribute, level = split_level(domain, name)
+    return domain[attribute] if level is None else domain[attribute].at_level(level)
+
+
 def with_levels(view: Sequence[str], levels: Sequence[str | None]) -> View:
     """The names of attributes at some levels, such as "place@state"."""
     pairs = zip(view, levels, strict=True)
     return tuple(name if level is None else f"{name}{LEVEL_MARK}{level}" for name, level in pairs)
-
-
-def group_sums(
-    table: Floats,
-    group: Integers,
-    axis: int,
-) -> Floats:
-    """Sum the entries of each group along an axis. `group` ascends and holds every number from 0
-    to its last one."""
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    sums: Floats = np.add.reduceat(table, starts, axis=axis)
-    return sums

@@ -101,7 +101,7 @@ class SketchSynopsis(Synopsis):
         found = np.median(estimates, axis=0) if self.median else estimates.mean(axis=0)
         return np.asarray(found, np.float64)
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The tables of views of *all* attributes, if they are small.
 
         Other marginals are refused: they are sums of many cells, whose errors by collisions in the

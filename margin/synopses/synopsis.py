@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from .._types import Floats
 from .._upwards import upwards
 from ..domain.domain import Domain, View
+from ..domain.level_views import LevelView, level_view
 from ..domain.marginal import Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
 from ..privacy.budget import Budget
 from ..privacy.ledger import Token
@@ -83,7 +85,7 @@ class Synopsis(Counting):
     """The result of a release: an object that answers questions about the table.
 
     It contains nothing from the data except the noisy answers. Each form of it is a subclass with
-    the methods `marginals`, `summary`, `pack`, `room` and `unpack`.
+    the methods `_marginals`, `summary`, `pack`, `room` and `unpack`.
 
     Attributes
     ----------
@@ -92,6 +94,9 @@ class Synopsis(Counting):
     provenance
         How the synopsis was made; None until the release is complete.
     """
+
+    _knows_sums: ClassVar[bool] = False
+    """Whether `_sums` knows the errors of sums of cells by itself."""
 
     domain: Domain
     provenance: Provenance | None = None
@@ -113,18 +118,54 @@ class Synopsis(Counting):
         return self.provenance.spent
 
     def marginal(self, view: Iterable[str]) -> Marginal:
-        """The marginal of a view of the domain; see `marginals`."""
+        """The marginal of a view of the domain, such as ``["place@state", "sex"]``; see
+        `marginals`."""
         return self.marginals([view])[0]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of several views, in their order.
+
+        A view may name a level of an attribute, as "place@state". Its counts are then the sums of
+        those of the view on the attribute, and their variances those of the sums; they are NaN if
+        the synopsis does not know the covariances of its cells.
 
         Raises
         ------
         DomainError
             When a view is not one of the domain, or is too large to write out.
         """
+        if not self.domain.level_names:
+            return self._marginals(workload)
+        asked = Workload.of(self.domain, workload)
+        if not asked.levels:
+            return self._marginals(asked)
+        views = [level_view(self.domain, names) for names in asked.names]
+        # All views without a level are answered together, which may be much faster.
+        plain = [one.view for one in views if not any(one.levels)]
+        answers = iter(self._marginals(plain) if plain else ())
+        return [self._rolled(one) if any(one.levels) else next(answers) for one in views]
+
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The marginals of several views without levels; each form of synopsis defines it."""
         raise NotImplementedError
+
+    def _rolled(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels."""
+        if self._knows_sums:
+            sums = [self._sums([codes]) for codes in view.cells()]
+            parts = [(one.estimates[0], one.noise[0, 0], one.missed[0, 0]) for one in sums]
+            counts, noise, missed = np.array(parts).T.reshape(3, *view.rolled.sizes)
+            reconstructed = any(one.reconstructed for one in sums)
+            return Marginal(
+                view.rolled, counts, noise, missed_variance=missed if reconstructed else None
+            )
+        cells = self._marginals([view.view])[0]
+        counts = view.rolled_up(cells.counts)
+        noise = view.variance_of_sums(cells.noise_variance)
+        missed_variance = None
+        if cells.reconstructed:
+            missed_variance = view.variance_of_sums(cells.missed_variance)
+        return Marginal(view.rolled, counts, noise, missed_variance=missed_variance)
 
     def _answered(
         self,

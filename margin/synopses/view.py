@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain, View
+from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
@@ -31,6 +32,7 @@ from ..solvers import (
     Structure,
     Tables,
     coverage_error,
+    covered_group_variances,
 )
 from .component_noise import ComponentNoise
 from .counting import Sums, covered_sums, weights_on
@@ -46,6 +48,13 @@ _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
 
 _MOST_RECORDS = 10**8
+
+_MOST_WEIGHTS = 1 << 30
+"""Largest number of weights, cells times sums, for which the errors of sums of reconstructed cells
+are computed."""
+
+_SUMS_AT_ONCE = 256
+"""Largest number of sums of reconstructed cells that are computed together."""
 
 _LISTED = 20
 """Largest number of views that a summary names."""
@@ -175,7 +184,7 @@ class ViewSynopsis(Synopsis):
             views.append(Marginal(self.domain, counts, variance, attributes=names))
         return tuple(views)
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer the marginals of any views of the domain, in the order of the workload.
 
         Marginals of one shape that no view covers are reconstructed together, which is much faster
@@ -216,6 +225,29 @@ class ViewSynopsis(Synopsis):
                     attributes=views[place],
                 )
         return [marginal for marginal in marginals if marginal is not None]
+
+    def _rolled(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels: sums of cells of the marginal on its attributes."""
+        (cells,) = self._marginals([view.view])
+        counts = view.rolled_up(cells.counts)
+        axes = self.domain.axes(view.view)
+        if self.tables.covering(tuple(sorted(axes))) is not None:
+            groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
+            variance = covered_group_variances(self.tables, tuple(sorted(axes)), groups)
+            return Marginal(view.rolled, counts, in_view_order(variance, axes))
+        noise = np.full(counts.size, math.nan)
+        missed = np.full(counts.size, math.nan)
+        if counts.size * cells.counts.size <= _MOST_WEIGHTS:
+            chosen = list(view.cells())
+            step = max(1, min(_SUMS_AT_ONCE, _MAX_CELLS // cells.counts.size))
+            for start in range(0, len(chosen), step):
+                sums = self._sums(chosen[start : start + step])
+                noise[start : start + step] = sums.noise.diagonal()
+                missed[start : start + step] = sums.missed.diagonal()
+        shape = counts.shape
+        return Marginal(
+            view.rolled, counts, noise.reshape(shape), missed_variance=missed.reshape(shape)
+        )
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
         """Check that the views of a workload belong to the domain, and return them."""
