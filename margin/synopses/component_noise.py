@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._types import Floats
+from .._types import Floats, Integers
 from ..solvers import WeightedSum
 
 __all__ = ["ComponentNoise"]
@@ -51,15 +51,23 @@ class ComponentNoise:
                 result[column, row] = result[row, column]
         return result
 
-    def cell_variances(self, axes: _Axes) -> Floats:
-        """The variance of the noise in each cell of the table on some ascending axes."""
-        shape = tuple(self.sizes[axis] for axis in axes)
-        total = np.zeros(shape)
+    def cell_variances(
+        self,
+        axes: _Axes,
+        groups: Sequence[Integers | None] | None = None,
+    ) -> Floats:
+        """The variance of the noise in each cell of the table on some ascending axes.
+
+        With `groups`, it is that of each product of groups of categories: they give for each axis
+        the group of each category, ascending from 0, or None if each category is a group.
+        """
+        chosen = [None] * len(axes) if groups is None else groups
+        found = [self._group_variances(axis, own) for axis, own in zip(axes, chosen, strict=True)]
+        total = np.zeros([spread.size for _, spread in found])
         for component in self._components(axes):
             part = np.full((), self.variances[component])
-            for axis in axes:
-                own = self._own_variances(axis) if axis in component else self.spread(axis) ** 2
-                part = np.multiply.outer(part, own)
+            for axis, (own, spread) in zip(axes, found, strict=True):
+                part = np.multiply.outer(part, own if axis in component else spread)
             total += part
         return total
 
@@ -165,6 +173,24 @@ class ComponentNoise:
                 centred = weights - weights.mean(axis=place, keepdims=True)
                 weights = centred * math.sqrt(self._scale(axis))
         return np.asarray(weights)
+
+    def _group_variances(
+        self,
+        axis: int,
+        group: Integers | None,
+    ) -> tuple[Floats, Floats]:
+        """For sums over groups of categories of an axis, their variances under K, and the squares
+        of their sums of u."""
+        if group is None:
+            return self._own_variances(axis), self.spread(axis) ** 2
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        spread = np.add.reduceat(self.spread(axis), starts)
+        if axis in self.inverses:
+            rows = np.add.reduceat(self.inverses[axis][:, 1:], starts, axis=0)
+            return np.asarray((rows**2).sum(axis=1)), spread**2
+        widths = np.diff(np.append(starts, group.size)).astype(np.float64)
+        own = self._scale(axis) * (widths - widths**2 / group.size)
+        return own, spread**2
 
     def _own_variances(self, axis: int) -> Floats:
         """The diagonal of K of an axis."""

@@ -233,7 +233,10 @@ class ViewSynopsis(Synopsis):
         axes = self.domain.axes(view.view)
         if self.tables.covering(tuple(sorted(axes))) is not None:
             groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
-            variance = covered_group_variances(self.tables, tuple(sorted(axes)), groups)
+            if self.noise is None:
+                variance = covered_group_variances(self.tables, tuple(sorted(axes)), groups)
+            else:
+                variance = self.noise.cell_variances(tuple(sorted(axes)), groups)
             return Marginal(view.rolled, counts, in_view_order(variance, axes))
         noise = np.full(counts.size, math.nan)
         missed = np.full(counts.size, math.nan)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..threads import single_thread
 from ..types import Floats
 
 __all__ = ["AxisRows", "best_rows", "natural_spread"]
@@ -76,6 +77,16 @@ def best_rows(
     >>> abs(found.rows).round(6).tolist(), round(found.cost, 6)
     ([[1.0, 1.0]], 0.5)
     """
+    with single_thread():
+        return _best_rows(gram, spread, tolerance, steps)
+
+
+def _best_rows(
+    gram: Floats,
+    spread: Floats,
+    tolerance: float,
+    steps: int,
+) -> AxisRows:
     size = len(spread)
     basis = _orthogonal(spread)
     estimate = basis.T - np.outer(spread, basis.sum(axis=1))
@@ -128,6 +139,15 @@ def natural_spread(
     >>> natural_spread(np.eye(4)).round(6).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
+    with single_thread():
+        return _natural_spread(gram, tolerance, steps)
+
+
+def _natural_spread(
+    gram: Floats,
+    tolerance: float,
+    steps: int,
+) -> Floats:
     multipliers = np.ones(len(gram))
     found = gram
     for _ in range(steps):

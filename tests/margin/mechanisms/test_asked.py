@@ -26,11 +26,10 @@ _DOMAIN = Domain(
         "one": 1,
         "income": {"size": 4, "ordered": True},
         "place": {"levels": _TREE},
-        "race": 3,
     }
 )
 _ASKED = {"age": "prefixes", "income": "ranges", "place": "levels"}
-_VIEWS = [["age", "income"], ["income", "sex", "place"], ["one", "age"], ["race", "place"]]
+_VIEWS = [["age", "income"], ["income", "sex", "place"], ["one", "age"], ["sex"]]
 _BUDGETS = [
     ZCDP(0.5),
     ZCDP(0.5, neighbours=Neighbours.REPLACE_ROW),
@@ -168,6 +167,12 @@ def test_covariances_are_those_of_generalised_least_squares():
     cells = _on_all_cells(("age", "income"), [np.eye(5), np.eye(4)])
     variances = np.einsum("ij,jk,ik->i", cells, covariance, cells)
     assert np.allclose(noise.cell_variances((0, 3)).ravel(), variances, rtol=1e-6)
+    # Sums over groups of codes of "sex", "income" and "place".
+    groups = [None, np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])]
+    indicators = [np.eye(2), np.kron(np.eye(2), [1, 1]), np.array([[1, 1, 1, 0], [0, 0, 0, 1]])]
+    cells = _on_all_cells(("sex", "income", "place"), indicators)
+    variances = np.einsum("ij,jk,ik->i", cells, covariance, cells)
+    assert np.allclose(noise.cell_variances((1, 3, 4), groups).ravel(), variances, rtol=1e-6)
 
 
 def test_mean_precisions_are_those_of_the_moments():
@@ -249,7 +254,6 @@ def test_a_release_answers_ranges_with_its_error(tmp_path):
         "one": np.zeros(500, int),
         "income": rng.integers(0, 4, 500),
         "place": rng.choice(["a", "b", "c", "d"], 500),
-        "race": rng.integers(0, 3, 500),
     }
     budget = ZCDP(1)
     synopsis = margin.release(
