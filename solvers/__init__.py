@@ -46,6 +46,7 @@ from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
+from .tables.level_tree import LevelTree
 from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
 from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .tables.population import Population, Rows
@@ -76,6 +77,7 @@ __all__ = [
     "Ladder",
     "LatticeConsistency",
     "LeastSquares",
+    "LevelTree",
     "MaxSat",
     "MaximumConsistency",
     "Milp",

@@ -44,6 +44,7 @@ from margin.mechanisms import (
     HighPass,
     KDTree,
     Learning,
+    LevelCounts,
     LogThreshold,
     MatrixMechanism,
     PeeledItems,
@@ -83,6 +84,9 @@ BITS = Domain(dict.fromkeys("abcdef", 2))
 FEW = Domain({"a": 2, "b": 3, "c": 2})
 LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})
 STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
+TREE = Domain(
+    {"a": 2, "b": {"levels": {"names": ["x", "y"], "paths": [["p", "q"], ["p", "r"], ["s", "t"]]}}}
+)
 BUDGET = PureDP("3/2")
 ROUGH = ApproxDP("3/2", "1/20")
 """The budget of mechanisms that publish what is frequent enough."""
@@ -133,6 +137,7 @@ ALL: list[tuple[Domain, object]] = (
         )
     ]
     + [(STEPS, PrefixTree(theta=2))]
+    + [(TREE, LevelCounts()), (TREE, LevelCounts(nonnegative=False))]
     + [
         (FEW, MatrixMechanism(strategy=LowRank())),
         (FEW, MatrixMechanism(strategy=Semidefinite())),
