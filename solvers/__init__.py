@@ -41,6 +41,7 @@ from .response.highs import Highs
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status
+from .tables.component_errors import ComponentErrors
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
 from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
 from .tables.evidence import Evidence
@@ -65,6 +66,7 @@ __all__ = [
     "ByComponents",
     "ClarabelDirect",
     "Clip",
+    "ComponentErrors",
     "Cone",
     "Consistency",
     "Constraint",

@@ -11,8 +11,7 @@ from .._types import Floats
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
-from ..solvers import Tables, WeightedSum, covered_covariance
-from .component_noise import ComponentNoise
+from ..solvers import ComponentErrors, Tables, WeightedSum, covered_covariance
 from .count import Count, Difference, Ratio
 
 __all__ = ["Counting", "Sums", "box", "common", "covered_sums", "weights_on"]
@@ -224,12 +223,12 @@ def covered_sums(
     domain: Domain,
     tables: Tables,
     chosen: Sequence[Chosen],
-    component_noise: ComponentNoise | None = None,
+    component_noise: ComponentErrors | None = None,
 ) -> Sums:
     """Add up cells of views, if each set of restricted attributes lies within a view.
 
     The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`, and
-    `ComponentNoise.covariance` if that is given.
+    `ComponentErrors.covariance` if that is given.
     """
     estimates = []
     sums = []

@@ -21,6 +21,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
 from ..solvers import (
+    ComponentErrors,
     Ladder,
     Newton,
     Population,
@@ -34,7 +35,6 @@ from ..solvers import (
     coverage_error,
     covered_group_variances,
 )
-from .component_noise import ComponentNoise
 from .counting import Sums, covered_sums, weights_on
 from .describe import describe
 from .exports import to_mbi
@@ -118,7 +118,7 @@ class ViewSynopsis(Synopsis):
     names: tuple[View, ...]
     tables: Tables
     reconstruction: Solver = Newton()
-    noise: ComponentNoise | None = None
+    noise: ComponentErrors | None = None
 
     @classmethod
     def of(
@@ -159,7 +159,7 @@ class ViewSynopsis(Synopsis):
         tables: Tables,
         *,
         reconstruction: Solver,
-        noise: ComponentNoise | None = None,
+        noise: ComponentErrors | None = None,
     ) -> "ViewSynopsis":
         """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
@@ -419,7 +419,7 @@ class ViewSynopsis(Synopsis):
         return {
             "tables": sum(map(domain.cells, views)),
             "precisions": sum(1 << len(view) for view in views),
-            **ComponentNoise.room(domain.sizes, fields.get("components", ())),
+            **ComponentErrors.room(domain.sizes, fields.get("components", ())),
         }
 
     @classmethod
@@ -443,7 +443,7 @@ class ViewSynopsis(Synopsis):
         known = arrays.pop("precisions", None)
         noise = None
         if "components" in packed.fields:
-            noise = ComponentNoise.unpack(domain.sizes, packed.fields["components"], arrays)
+            noise = ComponentErrors.unpack(domain.sizes, packed.fields["components"], arrays)
         elif arrays:
             raise ValueError(
                 "a file of views must hold only tables and precisions, but it also holds "

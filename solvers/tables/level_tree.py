@@ -1,6 +1,5 @@
 """`LevelTree`: least squares over the levels of a tree, for many tables at once."""
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -127,7 +126,8 @@ class LevelTree:
         the multiplier is zero. A node passes m - (t - y) / s on to its children. The solution is
         exact, in time n log n for each level.
         """
-        loops = importlib.import_module(".level_loops", __package__)
+        from . import level_loops
+
         found = np.empty((self.sizes[-1], values[-1].shape[1]))
         sizes = np.array(self.sizes, dtype=np.int64)
         starts = np.concatenate([*self.starts, np.zeros(0, np.int64)])
@@ -135,7 +135,7 @@ class LevelTree:
         own = np.array(variances, dtype=np.float64)
         for column in range(found.shape[1]):
             measured = np.concatenate([table[:, column] for table in values])
-            found[:, column] = loops.nonnegative(sizes, starts, first, measured, own)
+            found[:, column] = level_loops.nonnegative(sizes, starts, first, measured, own)
         return found
 
     def node_variances(self, variances: Sequence[float]) -> list[Floats]:

@@ -14,8 +14,7 @@ from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 from ...private import Private, Strategy
 from ...private.linear import linear_events, variance_of
-from ...solvers import Tables
-from ...synopses.component_noise import ComponentNoise
+from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..components import closure, precise_shares
 from .basis import AxisBasis, cell_basis, rounded
@@ -174,7 +173,7 @@ class AskedComponents:
         axes = {view: self.domain.axes(view) if view else () for view in self.sets}
         return {view: float(noise.mean_precisions(axes[view])[-1]) for view in self.sets}
 
-    def noise(self, variances: Mapping[View, float]) -> ComponentNoise:
+    def noise(self, variances: Mapping[View, float]) -> ComponentErrors:
         """The covariance of the noise, if the answers on each set have these variances."""
         domain = self.domain
         inverses = {}
@@ -187,9 +186,9 @@ class AskedComponents:
             domain.axes(view) if view else (): max(variance, LEAST_VARIANCE)
             for view, variance in variances.items()
         }
-        return ComponentNoise(domain.sizes, inverses, by_axes)
+        return ComponentErrors(domain.sizes, inverses, by_axes)
 
-    def measure(self, private: Private) -> tuple[Tables, ComponentNoise]:
+    def measure(self, private: Private) -> tuple[Tables, ComponentErrors]:
         """Measure the components with the whole budget, and make tables of them.
 
         The tables are unbiased and consistent.
@@ -212,7 +211,7 @@ class AskedComponents:
     def _tables(
         self,
         parts: Mapping[View, Floats],
-        noise: ComponentNoise,
+        noise: ComponentErrors,
     ) -> Tables:
         """The tables of the largest measured sets; attributes of one value are in all of them."""
         domain = self.domain

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from margin import ApproxDP, Domain, PureDP, mechanisms
+from margin import ApproxDP, Domain, PureDP, Workload, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
     MWEM,
@@ -87,6 +87,8 @@ STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
 TREE = Domain(
     {"a": 2, "b": {"levels": {"names": ["x", "y"], "paths": [["p", "q"], ["p", "r"], ["s", "t"]]}}}
 )
+ORDERED = Domain({"a": 2, "x": {"size": 5, "ordered": True}})
+PREFIXES = Workload.of(ORDERED, [["a", "x"]], asked={"x": "prefixes"})
 BUDGET = PureDP("3/2")
 ROUGH = ApproxDP("3/2", "1/20")
 """The budget of mechanisms that publish what is frequent enough."""
@@ -138,6 +140,7 @@ ALL: list[tuple[Domain, object]] = (
     ]
     + [(STEPS, PrefixTree(theta=2))]
     + [(TREE, LevelCounts()), (TREE, LevelCounts(nonnegative=False))]
+    + [(ORDERED, Residual(workload=PREFIXES))]
     + [
         (FEW, MatrixMechanism(strategy=LowRank())),
         (FEW, MatrixMechanism(strategy=Semidefinite())),
@@ -180,7 +183,7 @@ OF_EACH_KIND = (
     PrivBasis,
     PriView,
 )
-OF_EACH_KIND += (QuadTree, Residual, Uniform, Wavelet)
+OF_EACH_KIND += (LevelCounts, QuadTree, Residual, Uniform, Wavelet)
 
 
 def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:

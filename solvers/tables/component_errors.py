@@ -1,4 +1,4 @@
-"""The noise of tables that were estimated from components measured in bases of their own."""
+"""The errors of tables that were estimated from components measured in bases of their own."""
 
 import itertools
 import math
@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._types import Floats, Integers
-from ..solvers import WeightedSum
+from ..types import Floats, Integers
+from .covered_sums import WeightedSum
 
-__all__ = ["ComponentNoise"]
+__all__ = ["ComponentErrors"]
 
 _Axes = tuple[int, ...]
 
@@ -20,11 +20,11 @@ _Axes = tuple[int, ...]
     frozen=True,
     eq=False,
 )
-class ComponentNoise:
-    """The covariance of the noise in the tables of an array, by its components.
+class ComponentErrors:
+    """The covariance of the errors in the tables of an array, by its components.
 
     The table on the axes V is the sum over the subsets S of V of independent parts. The part of S
-    has noise with the covariance ``variances[S] * kron(K_i for i in S, u_i u_i' for i in V - S)``.
+    has errors with the covariance ``variances[S] * kron(K_i for i in S, u_i u_i' for i in V - S)``.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class ComponentNoise:
         K_i = A_i A_i'; shape (size, size). Any other axis has a uniform u_i, and K_i = s C with
         C = I - 11' / size, where s is 1 / 2 for two categories and 1 / size**2 for more.
     variances
-        For each component, by its ascending axes, the variance of its measured answers.
+        For each component, by its ascending axes, the error variance of its measured answers.
     """
 
     sizes: tuple[int, ...]
@@ -56,7 +56,7 @@ class ComponentNoise:
         axes: _Axes,
         groups: Sequence[Integers | None] | None = None,
     ) -> Floats:
-        """The variance of the noise in each cell of the table on some ascending axes.
+        """The error variance of each cell of the table on some ascending axes.
 
         With `groups`, it is that of each product of groups of categories: they give for each axis
         the group of each category, ascending from 0, or None if each category is a group.
@@ -134,7 +134,7 @@ class ComponentNoise:
         fits = all(array.shape == (sizes[axis],) * 2 for axis, array in inverses.items())
         if known.shape != (len(components),) or not fits:
             raise ValueError(
-                "the noise of components must have one variance for each component, and square "
+                "the errors of components must have one variance for each component, and square "
                 "matrices of the sizes of the attributes, but an array has another shape; get a "
                 "fresh copy of the file"
             )
