@@ -1,5 +1,6 @@
 """`LevelCounts`: a mechanism that measures every level of a tree of categories."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -149,11 +150,31 @@ def _without_negative(
     leaves: Floats,
     variances: list[float],
 ) -> Floats:
-    """The nearest leaves >= 0, by the error variances of all levels and `_IMPORTANCE`."""
+    """The nearest leaves >= 0, by the error variances of all levels and `_IMPORTANCE`.
+
+    Above the measured levels stands one more: the sum of each largest node over all combinations
+    of the other attributes. So the removal of negative counts does not raise these sums.
+    """
+    columns = leaves.shape[1]
     means = [float(level.mean()) for level in tree.node_variances(variances)]
+    means.insert(0, columns * means[0])
     above = range(len(means) - 1, -1, -1)
     weights = [mean * _IMPORTANCE**count for mean, count in zip(means, above, strict=True)]
-    return tree.nonnegative(tree.sums(leaves), weights)
+    starts = np.flatnonzero(np.diff(tree.groups[0], prepend=-1)).tolist()
+    found = np.empty_like(leaves)
+    for start, stop in itertools.pairwise([*starts, len(leaves)]):
+        # One tree for each largest node: its sum, then the combinations, each with its levels.
+        own = leaves[start:stop]
+        groups = [np.zeros(own.size, dtype=np.int64)]
+        for group in tree.groups:
+            local = group[start:stop] - group[start]
+            blocks = np.arange(columns)[:, None] * (local[-1] + 1)
+            groups.append((blocks + local).ravel())
+        whole = LevelTree(groups)
+        flat = np.ascontiguousarray(own.T).reshape(-1, 1)
+        solved = whole.nonnegative(whole.sums(flat), weights)
+        found[start:stop] = solved.reshape(columns, -1).T
+    return found
 
 
 class _Plan:
