@@ -301,3 +301,44 @@ def test_squared_errors_of_releases_are_as_expected():
     expected = mechanism.expected_error(domain, workload, ZCDP(0.1))
     # A normal mean exceeds five standard deviations with a probability of 6e-7.
     assert abs(mean - expected) < 5 * deviation
+
+
+@pytest.mark.parametrize("budget", [ZCDP(0.5), PureDP(1)], ids=str)
+def test_auto_prices_each_candidate_by_the_asked_queries(budget):
+    workload = _workload()
+    candidates = margin.Auto().prices(_DOMAIN, workload, budget, rows=100)
+    assert [one.error for one in candidates] == sorted(one.error for one in candidates)
+    for candidate in candidates[:4]:
+        if not isinstance(candidate.mechanism, margin.PriView):
+            error = candidate.mechanism.expected_error(_DOMAIN, workload, budget)
+            assert candidate.error == error
+            continue
+        # All cells of the views of a cover have noise of one variance.
+        views = candidate.mechanism.views
+        variance = budget.count_noise(min(budget.split(len(views)))).variance
+        rows = [
+            _on_all_cells(view, [np.eye(_DOMAIN[name].size) for name in view]) for view in views
+        ]
+        matrix = np.concatenate(rows) / math.sqrt(variance)
+        covariance = np.linalg.pinv(matrix.T @ matrix, rcond=1e-10)
+        expected = 0.0
+        for view, weight in zip(workload.views, workload.weights, strict=True):
+            queries = _queries(view)
+            expected += weight * float(((queries @ covariance) * queries).sum())
+        assert candidate.error == pytest.approx(expected, rel=1e-6)
+
+
+def test_auto_takes_the_best_candidate_for_what_is_asked():
+    line = Domain({"age": {"size": 60, "ordered": True}, "sex": 2})
+    asked = Workload.of(line, [["age", "sex"]], asked={"age": "ranges"})
+    table = {"age": [3, 40, 59], "sex": [0, 1, 1]}
+    budget = ZCDP(1)
+    first = margin.Auto().prices(line, asked, budget, rows=3)[0]
+    assert isinstance(first.mechanism, Residual)
+    synopsis = margin.release(table, domain=line, budget=budget, workload=asked)
+    assert synopsis.noise is not None
+    paths = [[f"s{i // 9}", f"c{i}"] for i in range(5000)]
+    tree = Domain({"place": {"levels": {"names": ["state", "county"], "paths": paths}}})
+    levels = Workload.of(tree, [["place"]], asked={"place": "levels"})
+    best = margin.Auto().prices(tree, levels, budget, rows=3)[0]
+    assert isinstance(best.mechanism, margin.mechanisms.LevelCounts)
