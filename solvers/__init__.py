@@ -19,17 +19,17 @@ from .reconstruct.context import Reconstruction
 from .reconstruct.convex.clarabel_direct import ClarabelDirect
 from .reconstruct.convex.cone import Cone
 from .reconstruct.convex.ladder import Ladder
+from .reconstruct.convex.lbfgs import LBFGS
 from .reconstruct.convex.least_squares import LeastSquares
 from .reconstruct.convex.minimax import MinimaxLP
+from .reconstruct.convex.trust_exact import TrustExact
 from .reconstruct.coverage import coverage_error
 from .reconstruct.ipf import IPF
-from .reconstruct.lbfgs import LBFGS
 from .reconstruct.mirror_descent import MirrorDescent
 from .reconstruct.newton import Newton
 from .reconstruct.problem import Problem, Solution, Solver
 from .reconstruct.structure import Structure
 from .reconstruct.sums import Sums
-from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
 from .response.best_response import BestResponse, Responder, Response
@@ -54,6 +54,7 @@ from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
 from .tables.tree import Tree
+from .tables.whole import WholeTables, agree
 from .zeros import Zeros
 
 __all__ = [
@@ -108,7 +109,9 @@ __all__ = [
     "Tree",
     "TrustExact",
     "WeightedSum",
+    "WholeTables",
     "Zeros",
+    "agree",
     "agreeing",
     "coverage_error",
     "covered_covariance",

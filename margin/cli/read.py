@@ -55,7 +55,7 @@ def _add_marginal(commands: Any) -> None:
             "margin marginal people.margin age sex",
             "margin marginal people.margin sex --format csv > sex.csv",
             "margin marginal people.margin age sex --json",
-            "margin marginal people.margin place@state sex",
+            "margin marginal visits.margin place@state sex",
         ],
     )
     add_synopsis(ask)

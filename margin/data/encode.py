@@ -16,6 +16,7 @@ from ..domain.attribute import UNSEEN, Attribute
 from ..domain.domain import Domain
 from ..domain.values import Number, faithful, number, written
 from ..errors import DataError
+from ..interrupts import check
 
 __all__ = [
     "ROWS",
@@ -50,13 +51,14 @@ def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) 
     """Run `action` and return its result. If it fails, raise a `DataError` with the text `problem`.
 
     The new error neither quotes the original one nor is chained to it, since a library's message
-    may contain cells. A DataError keeps its text.
+    may contain cells. A DataError keeps its text. A KeyboardInterrupt stays one.
     """
     try:
         return action()
     except DataError as error:
         text = str(error)
     except Exception as error:
+        check()  # an interrupt, which a library reports as an error of its own
         text = problem if isinstance(problem, str) else problem(error)
     raise DataError(text)
 
@@ -143,6 +145,7 @@ def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterato
     encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
     with closing(batches):
         for columns in batches:
+            check()
             pairs = zip(encoders, columns, strict=True)
             yield {encoder.name: encoder.encode(column) for encoder, column in pairs}
 
@@ -156,7 +159,7 @@ def not_provided(name: str, *, missing: bool) -> DataError:
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "
-        "other=..., or declare more values or wider bins"
+        "other=..., or declare more values, wider bins, more dates, or shorter paths of levels"
     )
 
 

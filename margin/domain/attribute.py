@@ -130,14 +130,7 @@ class Attribute:
         other: Value | None = None,
         missing: Value | None = None,
     ) -> None:
-        given = dict(zip(_KINDS, (size, values, bins, dates, levels), strict=True))
-        named = [name for name, value in given.items() if value is not None]
-        if len(named) != 1:
-            found = f"{' and '.join(named)} are" if named else "none of them is"
-            raise DomainError(
-                f"an attribute takes exactly one of {', '.join(_KINDS[:-1])} and {_KINDS[-1]}, but "
-                f"{found} given; give exactly one"
-            )
+        _check_one_kind((size, values, bins, dates, levels))
         if not isinstance(ordered, bool):
             raise DomainError(f"ordered ({ordered!r}) must be True or False; pass one of these")
         put = object.__setattr__
@@ -412,6 +405,17 @@ def _number(value: float) -> str:
     if math.isfinite(value) and value == int(value):
         return str(int(value))
     return str(value)
+
+
+def _check_one_kind(given: tuple[object, ...]) -> None:
+    """Refuse a declaration that does not have exactly one of the kinds."""
+    named = [name for name, value in zip(_KINDS, given, strict=True) if value is not None]
+    if len(named) != 1:
+        found = f"{' and '.join(named)} are" if named else "none of them is"
+        raise DomainError(
+            f"an attribute takes exactly one of {', '.join(_KINDS[:-1])} and {_KINDS[-1]}, but "
+            f"{found} given; give exactly one"
+        )
 
 
 def _dates(form: Mapping[str, Any] | Dates) -> Dates:

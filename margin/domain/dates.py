@@ -70,7 +70,7 @@ class Dates:
                 "write it in this form"
             )
         by = form["by"]
-        if by not in _NUMBERS:
+        if not isinstance(by, str) or by not in _NUMBERS:
             raise DomainError(
                 f"by ({by!r}) must be one of {', '.join(_NUMBERS)}; name one of these"
                 f"{did_you_mean(by, _NUMBERS)}"

@@ -160,6 +160,11 @@ class Domain(Mapping[str, Attribute]):
         try:
             return self._attributes[name]
         except (KeyError, TypeError):
+            if name in self.level_names:
+                raise DomainError(
+                    f"{name!r} is a level, but an attribute is needed here; name the attribute "
+                    f"{name.rpartition(LEVEL_MARK)[0]!r}"
+                ) from None
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
                 f"these{did_you_mean(name, self._attributes)}"

@@ -28,6 +28,9 @@ time of day                 `12:30:05`
 UUID                        its text
 ==========================  ====================================================================
 
+The code of a declared date, leaf or spelling is found from this text, too: the period of a date is
+that of the day in the text, in UTC if the value has a zone.
+
 `standard` gives one form to all texts with the same meaning, if they stand for a number, a truth
 value, a date, or a date and time. `"7.0"`, `"07"` and `"7"` have the standard form `7`, `"True"`
 has `1`, and `"2020-01-31 00:00:00"` has `2020-01-31`.

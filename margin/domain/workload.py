@@ -113,15 +113,12 @@ class Workload:
             weights = tuple(views.values())
         if asked is None:
             asked = views.asked if isinstance(views, Workload) else {}
-        given = views.names if isinstance(views, Workload) else tuple(views)
-        found = [level_view(domain, view) for view in given]
-        checked = tuple(one.view for one in found)
+        given = views.names if isinstance(views, Workload) else views
+        checked, levels = _checked_views(domain, given)
         if not checked:
             raise DomainError(
                 "a workload needs at least one view, but the list is empty; add the views to answer"
             )
-        has_levels = any(any(one.levels) for one in found)
-        levels = tuple(one.levels for one in found) if has_levels else ()
         asks = _checked_asks(domain, asked)
         if weights is None:
             return cls(checked, levels=levels, asked=asks)
@@ -179,6 +176,20 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.views)
+
+
+def _checked_views(
+    domain: Domain,
+    names: Iterable[Iterable[str]],
+) -> tuple[tuple[View, ...], tuple[tuple[str | None, ...], ...]]:
+    """Check the names of views; return the views, and their levels if one of them has a level."""
+    if not domain.level_names:
+        # There may be millions of views.
+        return tuple(domain.view(view) for view in names), ()
+    found = [level_view(domain, view) for view in names]
+    has_levels = any(any(one.levels) for one in found)
+    levels = tuple(one.levels for one in found) if has_levels else ()
+    return tuple(one.view for one in found), levels
 
 
 def _checked_asks(domain: Domain, asked: object) -> dict[str, str]:

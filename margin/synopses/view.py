@@ -105,7 +105,7 @@ class ViewSynopsis(Synopsis):
         See `Synopsis`.
     names
         The views, each with its attributes in the order in which they were asked for.
-    tables
+    held
         The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
@@ -116,7 +116,7 @@ class ViewSynopsis(Synopsis):
     """
 
     names: tuple[View, ...]
-    tables: Tables
+    held: Tables
     reconstruction: Solver = Newton()
     noise: ComponentErrors | None = None
 
@@ -140,13 +140,13 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=reconstruction,
         )
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
         """The same synopsis with other tables of the same views."""
-        return dataclasses.replace(self, tables=tables)
+        return dataclasses.replace(self, held=tables)
 
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis with another solver for marginals that no view covers."""
@@ -166,7 +166,7 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=reconstruction,
             noise=noise,
         )
@@ -175,10 +175,14 @@ class ViewSynopsis(Synopsis):
     def views(self) -> tuple[Marginal, ...]:
         """The consistent tables of the views, with the variance of the best linear estimate."""
         views = []
-        tables = zip(self.names, self.tables.views, self.tables.values, strict=True)
+        tables = zip(self.names, self.held.views, self.held.values, strict=True)
         for names, axes, table in tables:
             counts = in_view_order(table, self.domain.axes(names))
+<<<<<<< HEAD
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
+=======
+            variance = np.full(counts.shape, self.held.variance(axes))
+>>>>>>> main
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
@@ -204,7 +208,7 @@ class ViewSynopsis(Synopsis):
             nothing = [_NOTHING] * len(places)
             answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
             # Read the marginals within views, and reconstruct the others.
-            covered = self.tables.covered(axes)
+            covered = self.held.covered(axes)
             self._read(np.flatnonzero(covered), answers)
             self._reconstruct(np.flatnonzero(~covered), answers)
             # Turn the axes of the tables to the order of the names, where it differs.
@@ -231,12 +235,16 @@ class ViewSynopsis(Synopsis):
         (cells,) = self._marginals([view.view])
         counts = view.rolled_up(cells.counts)
         axes = self.domain.axes(view.view)
-        if self.tables.covering(tuple(sorted(axes))) is not None:
+        if self.held.covering(tuple(sorted(axes))) is not None:
             groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
+<<<<<<< HEAD
             if self.noise is None:
                 variance = covered_group_variances(self.tables, tuple(sorted(axes)), groups)
             else:
                 variance = self.noise.cell_variances(tuple(sorted(axes)), groups)
+=======
+            variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
+>>>>>>> main
             return Marginal(view.rolled, counts, in_view_order(variance, axes))
         noise = np.full(counts.size, math.nan)
         missed = np.full(counts.size, math.nan)
@@ -292,13 +300,18 @@ class ViewSynopsis(Synopsis):
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
+<<<<<<< HEAD
         if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
             return covered_sums(self.domain, self.tables, chosen, self.noise)
+=======
+        if all(self.held.covering(self._axes(codes)) is not None for codes in chosen):
+            return covered_sums(self.domain, self.held, chosen)
+>>>>>>> main
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
         # With no positive total, zero is the only non-negative answer.
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             unknown = np.full((len(chosen), len(chosen)), math.nan)
             nothing = np.zeros(len(chosen))
             return Sums(estimates=nothing, noise=unknown, missed=unknown, reconstructed=True)
@@ -338,9 +351,9 @@ class ViewSynopsis(Synopsis):
             When `view` is not a view of the domain.
         """
         axes = tuple(sorted(self.domain.axes(self.domain.view(view))))
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             return math.nan
-        return coverage_error(self.tables, self._reconstruction.solver, axes)
+        return coverage_error(self.held, self._reconstruction.solver, axes)
 
     def population(
         self,
@@ -368,12 +381,12 @@ class ViewSynopsis(Synopsis):
             positive.
         """
         n = whole_number("n", n, most=_MOST_RECORDS)
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             raise DomainError(
                 "records need a noisy number of rows > 0, but it is not positive; release with a "
                 "larger budget"
             )
-        return Population().fit(self.tables, n, seed=seed)
+        return Population().fit(self.held, n, seed=seed)
 
     def records(self, n: int) -> NDArray[np.int64]:
         """Generate n synthetic rows: codes, shape (n, attributes). `population` also tells how well
@@ -389,22 +402,28 @@ class ViewSynopsis(Synopsis):
         listed = [", ".join(view) for view in self.names[:_LISTED]]
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
-        cells = sum(value.size for value in self.tables.values)
+        cells = sum(value.size for value in self.held.values)
         return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
 
     def pack(self) -> Packed:
         """The content of a file: the tables in one array, with axes in the order of the domain."""
         fields = {
             "views": self.names,
-            "variances": self.tables.variances,
+            "variances": self.held.variances,
             "reconstruction": describe(self.reconstruction),
         }
+<<<<<<< HEAD
         arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
         if self.tables.precisions is not None:
             arrays["precisions"] = np.concatenate(self.tables.precisions)
         if self.noise is not None:
             fields["components"], own = self.noise.pack()
             arrays |= own
+=======
+        arrays = {"tables": np.concatenate([value.ravel() for value in self.held.values])}
+        if self.held.precisions is not None:
+            arrays["precisions"] = np.concatenate(self.held.precisions)
+>>>>>>> main
         return Packed(fields, arrays)
 
     @classmethod
@@ -472,7 +491,7 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=solver,
             provenance=provenance,
             noise=noise,
@@ -486,12 +505,12 @@ class ViewSynopsis(Synopsis):
         """Fill in some rows of the answers: marginals that a view covers."""
         if not len(rows):
             return
-        known = self.tables.covered_variances(answers.axes[rows])
+        known = self.held.covered_variances(answers.axes[rows])
         for row, variance in zip(rows.tolist(), known, strict=True):
             own = tuple(answers.axes[row].tolist())
-            view = self.tables.covering(own)
+            view = self.held.covering(own)
             assert view is not None
-            counts = self.tables.project(view, own)
+            counts = self.held.project(view, own)
             variances = np.full(counts.shape, variance)
             if self.noise is not None:
                 variances = self.noise.cell_variances(own)
@@ -513,7 +532,7 @@ class ViewSynopsis(Synopsis):
         shape = tuple(self.domain.sizes[axis] for axis in answers.axes[rows[0]].tolist())
         step = _at_once(shape)
         # With no positive total, zero is the only non-negative answer.
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             for row in rows.tolist():
                 answers.counts[row] = np.zeros(shape)
                 answers.variances[row] = np.full(shape, np.nan)
@@ -567,11 +586,11 @@ class ViewSynopsis(Synopsis):
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
-        return Reconstruction(self.tables, self.reconstruction)
+        return Reconstruction(self.held, self.reconstruction)
 
     @cached_property
     def _structure(self) -> Structure:
-        return Structure(self.tables, self._reconstruction.solver)
+        return Structure(self.held, self._reconstruction.solver)
 
 
 def _split(
