@@ -178,11 +178,7 @@ class ViewSynopsis(Synopsis):
         tables = zip(self.names, self.held.views, self.held.values, strict=True)
         for names, axes, table in tables:
             counts = in_view_order(table, self.domain.axes(names))
-<<<<<<< HEAD
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
-=======
-            variance = np.full(counts.shape, self.held.variance(axes))
->>>>>>> main
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
@@ -237,14 +233,10 @@ class ViewSynopsis(Synopsis):
         axes = self.domain.axes(view.view)
         if self.held.covering(tuple(sorted(axes))) is not None:
             groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
-<<<<<<< HEAD
             if self.noise is None:
-                variance = covered_group_variances(self.tables, tuple(sorted(axes)), groups)
+                variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
             else:
                 variance = self.noise.cell_variances(tuple(sorted(axes)), groups)
-=======
-            variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
->>>>>>> main
             return Marginal(view.rolled, counts, in_view_order(variance, axes))
         noise = np.full(counts.size, math.nan)
         missed = np.full(counts.size, math.nan)
@@ -300,13 +292,8 @@ class ViewSynopsis(Synopsis):
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
-<<<<<<< HEAD
-        if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.tables, chosen, self.noise)
-=======
         if all(self.held.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.held, chosen)
->>>>>>> main
+            return covered_sums(self.domain, self.held, chosen, self.noise)
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
@@ -330,7 +317,7 @@ class ViewSynopsis(Synopsis):
         if self.noise is not None:
             return self.noise.cell_variances(axes)
         shape = tuple(self.domain.sizes[axis] for axis in axes)
-        return np.full(shape, self.tables.variance(axes))
+        return np.full(shape, self.held.variance(axes))
 
     def _axes(self, codes: Chosen) -> tuple[int, ...]:
         """The axes of the attributes that a condition restricts, ascending."""
@@ -412,18 +399,12 @@ class ViewSynopsis(Synopsis):
             "variances": self.held.variances,
             "reconstruction": describe(self.reconstruction),
         }
-<<<<<<< HEAD
-        arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
-        if self.tables.precisions is not None:
-            arrays["precisions"] = np.concatenate(self.tables.precisions)
-        if self.noise is not None:
-            fields["components"], own = self.noise.pack()
-            arrays |= own
-=======
         arrays = {"tables": np.concatenate([value.ravel() for value in self.held.values])}
         if self.held.precisions is not None:
             arrays["precisions"] = np.concatenate(self.held.precisions)
->>>>>>> main
+        if self.noise is not None:
+            fields["components"], own = self.noise.pack()
+            arrays |= own
         return Packed(fields, arrays)
 
     @classmethod

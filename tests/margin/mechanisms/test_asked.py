@@ -274,7 +274,7 @@ def test_a_release_answers_ranges_with_its_error(tmp_path):
         marginal = one.marginal(["income", "age"])
         variances = synopsis.noise.cell_variances((0, 3))
         assert np.allclose(marginal.noise_variance.T, variances)
-    assert len(synopsis.views) == len(synopsis.tables.views)
+    assert len(synopsis.views) == len(synopsis.held.views)
 
 
 @pytest.mark.slow
