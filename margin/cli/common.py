@@ -36,10 +36,12 @@ __all__ = [
 
 
 class Said(NamedTuple):
-    """The output of a command: a text for people, and the same content as JSON values."""
+    """The output of a command: a text for people, the same content as JSON values, and the exit
+    code."""
 
     text: str
     values: Any
+    code: int = 0
 
 
 class Parser(argparse.ArgumentParser):

@@ -15,6 +15,7 @@ from ..errors import MarginError
 from ..interrupts import watched
 from . import compare as cli_compare
 from . import count as cli_count
+from . import domain as cli_domain
 from . import ledger as cli_ledger
 from . import plan as cli_plan
 from . import read as cli_read
@@ -45,6 +46,7 @@ _EPILOG = """\
 first steps:
   margin demo                        release a generated table, compare answers with the truth
   margin domain suggest people.csv   draft the file that declares the attributes of your table
+  margin domain check people.csv domain.json     list what does not fit, before a release
   margin COMMAND --help              show the options of a command, and examples
 
 exit codes: 0 success, 1 internal error, 2 user error (the message explains it), 130 interrupted
@@ -65,8 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(_ordered(sys.argv[1:] if arguments is None else arguments))
     try:
         with watched(ends=True):
-            _run(parsed)
-        return _SUCCESS
+            return _run(parsed)
     except BrokenPipeError:
         # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
         # it, so that this does not fail again.
@@ -84,8 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(parsed: argparse.Namespace) -> None:
-    """Run a command, and print its output."""
+def _run(parsed: argparse.Namespace) -> int:
+    """Run a command, and print its output; the result is its exit code."""
     with shown():
         said: Said | None = parsed.command(parsed)
     if said is not None:
@@ -95,6 +96,7 @@ def _run(parsed: argparse.Namespace) -> None:
             ensure_ascii=False,
         )
         print(values if parsed.json else said.text, flush=True)
+    return _SUCCESS if said is None else said.code
 
 
 def _ordered(arguments: Sequence[str]) -> list[str]:
@@ -144,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMMAND",
     )
     _add_demo(commands)
+    cli_domain.add_commands(commands)
     cli_release.add_commands(commands)
     cli_read.add_commands(commands)
     cli_count.add_commands(commands)
