@@ -37,8 +37,9 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="M",
-        help="protect up to M rows of a person together, instead of one row; without --unit, "
-        "you declare that nobody has more rows, and this is not checked; default: 1",
+        help="protect up to M rows of a person together, instead of one row; with --unit, at most "
+        "M rows of each person are counted; without it, you declare that nobody has more rows, and "
+        "this is not checked; default: 1",
     )
     group.add_argument(
         "--replace-row",
@@ -49,18 +50,12 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the options --unit and --max-rows, which protect all rows with one value of a column."""
+    """Add the option --unit, which protects all rows with one value of a column."""
     parser.add_argument(
         "--unit",
         metavar="COLUMN",
         help="protect all rows with the same value of this column (such as a person's id) "
-        "together, instead of one row",
-    )
-    parser.add_argument(
-        "--max-rows",
-        type=int,
-        metavar="M",
-        help="count at most M rows of each unit, which limits its influence; needs --unit",
+        "together, instead of one row; --rows-per-person limits how many of them are counted",
     )
 
 

@@ -23,7 +23,7 @@ def add_commands(commands: Any) -> None:
         does="draft a domain from a table; the draft is not private and must be reviewed",
         examples=[
             "margin domain suggest people.csv > draft.json",
-            "margin domain suggest visits/ > draft.json",
+            "margin domain suggest 'people*.csv' > draft.json",
         ],
     )
     _add_table(suggest)

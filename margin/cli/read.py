@@ -21,6 +21,7 @@ from .common import (
     opened,
     painted,
     printable,
+    split_names,
     titled,
 )
 
@@ -62,7 +63,8 @@ def _add_marginal(commands: Any) -> None:
         "attributes",
         nargs="+",
         metavar="ATTRIBUTE",
-        help="the attributes to count by; margin info FILE.margin lists them",
+        help="the attributes to count by, with blanks or commas between them; margin info "
+        "FILE.margin lists them",
     )
     attributes.completer = _attributes
     ask.add_argument(
@@ -92,7 +94,8 @@ def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 
 def _marginal(parsed: argparse.Namespace) -> Said:
-    marginal = opened(parsed).marginal(parsed.attributes)
+    synopsis = opened(parsed)
+    marginal = synopsis.marginal(split_names(parsed.attributes, synopsis.domain.attributes))
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
     else:

@@ -20,7 +20,7 @@ _START = "margin release people.csv --domain domain.json --epsilon 1"
 _EXAMPLES = [
     f"{_START} -o people.margin",
     "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
-    f"{_START} --unit person_id --max-rows 3 -o people.margin",
+    f"{_START} --unit person_id --rows-per-person 3 -o people.margin",
     f"{_START} --ledger agency.db --dataset people -o people.margin",
     f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
     "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 "
@@ -48,7 +48,7 @@ def add_commands(commands: Any) -> None:
         "--views",
         nargs="+",
         metavar="A,B,C",
-        help="the views to measure, for priview and dualquery: the attributes of each, or a JSON "
+        help="the views to measure, for PriView and DualQuery: the attributes of each, or a JSON "
         "file with a list of lists",
     )
     add_options(release)
@@ -130,7 +130,6 @@ def _release(parsed: argparse.Namespace) -> Said:
         workload=workload,
         ledger=ledger,
         unit=parsed.unit,
-        max_rows=parsed.max_rows,
     )
     _save(synopsis, parsed.output)
 
