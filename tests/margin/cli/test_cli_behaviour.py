@@ -24,7 +24,7 @@ from margin.cli.main import _parser, main
 from margin.cli.mechanisms import mechanism_of
 from margin.cli.progress import shown
 from margin.data import count
-from margin.data.share import is_heard
+from margin.interrupts.share import is_heard
 
 
 def leaves(parser, name=""):

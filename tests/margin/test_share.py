@@ -10,7 +10,7 @@ import margin
 from margin.data import count
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound
-from margin.data.share import declaring, is_heard, listening, tell, within
+from margin.interrupts.share import declaring, is_heard, listening, tell, within
 
 ROWS = 260_000
 DOMAIN = margin.Domain({"a": 2, "b": 3}, rows=12)
