@@ -125,8 +125,9 @@ def release(
         The column need not be declared in the domain.
     max_rows
         The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
-        number; if `rows_per_person` is not 1, the two must be equal. The default is the budget's
-        `rows_per_person`.
+        number; if `rows_per_person` is not 1, the two must be equal. It is required with `unit`,
+        unless the budget's `rows_per_person` is above 1. Rows beyond it are left out, so totals may
+        be too low.
 
     Returns
     -------

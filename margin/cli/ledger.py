@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from ..errors import FileError, MarginError
-from .budget import add_budget, add_unit, budget_of
+from .budget import add_budget, add_unit, budget_of, unit_of
 from .common import Said, add_command, add_group, printable
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _create(parsed: argparse.Namespace) -> Said:
     ledger.register(
         parsed.dataset,
         budget_of(parsed),
-        unit=parsed.unit,
+        **unit_of(parsed),
     )
     dataset = ledger.dataset(parsed.dataset).name
     statement = ledger.statement(dataset)

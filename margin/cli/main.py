@@ -19,6 +19,7 @@ from . import count as cli_count
 from . import domain as cli_domain
 from . import ledger as cli_ledger
 from . import plan as cli_plan
+from . import publish as cli_publish
 from . import read as cli_read
 from . import records as cli_records
 from . import release as cli_release
@@ -202,6 +203,7 @@ def _parser() -> Parser:
     cli_read.add_commands(commands)
     cli_count.add_commands(commands)
     cli_report.add_commands(commands)
+    cli_publish.add_commands(commands)
     cli_records.add_commands(commands)
     cli_plan.add_commands(commands)
     cli_compare.add_commands(commands)

@@ -8,7 +8,7 @@ import margin
 
 from ..errors import FileError, MarginError
 from ..interrupts import shielded, watched
-from .budget import add_budget, add_unit, budget_of
+from .budget import add_budget, add_unit, budget_of, unit_of
 from .common import Said, add_command, add_domain, add_force, check_free
 from .ledger import charged
 from .mechanisms import add_options, mechanism_of
@@ -120,7 +120,14 @@ def _release(parsed: argparse.Namespace) -> Said:
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    workload = None if parsed.workload is None else workload_of(domain, parsed.workload)
+    workload = None
+    if parsed.workload is not None:
+        workload = workload_of(domain, parsed.workload, parsed.asked)
+    elif parsed.asked:
+        raise margin.DomainError(
+            "--asked is about the attributes of --workload, but there is no --workload; name the "
+            "views, as in --workload 2way"
+        )
 
     synopsis = margin.release(
         data,
@@ -129,7 +136,7 @@ def _release(parsed: argparse.Namespace) -> Said:
         mechanism=mechanism,
         workload=workload,
         ledger=ledger,
-        unit=parsed.unit,
+        **unit_of(parsed),
     )
     _save(synopsis, parsed.output)
 

@@ -160,8 +160,8 @@ def not_provided(name: str, *, missing: bool) -> DataError:
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "
-        "other=..., or declare more values or wider bins (`margin domain check` shows everything "
-        "that does not fit)"
+        "other=..., or declare more values, wider bins, more dates, or shorter paths of levels "
+        "(`margin domain check` shows everything that does not fit)"
     )
 
 

@@ -101,7 +101,7 @@ def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
     """
     if not isinstance(synopsis, ViewSynopsis):
         return []
-    tables = synopsis.tables
+    tables = synopsis.held
     shares: list[float | None] = [None] * len(tables.views)
     if tables.precisions is None:
         shares = _shares(synopsis)
@@ -130,7 +130,7 @@ def _shares(synopsis: ViewSynopsis) -> list[float | None]:
     v^(-1).
     """
     power = -0.5 if isinstance(synopsis.spent, PureDP) else -1.0
-    spent = np.array(synopsis.tables.variances) ** power
+    spent = np.array(synopsis.held.variances) ** power
     shares: list[float | None] = (spent / spent.sum()).tolist()
     return shares
 
@@ -147,7 +147,7 @@ def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
     for view in _candidates(domain):
         if complete and isinstance(synopsis, ViewSynopsis):
             axes = tuple(sorted(domain.axes(view)))
-            if synopsis.tables.covering(axes) is not None:
+            if synopsis.held.covering(axes) is not None:
                 continue
         cells = domain.cells(view)
         if cells > room:

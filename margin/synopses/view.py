@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain, View
+from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
@@ -31,6 +32,7 @@ from ..solvers import (
     Structure,
     Tables,
     coverage_error,
+    covered_group_variances,
 )
 from .counting import Sums, covered_sums, weights_on
 from .describe import describe
@@ -45,6 +47,13 @@ _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
 
 _MOST_RECORDS = 10**8
+
+_MOST_WEIGHTS = 1 << 30
+"""Largest number of weights, cells times sums, for which the errors of sums of reconstructed cells
+are computed."""
+
+_SUMS_AT_ONCE = 256
+"""Largest number of sums of reconstructed cells that are computed together."""
 
 _LISTED = 20
 """Largest number of views that a summary names."""
@@ -95,14 +104,14 @@ class ViewSynopsis(Synopsis):
         See `Synopsis`.
     names
         The views, each with its attributes in the order in which they were asked for.
-    tables
+    held
         The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
     """
 
     names: tuple[View, ...]
-    tables: Tables
+    held: Tables
     reconstruction: Solver = Newton()
 
     @classmethod
@@ -125,13 +134,13 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=reconstruction,
         )
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
         """The same synopsis with other tables of the same views."""
-        return dataclasses.replace(self, tables=tables)
+        return dataclasses.replace(self, held=tables)
 
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis with another solver for marginals that no view covers."""
@@ -150,7 +159,7 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=reconstruction,
         )
 
@@ -158,16 +167,16 @@ class ViewSynopsis(Synopsis):
     def views(self) -> tuple[Marginal, ...]:
         """The consistent tables of the views, with the variance of the best linear estimate."""
         views = []
-        tables = zip(self.names, self.tables.views, self.tables.values, strict=True)
+        tables = zip(self.names, self.held.views, self.held.values, strict=True)
         for names, axes, table in tables:
             counts = in_view_order(table, self.domain.axes(names))
-            variance = np.full(counts.shape, self.tables.variance(axes))
+            variance = np.full(counts.shape, self.held.variance(axes))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
         return tuple(views)
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer the marginals of any views of the domain, in the order of the workload.
 
         Marginals of one shape that no view covers are reconstructed together, which is much faster
@@ -187,7 +196,7 @@ class ViewSynopsis(Synopsis):
             nothing = [_NOTHING] * len(places)
             answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
             # Read the marginals within views, and reconstruct the others.
-            covered = self.tables.covered(axes)
+            covered = self.held.covered(axes)
             self._read(np.flatnonzero(covered), answers)
             self._reconstruct(np.flatnonzero(~covered), answers)
             # Turn the axes of the tables to the order of the names, where it differs.
@@ -208,6 +217,29 @@ class ViewSynopsis(Synopsis):
                     attributes=views[place],
                 )
         return [marginal for marginal in marginals if marginal is not None]
+
+    def _rolled(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels: sums of cells of the marginal on its attributes."""
+        (cells,) = self._marginals([view.view])
+        counts = view.rolled_up(cells.counts)
+        axes = self.domain.axes(view.view)
+        if self.held.covering(tuple(sorted(axes))) is not None:
+            groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
+            variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
+            return Marginal(view.rolled, counts, in_view_order(variance, axes))
+        noise = np.full(counts.size, math.nan)
+        missed = np.full(counts.size, math.nan)
+        if counts.size * cells.counts.size <= _MOST_WEIGHTS:
+            chosen = list(view.cells())
+            step = max(1, min(_SUMS_AT_ONCE, _MAX_CELLS // cells.counts.size))
+            for start in range(0, len(chosen), step):
+                sums = self._sums(chosen[start : start + step])
+                noise[start : start + step] = sums.noise.diagonal()
+                missed[start : start + step] = sums.missed.diagonal()
+        shape = counts.shape
+        return Marginal(
+            view.rolled, counts, noise.reshape(shape), missed_variance=missed.reshape(shape)
+        )
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
         """Check that the views of a workload belong to the domain, and return them."""
@@ -249,13 +281,13 @@ class ViewSynopsis(Synopsis):
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
-        if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.tables, chosen)
+        if all(self.held.covering(self._axes(codes)) is not None for codes in chosen):
+            return covered_sums(self.domain, self.held, chosen)
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
         # With no positive total, zero is the only non-negative answer.
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             unknown = np.full((len(chosen), len(chosen)), math.nan)
             nothing = np.zeros(len(chosen))
             return Sums(estimates=nothing, noise=unknown, missed=unknown, reconstructed=True)
@@ -288,9 +320,9 @@ class ViewSynopsis(Synopsis):
             When `view` is not a view of the domain.
         """
         axes = tuple(sorted(self.domain.axes(self.domain.view(view))))
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             return math.nan
-        return coverage_error(self.tables, self._reconstruction.solver, axes)
+        return coverage_error(self.held, self._reconstruction.solver, axes)
 
     def population(
         self,
@@ -318,12 +350,12 @@ class ViewSynopsis(Synopsis):
             positive.
         """
         n = whole_number("n", n, most=_MOST_RECORDS)
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             raise DomainError(
                 "records need a noisy number of rows > 0, but it is not positive; release with a "
                 "larger budget"
             )
-        return Population().fit(self.tables, n, seed=seed)
+        return Population().fit(self.held, n, seed=seed)
 
     def records(self, n: int) -> NDArray[np.int64]:
         """Generate n synthetic rows: codes, shape (n, attributes). `population` also tells how well
@@ -339,19 +371,19 @@ class ViewSynopsis(Synopsis):
         listed = [", ".join(view) for view in self.names[:_LISTED]]
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
-        cells = sum(value.size for value in self.tables.values)
+        cells = sum(value.size for value in self.held.values)
         return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
 
     def pack(self) -> Packed:
         """The content of a file: the tables in one array, with axes in the order of the domain."""
         fields = {
             "views": self.names,
-            "variances": self.tables.variances,
+            "variances": self.held.variances,
             "reconstruction": describe(self.reconstruction),
         }
-        arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
-        if self.tables.precisions is not None:
-            arrays["precisions"] = np.concatenate(self.tables.precisions)
+        arrays = {"tables": np.concatenate([value.ravel() for value in self.held.values])}
+        if self.held.precisions is not None:
+            arrays["precisions"] = np.concatenate(self.held.precisions)
         return Packed(fields, arrays)
 
     @classmethod
@@ -415,7 +447,7 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=solver,
             provenance=provenance,
         )
@@ -428,12 +460,12 @@ class ViewSynopsis(Synopsis):
         """Fill in some rows of the answers: marginals that a view covers."""
         if not len(rows):
             return
-        known = self.tables.covered_variances(answers.axes[rows])
+        known = self.held.covered_variances(answers.axes[rows])
         for row, variance in zip(rows.tolist(), known, strict=True):
             own = tuple(answers.axes[row].tolist())
-            view = self.tables.covering(own)
+            view = self.held.covering(own)
             assert view is not None
-            counts = self.tables.project(view, own)
+            counts = self.held.project(view, own)
             variances = np.full(counts.shape, variance)
             if self.domain.zeros is not None:
                 empty = self.domain.zeros.cells(own)
@@ -453,7 +485,7 @@ class ViewSynopsis(Synopsis):
         shape = tuple(self.domain.sizes[axis] for axis in answers.axes[rows[0]].tolist())
         step = _at_once(shape)
         # With no positive total, zero is the only non-negative answer.
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             for row in rows.tolist():
                 answers.counts[row] = np.zeros(shape)
                 answers.variances[row] = np.full(shape, np.nan)
@@ -507,11 +539,11 @@ class ViewSynopsis(Synopsis):
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
-        return Reconstruction(self.tables, self.reconstruction)
+        return Reconstruction(self.held, self.reconstruction)
 
     @cached_property
     def _structure(self) -> Structure:
-        return Structure(self.tables, self._reconstruction.solver)
+        return Structure(self.held, self._reconstruction.solver)
 
 
 def _split(

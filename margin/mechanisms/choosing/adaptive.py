@@ -332,7 +332,7 @@ class _Course:
         return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
 
     def _add(self, measured: Sequence[Marginal]) -> None:
-        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).tables
+        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).held
         parts = zip(tables.views, tables.values, tables.variances, strict=True)
         for view, value, variance in parts:
             self.evidence.add_table(view, value, variance)

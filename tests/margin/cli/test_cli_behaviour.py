@@ -61,6 +61,16 @@ def made(table, domain, tmp_path_factory):
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
+    visits = margin.Domain(
+        {
+            "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "Napa"]]}},
+            "visited": {"dates": {"from": "2020-01-01", "to": "2020-12-31", "by": "month"}},
+            "sex": ["f", "m"],
+        }
+    )
+    rows = {"place": ["Napa"] * 3, "visited": ["2020-04-01"] * 3, "sex": ["f", "m", "f"]}
+    release = margin.release(rows, domain=visits, budget=margin.PureDP(1))
+    release.save(folder / "visits.margin")
     margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
     (folder / "releases").mkdir()
     if HAS_KEYS:
@@ -178,9 +188,9 @@ WRITERS = {
 
 
 def test_the_commands_that_write_files_are_these():
-    assert {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()} == set(
-        WRITERS
-    )
+    writers = {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()}
+    # `publish` writes a folder: tests/margin/test_publication.py.
+    assert writers == {*WRITERS, "publish"}
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -254,6 +264,7 @@ MISTAKES = {
     "info": ["info", "none.margin"],
     "report": ["report", "people.csv"],
     "explore": ["explore", "none.margin"],
+    "publish": ["publish", "people.margin", "--tables", "shoes", "-o", "x"],
     "records": ["records", "people.margin", "-n", "0", "-o", "x.csv"],
     "domain check": ["domain", "check", "none.csv", "domain.json"],
     "plan": ["plan", "--domain", "none.json", "--epsilon", "1"],

@@ -228,7 +228,7 @@ PEOPLE = {"person": [1, 1, 1, 2], "a": [0, 1, 2, 3], "b": [0, 0, 0, 0]}
         (PureDP("1/3", rows_per_person=3), {"unit": "person"}, 3),
         (margin.ZCDP(1, rows_per_person=2), {"unit": "person", "max_rows": 2}, 2),
         (margin.ApproxDP(1, "1e-6"), {"unit": "person", "max_rows": 2}, 2),
-        (PureDP(1), {"unit": "person"}, 1),
+        (PureDP(1), {"unit": "person", "max_rows": 1}, 1),
     ],
 )
 def test_the_budget_follows(budget, options, rows):
@@ -270,7 +270,8 @@ def test_the_ledger_is_charged_for_all_rows_of_a_person():
         (PureDP(1), {"unit": "person", "max_rows": 0}, BudgetError, "rows_per_person"),
         (PureDP(1), {"unit": "person", "max_rows": 10**7}, BudgetError, "rows_per_person"),
         (PureDP(1), {"unit": "person", "max_rows": 1.5}, BudgetError, "rows_per_person"),
-        (PureDP(1), {"unit": "nobody"}, DataError, "no column named 'nobody'"),
+        (PureDP(1), {"unit": "person"}, BudgetError, "pass max_rows=3"),
+        (PureDP(1), {"unit": "nobody", "max_rows": 1}, DataError, "no column named 'nobody'"),
         (PureDP(1), {"unit": ""}, DomainError, "unit must be the name"),
         (PureDP(1), {"unit": 3}, DomainError, "unit must be the name"),
     ],
