@@ -41,11 +41,13 @@ from .response.highs import Highs
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status
+from .tables.component_errors import ComponentErrors
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
 from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
+from .tables.level_tree import LevelTree
 from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
 from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .tables.population import Population, Rows
@@ -65,6 +67,7 @@ __all__ = [
     "ByComponents",
     "ClarabelDirect",
     "Clip",
+    "ComponentErrors",
     "Cone",
     "Consistency",
     "Constraint",
@@ -77,6 +80,7 @@ __all__ = [
     "Ladder",
     "LatticeConsistency",
     "LeastSquares",
+    "LevelTree",
     "MaxSat",
     "MaximumConsistency",
     "Milp",

@@ -41,6 +41,12 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         "this is not checked; default: 1",
     )
     group.add_argument(
+        "--max-rows",  # the former name
+        dest="rows_per_person",
+        type=int,
+        help=argparse.SUPPRESS,
+    )
+    group.add_argument(
         "--replace-row",
         action="store_true",
         help="neighbouring tables differ by replacing a row (or all rows of a person), "
