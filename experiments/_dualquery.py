@@ -36,17 +36,20 @@ SYMBOLIC = (
     "is_host_login",
     "is_guest_login",
 )
-SIZES = {"adult": (235, 30_162), "kdd99": (396, 494_021)}
+SIZES = {"adult": (235, 30_162), "kdd99": (396, 494_021), "ratings": (17_770, 480_189)}
+"""Attributes and rows; "ratings" is made up in the shape of Netflix, which was withdrawn."""
 
 
 @lru_cache(maxsize=1)
 def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTable]:
-    """The binary table "adult", "kdd99" or "biased", or the table "categories".
+    """The binary table "adult", "kdd99", "ratings" or "biased", or the table "categories".
 
     If the files of a real table are not available, biased bits of the same size replace it.
     """
     if name == "categories":
         return categories(attributes, rows, seed=attributes)
+    if name == "ratings":
+        return long_tailed(*((attributes, rows) if attributes else SIZES[name]), seed=1)
     columns = None if name == "biased" else _columns(name)
     if columns is None:
         attributes, rows = SIZES.get(name, (attributes, rows))
@@ -75,6 +78,32 @@ def biased(attributes: int, rows: int, seed: int) -> BitTable:
         words[:, -1] &= np.uint64((1 << rows % BITS) - 1)
     domain = Domain({f"x{place}": 2 for place in range(attributes)})
     return BitTable.of_words(domain, words, rows)
+
+
+def long_tailed(attributes: int, rows: int, seed: int) -> tuple[Domain, BitTable]:
+    """Who rated which film: about one bit in 140 is one, most in few columns and few rows.
+
+    The popularity of a column and the activity of a row are log-normal. At the size of Netflix the
+    median column has ones in 0.12 % of the rows, and a tenth of the columns has 70 % of all ones.
+    The rows have eight tastes, and each column has its own share of each taste. The table is packed
+    column by column.
+    """
+    rng = np.random.default_rng(seed)
+    tastes = 8
+    popularity = np.minimum(0.0012 * rng.lognormal(0, 2.1, attributes), 0.5)
+    # The rows of a taste follow each other; `reach` adds up their activity.
+    reach = np.cumsum(rng.lognormal(0, 1.25, rows))
+    edges = np.concatenate([[0.0], reach[np.linspace(0, rows, tastes + 1).astype(int)[1:] - 1]])
+    words = np.empty((attributes, (rows + BITS - 1) // BITS), np.uint64)
+    for line, share in zip(words, popularity, strict=True):
+        draws = rng.multinomial(rng.binomial(rows, share), rng.dirichlet(np.full(tastes, 0.5)))
+        taste = np.repeat(np.arange(tastes), draws)
+        places = edges[taste] + rng.random(taste.size) * np.diff(edges)[taste]
+        ones = np.zeros(line.size * BITS, np.uint8)
+        ones[np.minimum(np.searchsorted(reach, places), rows - 1)] = 1
+        line[:] = np.packbits(ones, bitorder="little").view(np.uint64)
+    domain = Domain({f"x{place}": 2 for place in range(attributes)})
+    return domain, BitTable.of_words(domain, words, rows)
 
 
 def categories(attributes: int, rows: int, seed: int) -> tuple[Domain, BitTable]:

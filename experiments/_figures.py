@@ -35,6 +35,8 @@ Shown = Mapping[str, Mapping[str, Table]]
 
 SIZES = (4, 6, 8)
 RUNS, QUERIES = 5, 200
+SLOW_RUNS = 3
+"""The runs of the published solver, which takes up to seconds for a query."""
 _KOSARAK_ROWS = 912_627
 """The rows of Kosarak in the paper."""
 
@@ -277,7 +279,8 @@ def keys(
     """The keys of a study, one for each method, budget, size and run.
 
     `effort` gives the numbers of runs and queries for a method and k. A method with fewer queries
-    gets the first queries of the others.
+    gets the first queries of the others. The first run of everything comes first, so that a study
+    that is broken off has all methods.
     """
     most = max(effort(method, k)[0] for method in methods for k in sizes)
     return [
@@ -289,10 +292,10 @@ def keys(
             "run": run,
             "queries": effort(method, k)[1],
         }
+        for run in range(most)
         for name in names
         for method in methods
         for epsilon in epsilons
-        for run in range(most)
         for k in sizes
         if run < effort(method, k)[0]
     ]
