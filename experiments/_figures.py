@@ -322,11 +322,23 @@ def compared(
     holds = all(ratio >= least for ratio in found) if found else None
     return Claim(
         claim=claim,
-        measured=f"error of {worse} / {better}: "
-        + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
+        measured=between(f"error of {worse} / {better}", found),
+        detail=each(f"error of {worse} / {better}", found),
         holds=holds,
         why="" if holds else why,
     )
+
+
+def between(what: str, found: Sequence[float]) -> str:
+    """The smallest and the largest of some ratios, as a text; all of them up to three."""
+    if len(found) < 4:
+        return each(what, found)
+    return f"{what}: {min(found):.3g} to {max(found):.3g} in {len(found)} panels"
+
+
+def each(what: str, found: Sequence[float]) -> str:
+    """All of some ratios as a text, in the order of the panels."""
+    return f"{what}: " + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run")
 
 
 def paired(
@@ -382,7 +394,7 @@ def draw(
     name: str,
     shown: Shown,
     *,
-    ylabel: str,
+    xlabel: str,
     title: str,
     **options: Any,
 ) -> list[Path]:
@@ -392,5 +404,5 @@ def draw(
         as_csv(list(listed[0]), listed, heading=True) if listed else ""
     )
     return _plots.candlesticks(
-        out / name, shown, ylabel=ylabel, title=title, **{"floor": 1e-6} | options
+        out / name, shown, xlabel=xlabel, title=title, **{"floor": 1e-6} | options
     )

@@ -26,13 +26,13 @@ def run(smoke: bool, out: Path) -> str:
     panels = {
         title: panel(done, "queries", column)
         for title, column in (
-            ("mean error", "mean"),
-            ("largest error", "largest"),
-            ("process seconds", "seconds"),
+            ("mean error, share of the rows", "mean"),
+            ("largest error, share of the rows", "largest"),
+            ("processor seconds", "seconds"),
         )
     }
     pictures = lines(
-        out / "figure3", panels, xlabel="queries", ylabel="share of the rows, or seconds", xlog=True
+        out / "figure3", panels, xlabel="queries", ylabel="", xlog=True, shared=False, columns=3
     )
     claims = [] if smoke else list(_claims(done))
     notes = (

@@ -30,17 +30,19 @@ def run(smoke: bool, out: Path) -> str:
     panels = {
         title: panel(done, "attributes", column)
         for title, column in (
-            ("mean error", "mean"),
-            ("largest error", "largest"),
-            ("process seconds", "seconds"),
+            ("mean error, share of the rows", "mean"),
+            ("largest error, share of the rows", "largest"),
+            ("processor seconds", "seconds"),
         )
     }
     pictures = lines(
         out / "figure4",
         panels,
         xlabel="attributes",
-        ylabel="share of the rows, or seconds",
+        ylabel="",
         xlog=True,
+        shared=False,
+        columns=3,
     )
     return page(
         out / "figure4.md",

@@ -14,10 +14,12 @@ from ._figures import (
     Cell,
     Method,
     Shown,
+    between,
     compared,
     described,
     design_name,
     draw,
+    each,
     exact,
     keys,
     lattice,
@@ -120,7 +122,7 @@ def run(smoke: bool, out: Path) -> str:
         out,
         "figure1",
         shown,
-        ylabel="L2 error / N",
+        xlabel="L2 error / N",
         title=table(name).name,
         columns=len(sizes),
         marks=stars,
@@ -187,8 +189,9 @@ def claims(shown: Shown) -> list[Claim]:
         ),
         Claim(
             claim="at gamma = 1/8 noise dominates the approximation error of Learning",
-            measured="error with / without noise: "
-            + ", ".join(f"{ratio:.3g}" for ratio in ratios(shown, "Learning 1/8", "Learning 1/8*")),
+            measured=each(
+                "error with / without noise", ratios(shown, "Learning 1/8", "Learning 1/8*")
+            ),
             holds=all(ratio > 2 for ratio in ratios(shown, "Learning 1/8", "Learning 1/8*")),
         ),
         compared("MWEM is worse than Flat", shown, "MWEM", "Flat"),
@@ -207,8 +210,8 @@ def _alike(claim: str, shown: Shown, left: str, right: str, factor: float) -> Cl
     found = ratios(shown, left, right)
     return Claim(
         claim=claim,
-        measured=f"error of {left} / {right}: "
-        + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
+        measured=between(f"error of {left} / {right}", found),
+        detail=each(f"error of {left} / {right}", found),
         holds=all(1 / factor <= ratio <= factor for ratio in found) if found else None,
         why=f"alike means within a factor of {factor}",
     )

@@ -23,10 +23,12 @@ from ._figures import (
     Cell,
     Method,
     Shown,
+    between,
     compared,
     described,
     design_name,
     draw,
+    each,
     keys,
     lattice,
     measure,
@@ -131,12 +133,12 @@ def run(smoke: bool, out: Path) -> str:
     shown = panels(rows, groups, list(STEPS))
     laddered = panels(rows, groups, [method for method in METHODS if "ladder" in method])
     title = "Removing negative counts, epsilon = 1"
-    pictures = draw(out, "figure4", shown, ylabel="L2 error / N", title=title, columns=len(sizes))
+    pictures = draw(out, "figure4", shown, xlabel="L2 error / N", title=title, columns=len(sizes))
     pictures += draw(
         out,
         "figure4-ladder",
         {heading: some for heading, some in laddered.items() if some},
-        ylabel="L2 error / N",
+        xlabel="L2 error / N",
         title=f"{title}, maximum entropy as published",
         columns=2,
     )
@@ -173,7 +175,8 @@ def claims(shown: Shown, laddered: Shown) -> list[Claim]:
         listed.append(
             Claim(
                 claim=f"None has 2 to 4 times the error of Ripple ({word})",
-                measured=", ".join(f"{ratio:.2f}" for ratio in some),
+                measured=between("error of None / Ripple1", some),
+                detail=each("error of None / Ripple1", some),
                 holds=all(1.9 <= ratio <= 4.1 for ratio in some),
             )
         )
@@ -181,7 +184,8 @@ def claims(shown: Shown, laddered: Shown) -> list[Claim]:
         listed.append(
             Claim(
                 claim=f"Ripple once is as good as three times ({word})",
-                measured="Ripple3 / Ripple1: " + ", ".join(f"{ratio:.2f}" for ratio in some),
+                measured=between("error of Ripple3 / Ripple1", some),
+                detail=each("error of Ripple3 / Ripple1", some),
                 holds=all(0.95 <= ratio <= 1.05 for ratio in some),
             )
         )

@@ -78,7 +78,7 @@ def run(smoke: bool, out: Path) -> str:
     title = f"Markov chains, {design}, epsilon = 1"
     drawn = {heading: some for heading, some in shown.items() if not heading.startswith("uniform")}
     pictures = draw(
-        out, "figure5", drawn, ylabel="L2 error / N", title=title, columns=len(sizes), floor=1e-4
+        out, "figure5", drawn, xlabel="L2 error / N", title=title, columns=len(sizes), floor=1e-4
     )
     groups = {
         f"{word}, k = {k}": {"table": name, "k": k} for k in sizes for name, word in names.items()
@@ -113,7 +113,8 @@ def claims(shown: Shown, orders: list[str], sizes: Any, beside: Shown) -> list[C
         listed.append(
             Claim(
                 claim=f"order 3 has the largest error ({method})",
-                measured="; ".join(
+                measured=", ".join(f"{worst[k]} at k = {k}" for k in sizes),
+                detail="; ".join(
                     f"k = {k}: "
                     + ", ".join(f"{means[k][word]:.4f}" for word in orders)
                     + f", largest at {worst[k]}"

@@ -138,7 +138,7 @@ def test_pictures_are_the_same_each_time(tmp_path, draw):
         if draw == "candlesticks":
             panels = {"k = 4": {"ours": values, "flat": 2 * values}, "k = 6": {"ours": values}}
             written = candlesticks(
-                tmp_path / name, panels, ylabel="error", marks={"k = 6": {"flat": 3.0}}
+                tmp_path / name, panels, xlabel="error", marks={"k = 6": {"flat": 3.0}}
             )
         else:
             written = lines(
