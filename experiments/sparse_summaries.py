@@ -42,6 +42,7 @@ TREES = (
 TREE_DENSITIES = (0.1, 0.01)
 DENSITY = ("filter-two:50", "priority:1", "filter-priority:50", "geometric")
 AS_MANY = "As many cells kept as are not empty; the geometric mechanism keeps all"
+SHORTCUTS = ("high-pass", "threshold", "priority", "filter-priority")
 THROUGHPUT = ("filter-two:50", "threshold:1", "priority:1", "filter-priority:50", "geometric")
 
 Integers = NDArray[np.int64]
@@ -99,9 +100,15 @@ def _keys(cells: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
         keys += key("commuters", "commuters", 0.0, method, side, min(runs, 3))
     nonzero = 10**3 if smoke else 10**5
     for power in (7, 9) if smoke else (7, 8, 12, 18, 24, 30):
-        for method in ("high-pass", "threshold", "priority", "filter-priority"):
+        for method in SHORTCUTS:
             keys += key("cells", "few", float(10**power), method, nonzero, 1)
-    return keys + key("cells", "few", 1e6 if smoke else 1e8, "laborious", nonzero, 1)
+    keys += key("cells", "few", 1e6 if smoke else 1e8, "laborious", nonzero, 1)
+    if not smoke:
+        for power, method in itertools.product((7, 12, 18, 24, 30), SHORTCUTS):
+            keys += key("million", "few", float(10**power), method, 10**6, 3)
+        for method in ("laborious", *SHORTCUTS):
+            keys += key("million", "few", 1e8, method, 10**6, 3)
+    return keys
 
 
 def measure(
@@ -109,7 +116,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Make one summary; return its size, its running time and its errors."""
     seed = seed_of(study, data, density, method.removesuffix("-check"), cells, run)
-    if study == "cells":
+    if study in ("cells", "million"):
         return [_timed(method, round(density), cells, seed)]
     if study == "commuters":
         return [_commuters(method, cells, seed)]
@@ -455,12 +462,11 @@ def _cells_picture(out: Path, rows: list[Row]) -> list[Path]:
     def seconds(name: str) -> list[float]:
         return [_mean(rows, "seconds", study="cells", method=name, density=p) for p in powers]
 
-    names = ("high-pass", "threshold", "priority", "filter-priority")
-    curves = {name: (powers, seconds(name)) for name in names}
-    slow = next(row for row in rows if row["method"] == "laborious")
+    curves = {name: (powers, seconds(name)) for name in SHORTCUTS}
+    slow = next(row for row in timed if row["method"] == "laborious")
     curves["laborious"] = (
         [float(slow["density"])],
-        [_mean(rows, "seconds", method="laborious")],
+        [_mean(timed, "seconds", method="laborious")],
     )
     return lines(
         out / "cells",
@@ -602,7 +608,7 @@ def _commuters_claim(rows: list[Row]) -> Claim:
 
 
 def _time_claim(rows: list[Row]) -> Claim:
-    slow = _mean(rows, "seconds", method="laborious")
+    slow = _mean(rows, "seconds", study="cells", method="laborious")
     cells = float(next(row["density"] for row in rows if row["method"] == "laborious"))
     shortcut = [row for row in rows if row["study"] == "cells" and row["method"] == "high-pass"]
     fast = max(float(row["seconds"]) for row in shortcut)
