@@ -6,6 +6,9 @@ MARGIN_DATA, or from the cache of `margin.datasets`. An experiment whose table i
 and uses a generated table. Results go to results/NAME, or to DIR. A run that was interrupted
 continues where it stopped.
 
+`keep NAME...` copies the readings and the pictures of results/NAME into the repository, and `pages`
+makes the pages of the documentation from them.
+
 A study is a module with a docstring and a function `run(smoke: bool, out: Path) -> str`. It writes
 to `out` only and returns the text to print. `_study.sweep` measures, `_plots` draws, and
 `_pages.page` reports which claims hold.
