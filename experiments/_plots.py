@@ -137,6 +137,8 @@ def lines(
                 place.fill_between(x, *band, color=colour, alpha=0.15, linewidth=0)
         if xlog:
             place.set_xscale("log")
+            place.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        place.tick_params(axis="x", labelsize=8)
         place.set_xlabel(xlabel, fontsize=9)
         _finish(place, heading, log=log)
     _labels(figure, axes, ylabel, title, columns)

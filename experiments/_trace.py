@@ -1,0 +1,186 @@
+"""Pages of the documentation whose figures come from kept readings.
+
+A page is a template in `experiments/pages`, at the same place as the page in `docs`. It is Markdown
+with expressions such as `{{ dpsense("ndcg@20", method="DPSense") | .3f }}`: a Python expression,
+and a format if there is a bar. The names are the studies whose readings are kept (`_readings`), and
+the functions of `_Tools`.
+
+A figure in the text itself must be declared. The first line of a template lists the numbers that
+are not measured, such as parameters and what a paper reports: `<!-- given: 0.001; 20 -->`. Figures
+are decimals, "N of M", and numbers before a unit. Figures of an older measurement, whose readings
+were not kept, are written `{{ older("0.27") }}`, and the page says when they were made.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ._pages import markdown
+from ._readings import Readings, kept
+
+PAGES = Path(__file__).parent / "pages"
+"""The folder of the templates."""
+DOCS = Path(__file__).parent.parent / "docs"
+
+_EXPRESSION = re.compile(r"\{\{(.+?)(?: \| ([^{}|]*?))? ?\}\}", re.DOTALL)
+_GIVEN = re.compile(r"\A<!-- given:(.*?)-->\n", re.DOTALL)
+# Text that holds no figures: code, comments, formulas, expressions, and the targets of links.
+_NO_FIGURES = re.compile(
+    r"^```.*?^```$|<!--.*?-->|\$\$.+?\$\$|\$[^$\n]+\$|\{\{.+?\}\}|`[^`\n]*`|\]\([^)]*\)",
+    re.DOTALL | re.MULTILINE,
+)
+_UNIT = r"(?:%|times\b|s\b|ms\b|seconds?\b|minutes?\b|hours?\b|[MG]B\b|microseconds?\b)"
+_FIGURE = re.compile(
+    rf"(?<![\w.])(?:\d[\d,]*\s+of\s+\d[\d,]*|\d*\.\d+|\d[\d,]*(?=\s?{_UNIT}))(?![\w])"
+)
+
+
+def pages() -> Iterator[tuple[Path, Path]]:
+    """Each template with the page that is made from it."""
+    for template in sorted(PAGES.rglob("*.md")):
+        yield template, DOCS / template.relative_to(PAGES)
+
+
+def write() -> list[Path]:
+    """Make all pages anew; return those that changed.
+
+    Raises
+    ------
+    ValueError
+        If a template has a figure that can not be traced.
+    LookupError
+        If an expression asks for a reading that there is not.
+    """
+    readings, changed = kept(), []
+    for template, page in pages():
+        text = template.read_text()
+        if found := untraced(text):
+            raise ValueError(f"{template.name} has figures that no reading gives: {found}")
+        made = rendered(text, readings, template)
+        if not page.exists() or page.read_text() != made:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(made)
+            changed.append(page)
+    return changed
+
+
+def rendered(template: str, readings: dict[str, Readings], path: Path) -> str:
+    """The page of a template.
+
+    Raises
+    ------
+    LookupError
+        If an expression asks for a reading that there is not.
+    """
+    tools = _Tools()
+    names = {name: getattr(tools, name) for name in dir(tools) if not name.startswith("_")}
+
+    def value(match: re.Match[str]) -> str:
+        # The templates are files of this repository, as trusted as its code.
+        found = eval(match[1].strip(), names | dict(readings))
+        return format(found, (match[2] or "").strip())
+
+    blocks = re.split(r"(\n{2,})", _GIVEN.sub("", template))
+    made = [_filled(block, _EXPRESSION.sub(value, block)) for block in blocks]
+    place = path.relative_to(PAGES.parent.parent) if path.is_relative_to(PAGES) else path
+    note = f"<!-- Made from {place.as_posix()} by `python -m experiments pages`. -->\n\n"
+    return note + "".join(made)
+
+
+def _filled(block: str, made: str) -> str:
+    """A paragraph or the item of a list with its lines filled again, if figures were put in."""
+    if "{{" not in block or "\n\n" in made or made.lstrip().startswith(("|", "<", "#", "!")):
+        return made
+    if re.search(r"^(?:[|]|\s*- .*\n[ ]*- )", made, re.MULTILINE):  # a table, or a list of items
+        return made
+    indent = "  " if made.startswith("- ") else ""
+    return textwrap.fill(
+        " ".join(made.split()),
+        100,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def untraced(template: str) -> list[str]:
+    """The figures in the text of a template that are not declared as given."""
+    head = _GIVEN.match(template)
+    given = {one.strip() for one in head[1].split(";")} if head else set()
+    text = _NO_FIGURES.sub(" ", template)
+    figures = (" ".join(match[0].split()) for match in _FIGURE.finditer(text))
+    return [figure for figure in figures if figure not in given]
+
+
+class _Tools:
+    """The functions that templates may use."""
+
+    @staticmethod
+    def older(text: str) -> str:
+        """A figure of an older measurement."""
+        return text
+
+    @staticmethod
+    def claims(*studies: Readings) -> str:
+        """The claims of studies as a table."""
+        table = [
+            {"claim": _sentence(c.claim), "measured": c.measured, "holds": c.verdict}
+            for study in studies
+            for c in study.claims
+        ]
+        return markdown(table)
+
+    @staticmethod
+    def table(study: Readings, *columns: str, digits: int = 3, **where: Any) -> str:
+        """Some columns of the rows with these values."""
+        rows = [
+            {name: row.get(name, "") for name in columns}
+            for row in study.rows
+            if all(row.get(name) == value for name, value in where.items())
+        ]
+        return markdown(rows, digits=digits)
+
+    @staticmethod
+    def fold(title: str, text: str) -> str:
+        """Text that is shown when the reader opens it."""
+        return f'<details markdown="1">\n<summary>{title}</summary>\n\n{text}\n\n</details>'
+
+    def details(self, name: str, study: Readings) -> str:
+        """What a page does not show at once: all figures of the claims, notes, the manifest."""
+        parts = [study.about]
+        parts += [f"- {_sentence(c.claim)}: {c.detail}." for c in study.claims if c.detail]
+        parts += study.notes
+        parts.append(f"{study.made} All readings: `experiments/readings/{name}.json`.")
+        return self.fold("All ratios, how it was run, and when", "\n\n".join(parts))
+
+    @staticmethod
+    def gaps(study: Readings, one: str, other: str) -> str:
+        """The NDCG of a method minus that of another on the query logs, a line for each epsilon."""
+
+        def gap(column: str, epsilon: float) -> float:
+            where = {"table": "queries", "epsilon": epsilon}
+            return study(column, method=one, **where) - study(column, method=other, **where)
+
+        return "\n".join(
+            f"| {e:g} | {gap('ndcg@20', e):+.4f} | {gap('ndcg@100', e):+.4f} |"
+            for e in (0.05, 0.2, 0.5, 1.0, 2.0)
+        )
+
+    @staticmethod
+    def held(*studies: Readings) -> str:
+        """How many claims hold, of those that the runs could test."""
+        verdicts = [claim.holds for study in studies for claim in study.claims]
+        tested = [verdict for verdict in verdicts if verdict is not None]
+        return f"{sum(tested)} of {len(tested)}"
+
+    @staticmethod
+    def traced() -> str:
+        """The pages whose figures are traced, as a list of links from docs/results.md."""
+        names = sorted(page.relative_to(DOCS).as_posix() for _, page in pages())
+        return "\n".join(f"- [{name}]({name})" for name in names)
+
+
+def _sentence(claim: str) -> str:
+    return claim.rstrip(".")
