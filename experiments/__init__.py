@@ -1,5 +1,5 @@
-"""Studies, one file each: ``python -m experiments list``, ``run NAME... [--smoke] [--out DIR]
-[--processes N]``.
+"""Studies, one file each: ``python -m experiments list``, ``run NAME... [--smoke] [--report]
+[--out DIR] [--processes N]``.
 
 They use the public names of `margin` only. Real tables come from the folder in the variable
 MARGIN_DATA, or from the cache of `margin.datasets`. An experiment whose table is missing says so

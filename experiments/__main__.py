@@ -42,6 +42,11 @@ def main() -> None:
     run.add_argument(
         "--processes", type=int, default=1, help="number of parallel processes", metavar="N"
     )
+    run.add_argument(
+        "--report",
+        action="store_true",
+        help="measure nothing; make the pages and pictures of what was measured so far",
+    )
     keep = commands.add_parser("keep", help="copy readings and pictures into the repository")
     keep.add_argument("names", nargs="+", metavar="NAME")
     keep.add_argument(
@@ -73,6 +78,7 @@ def main() -> None:
         if arguments.processes < 1:
             parser.error(f"--processes ({arguments.processes}) must be at least 1")
         _study.processes = arguments.processes
+        _study.measuring = not arguments.report
         print(f"== {name}: {title}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             base = arguments.out or Path(folder if arguments.smoke else "results")

@@ -33,13 +33,18 @@ Work = Callable[..., "dict[str, Any] | list[dict[str, Any]]"]
 STATUS = "status"
 """The column that says how a key ended: DONE, LATE, or "failed: " and the error; see `good` and
 `bad`."""
-DONE, LATE = "done", "time limit"
+DONE, LATE, NOT_RUN = "done", "time limit", "not run"
 
 processes = 1
 """How many processes a sweep uses; `python -m experiments run --processes N` sets it."""
+measuring = True
+"""Whether a sweep measures what is missing; `--report` shows what there is instead."""
 
 _QUIET = 20.0
 """Seconds between two lines of progress where stderr is not a terminal."""
+
+
+MISSING = {STATUS: NOT_RUN}
 
 
 def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = None) -> list[Row]:
@@ -69,6 +74,12 @@ def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = 
     keys = list(keys)
     found = _by_key(read(path), keys)
     todo = [key for key in keys if not _is_final(found.get(_texts(key)))]
+    if not measuring:
+        return [
+            row
+            for key in keys
+            for row in found.get(_texts(key), [dict(zip(key, _texts(key), strict=True)) | MISSING])
+        ]
     for key in todo:
         found.pop(_texts(key), None)
     if len(todo) < len(keys):
@@ -91,13 +102,17 @@ def good(rows: Iterable[Row]) -> list[Row]:
 
 
 def bad(rows: Iterable[Row]) -> list[str]:
-    """A line for each key that failed or took too long; show these lines, never drop them."""
+    """A line for each key that failed or took too long, and one for all that were not run; show
+    these lines, never drop them.
+    """
+    rows = list(rows)
+    missing = sum(row.get(STATUS) == NOT_RUN for row in rows)
     return [
         f"{row[STATUS]}: "
         + ", ".join(f"{name} {value}" for name, value in row.items() if value and name != STATUS)
         for row in rows
-        if row.get(STATUS, DONE) != DONE
-    ]
+        if row.get(STATUS, DONE) not in (DONE, NOT_RUN)
+    ] + [f"{missing} measurements of the study were not run."] * bool(missing)
 
 
 def seed_of(*parts: Any, **key: Any) -> int:

@@ -32,8 +32,9 @@ _NO_FIGURES = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _UNIT = r"(?:%|times\b|s\b|ms\b|seconds?\b|minutes?\b|hours?\b|[MG]B\b|microseconds?\b)"
+_WHOLE = r"\d+(?:,\d{3})*"
 _FIGURE = re.compile(
-    rf"(?<![\w.])(?:\d[\d,]*\s+of\s+\d[\d,]*|\d*\.\d+|\d[\d,]*(?=\s?{_UNIT}))(?![\w])"
+    rf"(?<![\w.])(?:{_WHOLE}\s+of\s+{_WHOLE}|\d*\.\d+|{_WHOLE}(?=\s?{_UNIT}))(?![\w])"
 )
 
 
