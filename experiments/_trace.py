@@ -3,7 +3,7 @@
 A page is a template in `experiments/pages`, at the same place as the page in `docs`. It is Markdown
 with expressions such as `{{ dpsense("ndcg@20", method="DPSense") | .3f }}`: a Python expression,
 and a format if there is a bar. The names are the studies whose readings are kept (`_readings`), and
-the functions of `_Tools`.
+the functions of `_page_tools`.
 
 A figure in the text itself must be declared. The first line of a template lists the numbers that
 are not measured, such as parameters and what a paper reports: `<!-- given: 0.001; 20 -->`. Figures
@@ -15,9 +15,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from ._pages import markdown
+from . import _page_tools
 from ._readings import Readings, kept
 
 PAGES = Path(__file__).parent / "pages"
@@ -75,8 +74,8 @@ def rendered(template: str, readings: dict[str, Readings], path: Path) -> str:
     LookupError
         If an expression asks for a reading that there is not.
     """
-    tools = _Tools()
-    names = {name: getattr(tools, name) for name in dir(tools) if not name.startswith("_")}
+    names = {name: tool for name, tool in vars(_page_tools).items() if not name.startswith("_")}
+    names["traced"] = _traced
 
     def value(match: re.Match[str]) -> str:
         # The templates are files of this repository, as trusted as its code.
@@ -115,73 +114,7 @@ def untraced(template: str) -> list[str]:
     return [figure for figure in figures if figure not in given]
 
 
-class _Tools:
-    """The functions that templates may use."""
-
-    @staticmethod
-    def older(text: str) -> str:
-        """A figure of an older measurement."""
-        return text
-
-    @staticmethod
-    def claims(*studies: Readings) -> str:
-        """The claims of studies as a table."""
-        table = [
-            {"claim": _sentence(c.claim), "measured": c.measured, "holds": c.verdict}
-            for study in studies
-            for c in study.claims
-        ]
-        return markdown(table)
-
-    @staticmethod
-    def table(study: Readings, *columns: str, digits: int = 3, **where: Any) -> str:
-        """Some columns of the rows with these values."""
-        rows = [
-            {name: row.get(name, "") for name in columns}
-            for row in study.rows
-            if all(row.get(name) == value for name, value in where.items())
-        ]
-        return markdown(rows, digits=digits)
-
-    @staticmethod
-    def fold(title: str, text: str) -> str:
-        """Text that is shown when the reader opens it."""
-        return f'<details markdown="1">\n<summary>{title}</summary>\n\n{text}\n\n</details>'
-
-    def details(self, name: str, study: Readings) -> str:
-        """What a page does not show at once: all figures of the claims, notes, the manifest."""
-        parts = [study.about]
-        parts += [f"- {_sentence(c.claim)}: {c.detail}." for c in study.claims if c.detail]
-        parts += study.notes
-        parts.append(f"{study.made} All readings: `experiments/readings/{name}.json`.")
-        return self.fold("All ratios, how it was run, and when", "\n\n".join(parts))
-
-    @staticmethod
-    def gaps(study: Readings, one: str, other: str) -> str:
-        """The NDCG of a method minus that of another on the query logs, a line for each epsilon."""
-
-        def gap(column: str, epsilon: float) -> float:
-            where = {"table": "queries", "epsilon": epsilon}
-            return study(column, method=one, **where) - study(column, method=other, **where)
-
-        return "\n".join(
-            f"| {e:g} | {gap('ndcg@20', e):+.4f} | {gap('ndcg@100', e):+.4f} |"
-            for e in (0.05, 0.2, 0.5, 1.0, 2.0)
-        )
-
-    @staticmethod
-    def held(*studies: Readings) -> str:
-        """How many claims hold, of those that the runs could test."""
-        verdicts = [claim.holds for study in studies for claim in study.claims]
-        tested = [verdict for verdict in verdicts if verdict is not None]
-        return f"{sum(tested)} of {len(tested)}"
-
-    @staticmethod
-    def traced() -> str:
-        """The pages whose figures are traced, as a list of links from docs/results.md."""
-        names = sorted(page.relative_to(DOCS).as_posix() for _, page in pages())
-        return "\n".join(f"- [{name}]({name})" for name in names)
-
-
-def _sentence(claim: str) -> str:
-    return claim.rstrip(".")
+def _traced() -> str:
+    """The pages whose figures are traced, as a list of links from docs/results.md."""
+    names = (page.relative_to(DOCS).as_posix() for _, page in pages())
+    return ", ".join(f"[{name}]({name})" for name in names)

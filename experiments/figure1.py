@@ -35,7 +35,7 @@ from ._figures import (
 from ._pages import Claim, page
 from ._study import bad, sweep
 
-LIMIT = 300.0
+LIMIT = 900.0
 """Seconds for a method, a size and a run."""
 
 BLOCK = {"msnbc": 6, "clicks-6": 4}

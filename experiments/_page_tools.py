@@ -1,0 +1,136 @@
+"""The functions that the templates in `experiments/pages` may use; see `_trace`."""
+
+from typing import Any
+
+from ._pages import markdown
+from ._readings import Readings
+
+_RANGES = tuple(f"error {share:g}" for share in (0.0001, 0.001, 0.01, 0.1, 0.5))
+"""The columns of the errors of sparse summaries."""
+
+
+def older(text: str) -> str:
+    """A figure of an older measurement, with a dagger that the page explains."""
+    return f"{text}†"
+
+
+def claims(*studies: Readings) -> str:
+    """The claims of studies as a table."""
+    table = [
+        {"claim": _sentence(c.claim), "measured": c.measured, "holds": c.verdict}
+        for study in studies
+        for c in study.claims
+    ]
+    return markdown(table)
+
+
+def table(study: Readings, *columns: str, digits: int = 3, **where: Any) -> str:
+    """Some columns of the rows with these values."""
+    rows = [
+        {name: row.get(name, "") for name in columns}
+        for row in study.rows
+        if all(row.get(name) == value for name, value in where.items())
+    ]
+    return markdown(rows, digits=digits)
+
+
+def fold(title: str, text: str) -> str:
+    """Text that is shown when the reader opens it."""
+    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{text}\n\n</details>'
+
+
+def details(name: str, study: Readings) -> str:
+    """What a page does not show at once: all figures of the claims, notes, the manifest."""
+    parts = [study.about]
+    parts += [f"- {_sentence(c.claim)}: {c.detail}." for c in study.claims if c.detail]
+    parts += study.notes
+    parts.append(f"{study.made} All readings: `experiments/readings/{name}.json`.")
+    return fold("All ratios, how it was run, and when", "\n\n".join(parts))
+
+
+def span(study: Readings, one: str, other: str, *words: str, digits: int = 2) -> str:
+    """The error of a method divided by that of another, "smallest to largest" over the panels
+    of a figure whose titles contain all words.
+    """
+    names = dict.fromkeys(str(row["panel"]) for row in study.rows)
+    panels = [name for name in names if all(word in name for word in words)]
+    ratios = []
+    for panel in panels:
+        try:
+            left, right = (study("mean", panel=panel, method=name) for name in (one, other))
+        except LookupError:  # one of the methods was not run in this panel
+            continue
+        ratios.append(left / right)
+    if not ratios:
+        raise LookupError(f"no panel of {study.title!r} with {words} has {one!r} and {other!r}")
+    low, high = (f"{ratio:.{digits}g}" for ratio in (min(ratios), max(ratios)))
+    return low if low == high else f"{low} to {high}"
+
+
+def tree_errors(study: Readings) -> str:
+    """The errors of a tree and of single cells on uniform data, by the length of the range."""
+    lines = []
+    for density in (0.1, 0.01):
+        where = {"study": "tree", "data": "uniform", "density": density}
+        for method, name in (("tree-all", "tree"), ("geometric", "cells")):
+            errors = [study(column, method=method, **where) for column in _RANGES]
+            listed = " | ".join(f"{error:.0f}" for error in errors)
+            lines.append(f"| {density:.0%} | {name} | {listed} |")
+    return "\n".join(lines)
+
+
+def check_gains(study: Readings) -> str:
+    """By which share the check lowers the errors of trees, by data and density."""
+
+    def gains(data: str, density: float, kind: str) -> str:
+        where = {"study": "tree", "data": data, "density": density}
+        pairs = [
+            (
+                study(column, method=kind, **where),
+                study(column, method=f"{kind}-check", **where),
+            )
+            for column in _RANGES
+        ]
+        return ", ".join(f"{100 * (1 - after / before):.0f}" for before, after in pairs) + " %"
+
+    return "\n".join(
+        f"| {data}, {density:.0%} | {gains(data, density, 'tree-filter')} "
+        f"| {gains(data, density, 'tree-fp')} |"
+        for data in ("skewed", "uniform")
+        for density in (0.1, 0.01)
+    )
+
+
+def seconds(study: Readings) -> str:
+    """The seconds of sparse releases by the number of cells, a million of them not empty."""
+    lines = []
+    for power in (7, 8, 12, 18, 24, 30):
+        where = {"study": "million", "density": float(10**power)}
+        methods = ("priority", "threshold", "filter-priority", "high-pass")
+        taken = [study("seconds", method=method, **where) for method in methods]
+        lines.append(f"| 10^{power} | " + " | ".join(f"{one:.2f}" for one in taken) + " |")
+    return "\n".join(lines)
+
+
+def gaps(study: Readings, one: str, other: str) -> str:
+    """The NDCG of a method minus that of another on the query logs, a line for each epsilon."""
+
+    def gap(column: str, epsilon: float) -> float:
+        where = {"table": "queries", "epsilon": epsilon}
+        return study(column, method=one, **where) - study(column, method=other, **where)
+
+    return "\n".join(
+        f"| {e:g} | {gap('ndcg@20', e):+.4f} | {gap('ndcg@100', e):+.4f} |"
+        for e in (0.05, 0.2, 0.5, 1.0, 2.0)
+    )
+
+
+def held(*studies: Readings) -> str:
+    """How many claims hold, of those that the runs could test."""
+    verdicts = [claim.holds for study in studies for claim in study.claims]
+    tested = [verdict for verdict in verdicts if verdict is not None]
+    return f"{sum(tested)} of {len(tested)}"
+
+
+def _sentence(claim: str) -> str:
+    return claim.rstrip(".")
