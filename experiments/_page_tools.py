@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from margin.designs import covering_design
+
 from ._pages import markdown
 from ._readings import Readings
 
@@ -110,6 +112,36 @@ def seconds(study: Readings) -> str:
         taken = [study("seconds", method=method, **where) for method in methods]
         lines.append(f"| 10^{power} | " + " | ".join(f"{one:.2f}" for one in taken) + " |")
     return "\n".join(lines)
+
+
+def first_proved(study: Readings, data: str) -> int:
+    """The first of the measured rounds of a table from which on all best responses are proved."""
+    found = 0
+    for row in sorted((row for row in study.rows if row["data"] == data), key=_round):
+        if row["ended"] != "OPTIMAL":
+            found = 0
+        elif not found:
+            found = _round(row)
+    return found
+
+
+def _round(row: dict[str, Any]) -> int:
+    return int(row["round"])
+
+
+def manifests(studies: dict[str, Readings]) -> str:
+    """A line for each study: when it was made, and what it took."""
+    lines = []
+    for name, study in studies.items():
+        one = study.manifest
+        days = " to ".join(dict.fromkeys(one["dates"]))
+        lines.append(f"| `{name}` | {days} | {one['keys']:,} | {one['cpu_seconds']:,.0f} |")
+    return "\n".join(lines)
+
+
+def design(name: str, block: int, points: int) -> int:
+    """The number of views of a covering design such as "C3"."""
+    return len(covering_design(points, block, int(name[1:])).blocks)
 
 
 def gaps(study: Readings, one: str, other: str) -> str:

@@ -75,7 +75,7 @@ def rendered(template: str, readings: dict[str, Readings], path: Path) -> str:
         If an expression asks for a reading that there is not.
     """
     names = {name: tool for name, tool in vars(_page_tools).items() if not name.startswith("_")}
-    names["traced"] = _traced
+    names |= {"traced": _traced, "manifests": lambda: _page_tools.manifests(readings)}
 
     def value(match: re.Match[str]) -> str:
         # The templates are files of this repository, as trusted as its code.
