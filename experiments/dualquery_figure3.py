@@ -59,7 +59,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
     mean, ours = (
         list(curve(rows, "queries", "mean", method=method).values()) for method in (PAPER, OURS)
     )
-    seconds = curve(rows, "queries", "seconds", method=OURS)[2_000_000]
+    seconds = curve(rows, "queries", "seconds", method=OURS).get(2_000_000)
     return [
         Claim(
             claim="average error stays about the same from 40,000 to 2 million queries",
@@ -69,7 +69,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
         ),
         Claim(
             claim="2 million queries end to end in less than 40 s",
-            measured=f"{seconds:.1f} process seconds",
-            holds=seconds < 40,
+            measured="not run" if seconds is None else f"{seconds:.1f} process seconds",
+            holds=None if seconds is None else seconds < 40,
         ),
     ]
