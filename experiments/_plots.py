@@ -17,6 +17,8 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F
 _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++", "ooo")
 _WIDTH = 8.4
 """Inches of a picture, so that its texts can be read where it fills the width of a page."""
+_TICKS = 8
+"""The largest number of measured values that are all marked on an axis."""
 _SLANTED = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
 _MARKERS, _STYLES = "osD^vP*X", ("-", "--", "-.", ":")
 
@@ -136,14 +138,30 @@ def lines(
             if band:
                 place.fill_between(x, *band, color=colour, alpha=0.15, linewidth=0)
         if xlog:
-            place.set_xscale("log")
-            place.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            _log_ticks(place, curves)
         place.tick_params(axis="x", labelsize=8)
         place.set_xlabel(xlabel, fontsize=9)
         _finish(place, heading, log=log)
     _labels(figure, axes, ylabel, title, columns)
     _legend(figure, _handles(axes), columns=4)
     return _save(pyplot, figure, path)
+
+
+def _log_ticks(place: Any, curves: Mapping[str, Sequence[ArrayLike]]) -> None:
+    """A logarithmic x axis with a tick for each measured value, or for powers if there are many."""
+    place.set_xscale("log")
+    values = sorted({float(value) for x, *_ in curves.values() for value in np.ravel(x)})
+    if 0 < len(values) <= _TICKS:
+        place.set_xticks(values)
+    place.xaxis.set_major_formatter(lambda value, _: _short(value))
+    place.xaxis.set_minor_formatter(lambda value, _: "")
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if size <= value < 1000 * size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
 def points(
