@@ -81,6 +81,17 @@ def tree_errors(study: Readings) -> str:
     return "\n".join(lines)
 
 
+def tree_over_cells(study: Readings, share: float) -> float:
+    """The error of a tree over that of cells, for ranges of a share of a table, a tenth of whose
+    cells are not empty.
+    """
+    where = {"study": "tree", "data": "uniform", "density": 0.1}
+    tree, cells = (
+        study(f"error {share:g}", method=one, **where) for one in ("tree-all", "geometric")
+    )
+    return tree / cells
+
+
 def check_gains(study: Readings) -> str:
     """By which share the check lowers the errors of trees, by data and density."""
 

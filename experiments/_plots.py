@@ -151,8 +151,10 @@ def _log_ticks(place: Any, curves: Mapping[str, Sequence[ArrayLike]]) -> None:
     """A logarithmic x axis with a tick for each measured value, or for powers if there are many."""
     place.set_xscale("log")
     values = sorted({float(value) for x, *_ in curves.values() for value in np.ravel(x)})
-    if 0 < len(values) <= _TICKS:
-        place.set_xticks(values)
+    if 1 < len(values) <= _TICKS and values[0] > 0:
+        logs = np.log(values)
+        apart = 0.06 * (logs[-1] - logs[0])  # nearer labels would cover each other
+        place.set_xticks([values[0], *np.array(values[1:])[np.diff(logs) > apart]])
     place.xaxis.set_major_formatter(lambda value, _: _short(value))
     place.xaxis.set_minor_formatter(lambda value, _: "")
 
