@@ -168,11 +168,13 @@ def gaps(study: Readings, one: str, other: str) -> str:
     )
 
 
-def held(*studies: Readings) -> str:
-    """How many claims hold, of those that the runs could test."""
-    verdicts = [claim.holds for study in studies for claim in study.claims]
+def held(studies: dict[str, Readings], *names: str) -> str:
+    """How many claims of some studies hold, of those that the runs could test."""
+    if not studies.keys() & set(names):
+        return "measured before 22 November 2026"
+    verdicts = [claim.holds for name in names if name in studies for claim in studies[name].claims]
     tested = [verdict for verdict in verdicts if verdict is not None]
-    return f"{sum(tested)} of {len(tested)}"
+    return f"{sum(tested)} of {len(tested)} claims hold"
 
 
 def _sentence(claim: str) -> str:

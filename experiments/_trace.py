@@ -13,7 +13,7 @@ were not kept, are written `{{ older("0.27") }}`, and the page says when they we
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from . import _page_tools
@@ -75,7 +75,13 @@ def rendered(template: str, readings: dict[str, Readings], path: Path) -> str:
         If an expression asks for a reading that there is not.
     """
     names = {name: tool for name, tool in vars(_page_tools).items() if not name.startswith("_")}
-    names |= {"traced": _traced, "manifests": lambda: _page_tools.manifests(readings)}
+    # These functions tell of all studies.
+    names |= {
+        "traced": _traced,
+        "not_traced": _not_traced,
+        "manifests": lambda: _page_tools.manifests(readings),
+        "held": lambda *studies: _page_tools.held(readings, *studies),
+    }
 
     def value(match: re.Match[str]) -> str:
         # The templates are files of this repository, as trusted as its code.
@@ -90,16 +96,19 @@ def rendered(template: str, readings: dict[str, Readings], path: Path) -> str:
 
 
 def _filled(block: str, made: str) -> str:
-    """A paragraph or the item of a list with its lines filled again, if figures were put in."""
-    if "{{" not in block or "\n\n" in made or made.lstrip().startswith(("|", "<", "#", "!")):
+    """A paragraph or a list with its lines filled again, if figures were put in."""
+    if "{{" not in block or "\n\n" in made or made.startswith(("|", "<", "#", "!")):
         return made
-    if re.search(r"^(?:[|]|\s*- .*\n[ ]*- )", made, re.MULTILINE):  # a table, or a list of items
+    if re.search(r"^[|]", made, re.MULTILINE):
         return made
-    indent = "  " if made.startswith("- ") else ""
+    return "\n".join(_paragraph(item) for item in re.split(r"\n(?=- )", made))
+
+
+def _paragraph(text: str) -> str:
     return textwrap.fill(
-        " ".join(made.split()),
+        " ".join(text.split()),
         100,
-        subsequent_indent=indent,
+        subsequent_indent="  " if text.startswith("- ") else "",
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -115,6 +124,17 @@ def untraced(template: str) -> list[str]:
 
 
 def _traced() -> str:
-    """The pages whose figures are traced, as a list of links from docs/results.md."""
-    names = (page.relative_to(DOCS).as_posix() for _, page in pages())
+    """Links from docs/results.md to the pages whose figures are traced."""
+    return _links(page for _, page in pages())
+
+
+def _not_traced() -> str:
+    """Links from docs/results.md to the other pages that report a study."""
+    made = {page for _, page in pages()}
+    found = {*(DOCS / "results").glob("*.md"), DOCS / "dualquery.md", DOCS / "best_response.md"}
+    return _links(sorted(found - made))
+
+
+def _links(found: Iterable[Path]) -> str:
+    names = (page.relative_to(DOCS).as_posix() for page in found)
     return ", ".join(f"[{name}]({name})" for name in names)
