@@ -5,8 +5,10 @@ from typing import Any
 from margin.designs import covering_design
 
 from ._pages import markdown
-from ._readings import Readings
+from ._readings import Claim, Readings
 
+_SHOWN = 6
+"""The largest number of claims that a page shows at once."""
 _RANGES = tuple(f"error {share:g}" for share in (0.0001, 0.001, 0.01, 0.1, 0.5))
 """The columns of the errors of sparse summaries."""
 
@@ -17,13 +19,27 @@ def older(text: str) -> str:
 
 
 def claims(*studies: Readings) -> str:
-    """The claims of studies as a table."""
-    table = [
-        {"claim": _sentence(c.claim), "measured": c.measured, "holds": c.verdict}
-        for study in studies
-        for c in study.claims
-    ]
-    return markdown(table)
+    """The claims of studies: a short table as it is, of a long one those that do not hold, and the
+    others in a fold.
+    """
+    listed = [claim for study in studies for claim in study.claims]
+    failed = [claim for claim in listed if claim.holds is False]
+    if len(listed) <= _SHOWN:
+        return _claims(listed)
+    tested = [claim for claim in listed if claim.holds is not None]
+    count = f"{len(tested) - len(failed)} of the {len(tested)} claims hold"
+    shown = f"{count}; these do not:\n\n{_claims(failed)}" if failed else f"{count}."
+    rest = [claim for claim in listed if claim.holds is not False]
+    return f"{shown}\n\n{fold('The other claims', _claims(rest))}"
+
+
+def _claims(listed: list[Claim]) -> str:
+    return markdown(
+        [
+            {"claim": _sentence(one.claim), "measured": one.measured, "holds": one.verdict}
+            for one in listed
+        ]
+    )
 
 
 def table(study: Readings, *columns: str, digits: int = 3, **where: Any) -> str:

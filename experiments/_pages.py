@@ -9,7 +9,7 @@ from ._manifest import summary
 from ._readings import FILE, Claim, Readings, numbers, png, save
 from ._study import read
 
-__all__ = ["Claim", "markdown", "page"]
+__all__ = ["Claim", "markdown", "page", "short"]
 
 
 def page(
@@ -91,6 +91,13 @@ def markdown(rows: Sequence[dict[str, Any]], *, digits: int = 4) -> str:
 
 def _short(value: Any, digits: int) -> str:
     try:
-        return f"{float(value):.{digits}g}"
+        return short(float(value), digits)
     except (TypeError, ValueError):
         return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with some significant digits; whole where it has more digits before the point."""
+    if 10 ** (digits - 1) <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"

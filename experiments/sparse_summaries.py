@@ -22,7 +22,7 @@ from margin import HighPass, PureDP
 from margin.mechanisms import Dyadic, FilterPriority, Haar, PrioritySample, ThresholdSample
 from margin.noise.laws import DiscreteLaplace, SystemEntropy
 
-from ._pages import Claim, page
+from ._pages import Claim, page, short
 from ._plots import lines
 from ._study import STATUS, Row, bad, good, seed_of, sweep
 
@@ -508,7 +508,7 @@ def _filter_claims(rows: list[Row]) -> list[Claim]:
         Claim(
             claim="A two-sided filter is generally more accurate than a one-sided one.",
             measured=f"lower at {better} of {len(thetas)} thresholds; "
-            f"at theta 20: {two[20]:.3g} against {one[20]:.3g}",
+            f"at theta 20: {short(two[20])} against {short(one[20])}",
             holds=better > len(thetas) / 2,
         ),
         Claim(
@@ -538,7 +538,7 @@ def _density_claims(rows: list[Row], density: str) -> list[Claim]:
     return [
         Claim(
             claim=f"Density {float(density):.1%}: filtering beats sampling on small ranges.",
-            measured=f"ranges of {SHARES[1]:g}: {filtered[1]:.3g} against {sampled[1]:.3g}",
+            measured=f"ranges of {SHARES[1]:g}: {short(filtered[1])} against {short(sampled[1])}",
             holds=filtered[1] < sampled[1],
         ),
         Claim(
@@ -590,7 +590,7 @@ def _tree_claim(rows: list[Row]) -> Claim:
     triples = list(zip(SHARES, tree, flat, strict=True))
     return Claim(
         claim="From ranges of 1 % of the domain on, trees are better than cells.",
-        measured=", ".join(f"{share:g}: {t:.3g} / {f:.3g}" for share, t, f in triples),
+        measured=", ".join(f"{share:g}: {short(t)} / {short(f)}" for share, t, f in triples),
         holds=all(t < f for _, t, f in triples[2:]),
     )
 
