@@ -9,6 +9,7 @@ from ._readings import Claim, Readings
 
 _SHOWN = 6
 """The largest number of claims that a page shows at once."""
+_NOT_RUN = "measurements of the study were not run"
 _RANGES = tuple(f"error {share:g}" for share in (0.0001, 0.001, 0.01, 0.1, 0.5))
 """The columns of the errors of sparse summaries."""
 
@@ -31,6 +32,18 @@ def claims(*studies: Readings) -> str:
     shown = f"{count}; these do not:\n\n{_claims(failed)}" if failed else f"{count}."
     rest = [claim for claim in listed if claim.holds is not False]
     return f"{shown}\n\n{fold('The other claims', _claims(rest))}"
+
+
+def unfinished(*studies: Readings) -> str:
+    """A sentence where the study was broken off, so that some measurements are missing."""
+    left = sum(int(note.split()[0]) for one in studies for note in one.notes if _NOT_RUN in note)
+    if not left:
+        return "All measurements of the study were run."
+    made = sum(one.manifest["keys"] for one in studies)
+    return (
+        f"**The study was broken off**: {made:,} measurements were made and {left:,} were not; the "
+        "first run of each method came first, so that most means are over fewer runs than planned."
+    )
 
 
 def _claims(listed: list[Claim]) -> str:

@@ -1,8 +1,10 @@
 """Every measured figure of a results page comes from a kept reading."""
 
+import dataclasses
+
 import pytest
 
-from experiments import _readings, _trace
+from experiments import _page_tools, _readings, _trace
 from experiments._manifest import entry, summary
 from experiments._readings import Claim, Readings, load, picture_name, save
 
@@ -85,6 +87,38 @@ def test_expressions_are_replaced_and_paragraphs_filled(tmp_path):
     assert "- A is best: 1, 2, 3." in details and "3 measurements took 2 processor" in details
     with pytest.raises(NameError):
         _trace.rendered("{{ other('error') }}", {}, tmp_path / "t.md")
+
+
+def test_a_long_list_of_claims_begins_with_those_that_do_not_hold():
+    claims = [
+        Claim(claim=f"C{n}.", measured=str(n), holds=[True, False, None][n % 3]) for n in range(7)
+    ]
+    study = Readings(title="T", about="", claims=tuple(claims), manifest=MANIFEST)
+    text = _page_tools.claims(study)
+    shown, _, folded = text.partition("<details")
+    assert shown.startswith("3 of the 5 claims hold; these do not:")
+    assert "| C1 |" in shown and "| C4 |" in shown and "| C0 |" not in shown
+    assert "| C0 |" in folded and "| C2 | 2 | not tested |" in folded and "| C1 |" not in folded
+
+
+def test_a_study_that_was_broken_off_says_so():
+    assert _page_tools.unfinished(STUDY).startswith("All measurements")
+    notes = ("x", "4 measurements of the study were not run.")
+    broken = dataclasses.replace(STUDY, notes=notes)
+    assert "3 measurements were made and 4 were not" in _page_tools.unfinished(broken)
+
+
+def test_the_errors_of_two_methods_are_compared_panel_by_panel():
+    rows = [
+        {"panel": panel, "method": method, "mean": mean}
+        for panel, method, mean in [("k = 4", "a", 2.0), ("k = 4", "b", 1.0), ("k = 6", "a", 3.0)]
+        + [("k = 8", "a", 3.0), ("k = 8", "b", 1.0)]
+    ]
+    study = Readings(title="T", about="", rows=tuple(rows), manifest=MANIFEST)
+    assert _page_tools.span(study, "a", "b") == "2 to 3"
+    assert _page_tools.span(study, "a", "b", "k = 8") == "3"
+    with pytest.raises(LookupError, match="no panel"):
+        _page_tools.span(study, "a", "b", "k = 6")
 
 
 def test_a_manifest_adds_up_with_the_last_line_of_a_key():
