@@ -111,8 +111,13 @@ def test_a_study_that_was_broken_off_says_so():
 def test_the_errors_of_two_methods_are_compared_panel_by_panel():
     rows = [
         {"panel": panel, "method": method, "mean": mean}
-        for panel, method, mean in [("k = 4", "a", 2.0), ("k = 4", "b", 1.0), ("k = 6", "a", 3.0)]
-        + [("k = 8", "a", 3.0), ("k = 8", "b", 1.0)]
+        for panel, method, mean in (
+            ("k = 4", "a", 2.0),
+            ("k = 4", "b", 1.0),
+            ("k = 6", "a", 3.0),
+            ("k = 8", "a", 3.0),
+            ("k = 8", "b", 1.0),
+        )
     ]
     study = Readings(title="T", about="", rows=tuple(rows), manifest=MANIFEST)
     assert _page_tools.span(study, "a", "b") == "2 to 3"
