@@ -57,7 +57,8 @@ def summary(entries: Iterable[dict[str, str]]) -> dict[str, Any]:
     """What the lines of one or more manifests have in common, and their seconds together.
 
     A key that was measured several times counts with its last line. Where lines differ, all values
-    are listed, and `dates` has the first and the last day.
+    are listed, and `dates` has the first and the last day. `untimed` counts the keys whose seconds
+    are not known, as those whose process was stopped; without any, `cpu_seconds` is None.
     """
     last = {line["key"]: line for line in entries}
     dates = sorted({line["date"] for line in last.values()})
@@ -69,8 +70,8 @@ def summary(entries: Iterable[dict[str, str]]) -> dict[str, Any]:
     return found | {
         "dates": [dates[0], dates[-1]] if dates else [],
         "keys": len(last),
-        "stopped": len(last) - len(measured),
-        "cpu_seconds": round(sum(measured), 1),
+        "untimed": len(last) - len(measured),
+        "cpu_seconds": round(sum(measured), 1) if measured else None,
     }
 
 

@@ -175,7 +175,7 @@ def manifests(studies: dict[str, Readings]) -> str:
     for name, study in studies.items():
         one = study.manifest
         days = " to ".join(dict.fromkeys(one["dates"]))
-        lines.append(f"| `{name}` | {days} | {one['keys']:,} | {one['cpu_seconds']:,.0f} |")
+        lines.append(f"| `{name}` | {days} | {one['keys']:,} | {study.seconds} |")
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 """The folder of the pictures that the repository keeps."""
 FILE = "readings.json"
 
+NOT_RECORDED = "not recorded"
 _DIGITS = 6
 """Significant digits of a number in a file."""
 
@@ -96,22 +97,25 @@ class Readings:
         return found[0]
 
     @property
-    def cpu_seconds(self) -> float:
-        """The processor seconds of all keys."""
-        return float(self.manifest["cpu_seconds"])
+    def seconds(self) -> str:
+        """The processor seconds of all keys, as a text."""
+        found = self.manifest["cpu_seconds"]
+        return NOT_RECORDED if found is None else f"{found:,.0f}"
 
     @property
     def made(self) -> str:
         """A sentence on when, where and with which code the study was made."""
         one = self.manifest
         days = " to ".join(dict.fromkeys(one["dates"]))
-        commits = ", ".join(f"`{commit}`" for commit in one["commit"])
+        if one["commit"] == [NOT_RECORDED]:
+            return f"Made on {days}, before manifests were written. Measurements: {one['keys']:,}."
+        commits = ", ".join(one["commit"])
         machine = " or ".join(one["machine"]).replace(SEPARATOR, ", ")
         versions = " or ".join(one["libraries"]).replace(SEPARATOR, ", ")
         python = " or ".join(one["python"])
         return (
             f"Made on {days} at commit {commits} with Python {python}, {versions}; {machine}. "
-            f"{one['keys']:,} measurements took {one['cpu_seconds']:,.0f} processor seconds."
+            f"Measurements: {one['keys']:,}; processor seconds: {self.seconds}."
         )
 
 

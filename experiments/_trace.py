@@ -101,7 +101,8 @@ def _filled(block: str, made: str) -> str:
         return made
     if re.search(r"^[|]", made, re.MULTILINE):
         return made
-    return "\n".join(_paragraph(item) for item in re.split(r"\n(?=- )", made))
+    end = "\n" if made.endswith("\n") else ""
+    return "\n".join(_paragraph(item) for item in re.split(r"\n(?=- )", made)) + end
 
 
 def _paragraph(text: str) -> str:

@@ -84,7 +84,9 @@ def test_expressions_are_replaced_and_paragraphs_filled(tmp_path):
     assert "The error is 1.50.\n" in made and "Not\nfilled.\n" in made
     assert "| A is best | 1 to 3 | yes |" in made
     details = _trace.rendered("{{ details('study', study) }}", {"study": STUDY}, tmp_path / "t.md")
-    assert "- A is best: 1, 2, 3." in details and "3 measurements took 2 processor" in details
+    assert (
+        "- A is best: 1, 2, 3." in details and "Measurements: 3; processor seconds: 2." in details
+    )
     with pytest.raises(NameError):
         _trace.rendered("{{ other('error') }}", {}, tmp_path / "t.md")
 
@@ -129,8 +131,9 @@ def test_the_errors_of_two_methods_are_compared_panel_by_panel():
 def test_a_manifest_adds_up_with_the_last_line_of_a_key():
     lines = [entry({"k": 4}, 2.0), entry({"k": 6}, None), entry({"k": 4}, 3.0)]
     found = summary(lines)
-    assert (found["keys"], found["stopped"], found["cpu_seconds"]) == (2, 1, 3.0)
+    assert (found["keys"], found["untimed"], found["cpu_seconds"]) == (2, 1, 3.0)
     assert len(found["commit"]) == len(found["machine"]) == 1
+    assert summary([entry({"k": 4}, None)])["cpu_seconds"] is None
 
 
 def test_names_of_pictures():
