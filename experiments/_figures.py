@@ -25,7 +25,7 @@ from margin.metrics import jensen_shannon
 from margin.solvers import LatticeConsistency, Newton, Ripple
 
 from . import _plots, _tables
-from ._pages import Claim
+from ._pages import Claim, short
 from ._study import Key, Row, as_csv, good, seed_of
 
 View = tuple[str, ...]
@@ -333,12 +333,12 @@ def between(what: str, found: Sequence[float]) -> str:
     """The smallest and the largest of some ratios, as a text; all of them up to three."""
     if len(found) < 4:
         return each(what, found)
-    return f"{what}: {min(found):.3g} to {max(found):.3g} in {len(found)} panels"
+    return f"{what}: {short(min(found))} to {short(max(found))} in {len(found)} panels"
 
 
 def each(what: str, found: Sequence[float]) -> str:
     """All of some ratios as a text, in the order of the panels."""
-    return f"{what}: " + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run")
+    return f"{what}: " + (", ".join(map(short, found)) or "not run")
 
 
 def paired(
@@ -398,7 +398,12 @@ def draw(
     title: str,
     **options: Any,
 ) -> list[Path]:
-    """Draw candlesticks, and write their numbers to out/name.csv."""
+    """Draw candlesticks, and write their numbers to out/name.csv.
+
+    Panels with few of the methods are left out, as where a study was broken off.
+    """
+    most = max(map(len, shown.values()), default=0)
+    shown = {heading: some for heading, some in shown.items() if 2 * len(some) > most}
     listed = numbers(shown)
     (out / f"{name}.csv").write_text(
         as_csv(list(listed[0]), listed, heading=True) if listed else ""

@@ -8,7 +8,8 @@ from experiments._pages import page
 from experiments._plots import lines
 from experiments._study import bad, good, sweep
 
-EPSILONS = (0.25, 0.5, 1.0, 2.0, 5.4)
+EPSILONS = (1.0, 0.25, 0.5, 2.0, 5.4)
+"""The budget of the claims first."""
 BARS = {"adult": 2.0, "kdd99": 2.5, "ratings": 1.0}
 """By which factor our error is to be lower. "ratings" is made up in the shape of Netflix."""
 SAMPLES = {"adult": 1000, "kdd99": 1000, "ratings": 5000}

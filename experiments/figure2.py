@@ -280,7 +280,7 @@ def claims(shown: dict[str, Shown]) -> list[Claim]:
             holds=good == only,
         )
     )
-    alike = [_first(some) == _first(js[heading]) for heading, some in l2.items()]
+    alike = [_first(some) == _first(js[heading]) for heading, some in l2.items() if some]
     return [
         *listed,
         compared("Fourier is slightly better than Direct", l2, "Direct", "Fourier"),
