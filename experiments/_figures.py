@@ -333,7 +333,9 @@ def between(what: str, found: Sequence[float]) -> str:
     """The smallest and the largest of some ratios, as a text; all of them up to three."""
     if len(found) < 4:
         return each(what, found)
-    return f"{what}: {short(min(found))} to {short(max(found))} in {len(found)} panels"
+    low, high = short(min(found)), short(max(found))
+    span = low if low == high else f"{low} to {high}"
+    return f"{what}: {span} in {len(found)} panels"
 
 
 def each(what: str, found: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from margin.designs import covering_design
 
-from ._pages import markdown
+from ._pages import markdown, short
 from ._readings import Claim, Readings
 
 _SHOWN = 6
@@ -94,7 +94,7 @@ def span(study: Readings, one: str, other: str, *words: str, digits: int = 2) ->
         ratios.append(left / right)
     if not ratios:
         raise LookupError(f"no panel of {study.title!r} with {words} has {one!r} and {other!r}")
-    low, high = (f"{ratio:.{digits}g}" for ratio in (min(ratios), max(ratios)))
+    low, high = (short(ratio, digits) for ratio in (min(ratios), max(ratios)))
     return low if low == high else f"{low} to {high}"
 
 

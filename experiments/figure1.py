@@ -177,8 +177,15 @@ def claims(shown: Shown) -> list[Claim]:
             "Direct",
             "Matrix, eigen",
         ),
-        compared("... and worse than Flat", shown, "Matrix, eigen", "Flat"),
-        compared("... and worse than PriView", shown, "Matrix, eigen", "PriView"),
+        compared(
+            "the matrix mechanism (eigen-design) is worse than Flat", shown, "Matrix, eigen", "Flat"
+        ),
+        compared(
+            "the matrix mechanism (eigen-design) is worse than PriView",
+            shown,
+            "Matrix, eigen",
+            "PriView",
+        ),
         *(
             compared(f"{name} is much worse than Direct", shown, name, "Direct", least=2)
             for name in LEARNING
