@@ -60,7 +60,8 @@ def add_unit(parser: argparse.ArgumentParser) -> None:
         "--max-rows",
         type=int,
         metavar="M",
-        help="count at most M rows of each unit, which limits its influence; needs --unit",
+        help="count at most M rows of each unit, which limits its influence; further rows are left "
+        "out, so totals may be too low; required with --unit",
     )
 
 

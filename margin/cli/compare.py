@@ -142,7 +142,7 @@ def _compare(parsed: argparse.Namespace) -> Said:
         domain=domain,
         budget=budget,
         mechanisms={name: COMPARED[name]() for name in names},
-        workload=workload_of(domain, parsed.workload),
+        workload=workload_of(domain, parsed.workload, parsed.asked),
         metrics=[_metric(text) for text in parsed.metrics.split(",")],
         runs=parsed.runs,
     )

@@ -12,10 +12,12 @@ from typing import Any
 from .. import __version__
 from .._secrecy import masked
 from ..errors import MarginError
+from ..interrupts import watched
 from . import compare as cli_compare
 from . import count as cli_count
 from . import ledger as cli_ledger
 from . import plan as cli_plan
+from . import publish as cli_publish
 from . import read as cli_read
 from . import records as cli_records
 from . import release as cli_release
@@ -63,15 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         argcomplete.autocomplete(parser)
     parsed = parser.parse_args(_ordered(sys.argv[1:] if arguments is None else arguments))
     try:
-        with shown():
-            said: Said | None = parsed.command(parsed)
-        if said is not None:
-            values = json.dumps(
-                said.values,
-                indent=1,
-                ensure_ascii=False,
-            )
-            print(values if parsed.json else said.text, flush=True)
+        with watched(ends=True):
+            _run(parsed)
         return _SUCCESS
     except BrokenPipeError:
         # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
@@ -88,6 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, problem = _explained(error)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
+
+
+def _run(parsed: argparse.Namespace) -> None:
+    """Run a command, and print its output."""
+    with shown():
+        said: Said | None = parsed.command(parsed)
+    if said is not None:
+        values = json.dumps(
+            said.values,
+            indent=1,
+            ensure_ascii=False,
+        )
+        print(values if parsed.json else said.text, flush=True)
 
 
 def _ordered(arguments: Sequence[str]) -> list[str]:
@@ -141,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_read.add_commands(commands)
     cli_count.add_commands(commands)
     cli_report.add_commands(commands)
+    cli_publish.add_commands(commands)
     cli_records.add_commands(commands)
     cli_plan.add_commands(commands)
     cli_compare.add_commands(commands)

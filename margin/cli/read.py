@@ -55,6 +55,7 @@ def _add_marginal(commands: Any) -> None:
             "margin marginal people.margin age sex",
             "margin marginal people.margin sex --format csv > sex.csv",
             "margin marginal people.margin age sex --json",
+            "margin marginal visits.margin place@state sex",
         ],
     )
     add_synopsis(ask)
@@ -62,7 +63,8 @@ def _add_marginal(commands: Any) -> None:
         "attributes",
         nargs="+",
         metavar="ATTRIBUTE",
-        help="the attributes to count by; margin info FILE.margin lists them",
+        help="the attributes to count by, or levels of them such as place@state; margin info "
+        "FILE.margin lists them",
     )
     attributes.completer = _attributes
     ask.add_argument(
@@ -88,7 +90,8 @@ def _add_info(commands: Any) -> None:
 def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
     """The attributes that a shell offers after the name of the file."""
     parsed_args.allow_simulation = True
-    return opened(parsed_args).domain.attributes
+    domain = opened(parsed_args).domain
+    return (*domain.attributes, *domain.level_names)
 
 
 def _marginal(parsed: argparse.Namespace) -> Said:
@@ -101,6 +104,8 @@ def _marginal(parsed: argparse.Namespace) -> Said:
 
 
 def _info(parsed: argparse.Namespace) -> Said:
+    from ..domain.level_views import attribute_at
+
     synopsis = opened(parsed)
     provenance = synopsis.provenance
     assert provenance is not None
@@ -117,6 +122,11 @@ def _info(parsed: argparse.Namespace) -> Said:
     lines["mechanism"] = f"{kind}, margin {provenance.version}"
     sizes = [f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()]
     lines["attributes"] = ", ".join(sizes)
+    if synopsis.domain.level_names:
+        lines["levels"] = ", ".join(
+            f"{name} ({attribute_at(synopsis.domain, name).size})"
+            for name in synopsis.domain.level_names
+        )
     lines |= _stated(synopsis.domain)
     lines["declared"] = f"domain {statement.domain}"
     lines |= summary

@@ -12,6 +12,7 @@ from typing import Any
 import margin
 
 from ..errors import FileError, MarginError
+from ..interrupts import shielded, watched
 from .budget import add_budget, add_unit, budget_of
 from .common import Said, add_command, add_domain, add_force, add_group, check_free, painted
 from .ledger import charged
@@ -104,7 +105,8 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "--memory-limit",
         default="1GB",
         metavar="SIZE",
-        help="the memory that the query may use; default: 1GB",
+        help="the memory for reading the table, for the query, and for grouping rows by --unit; "
+        "what does not fit goes to a temporary folder; default: 1GB",
     )
 
 
@@ -144,7 +146,14 @@ def _release(parsed: argparse.Namespace) -> Said:
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    workload = None if parsed.workload is None else workload_of(domain, parsed.workload)
+    workload = None
+    if parsed.workload is not None:
+        workload = workload_of(domain, parsed.workload, parsed.asked)
+    elif parsed.asked:
+        raise margin.DomainError(
+            "--asked is about the attributes of --workload, but there is no --workload; name the "
+            "views, as in --workload 2way"
+        )
 
     synopsis = margin.release(
         data,
@@ -177,16 +186,23 @@ def _release(parsed: argparse.Namespace) -> Said:
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
-    """Write the release. If this fails, the error says that the budget has been spent anyway."""
+    """Write the release. If this fails, the error says that the budget has been spent anyway.
+
+    A signal that arrives meanwhile waits for the end of the writing.
+    """
     lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
-    try:
-        synopsis.save(path)
-    except FileError as error:
-        problem = str(error)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {lost}") from None
-    else:
-        return
+    kept = f"the release was made, its budget spent, and {str(path)!r} was written"
+    with watched() as watch, shielded():
+        watch.explain = lambda: f"interrupted; {lost}"
+        try:
+            synopsis.save(path)
+        except FileError as error:
+            problem = str(error)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(watch.explain()) from None
+        else:
+            watch.explain = lambda: f"interrupted; {kept}"
+            return
     raise FileError(f"{problem}; {lost}")
 
 
@@ -218,7 +234,9 @@ def _data(parsed: argparse.Namespace) -> object:
         raise MarginError(
             "--table names a file for a query, but no query is given; add the query with --sql"
         )
-    return parsed.file
+    from ..data.folders import open_path
+
+    return open_path(parsed.file, memory_limit=parsed.memory_limit)
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from .._secrecy import is_path, masked
 from ..domain.domain import Domain
 from ..errors import DataError
+from ..interrupts import interruptible
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .files import FileSource, connect, guesses_folders, guesses_types, identifier, quoted, stream
 from .folders import FilesSource, open_path
@@ -257,6 +258,7 @@ class Sql:
         with ExitStack() as stack:
             connection = quietly(lambda: dbapi.connect(address), unreachable)
             stack.enter_context(closing(connection))
+            interruptible(connection, "adbc_cancel")
             cursor = quietly(connection.cursor, unreachable)
             stack.enter_context(closing(cursor))
             # The result is of one snapshot of the database, and nothing can be written.

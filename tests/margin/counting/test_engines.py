@@ -350,7 +350,8 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
         == 0
     )
     assert margin.load(out).provenance.spent == margin.PureDP(1, rows_per_person=2)
-    assert main([*start, f"{tmp_path}/*.parquet", "--unit", "who", "--force"]) == 0
+    files = f"{tmp_path}/*.parquet"
+    assert main([*start, files, "--unit", "who", "--max-rows", "1", "--force"]) == 0
     start.append("--force")
     (tmp_path / "t.csv").write_text("a,who\n0,1\n1,2\n")
     assert main([*start, "--sql", "SELECT a FROM t", "--table", f"t={tmp_path}/t.csv"]) == 0
@@ -366,6 +367,7 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
         "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "name its column with unit=": [["--sql", query, "--max-rows", "2"]],
+        "--max-rows 3": [["--sql", query, "--unit", "who"]],
         "cannot be opened as a DuckDB file": [
             ["--sql", query, "--attach", str(tmp_path / "none.duckdb")]
         ],

@@ -535,7 +535,7 @@ UNITS = {
     "one row": (PureDP(1), {}),
     "one row replaced": (PureDP(1, neighbours=Neighbours.REPLACE_ROW), {}),
     "three rows, declared": (PureDP(1, rows_per_person=3), {}),
-    "a unit": (PureDP(1), {"unit": "id"}),
+    "a unit": (PureDP(1), {"unit": "id", "max_rows": 1}),
     "three rows of a unit": (PureDP(1), {"unit": "id", "max_rows": 3}),
     "three rows of another unit": (PureDP(1), {"unit": "a", "max_rows": 3}),
 }
