@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import Attribute, DomainError
