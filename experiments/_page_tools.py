@@ -81,10 +81,12 @@ def details(name: str, study: Readings) -> str:
 
 def span(study: Readings, one: str, other: str, *words: str, digits: int = 2) -> str:
     """The error of a method divided by that of another, "smallest to largest" over the panels
-    of a figure whose titles contain all words.
+    of a figure whose titles contain all words; those of the Jensen-Shannon divergence (", JS")
+    only if asked for.
     """
     names = dict.fromkeys(str(row["panel"]) for row in study.rows)
     panels = [name for name in names if all(word in name for word in words)]
+    panels = [name for name in panels if "JS" in words or not name.endswith(", JS")]
     ratios = []
     for panel in panels:
         try:
