@@ -47,14 +47,14 @@ from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
-from .tables.level_tree import LevelTree
 from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
 from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
-from .tables.tree import Tree
 from .tables.whole import WholeTables, agree
+from .trees.level_tree import LevelTree
+from .trees.tree import Tree
 from .zeros import Zeros
 
 __all__ = [

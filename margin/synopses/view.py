@@ -36,10 +36,9 @@ from ..solvers import (
     covered_group_variances,
 )
 from .counting import Sums, covered_sums, weights_on
-from .describe import describe
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of
-from .synopsis import Packed, Provenance, Synopsis
+from .synopsis import Packed, Provenance, Synopsis, describe
 
 __all__ = ["ViewSynopsis"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy.optimize
 
 from ..._numbers import Number
 from ..._types import Floats
@@ -269,6 +268,8 @@ def _best_shares(levels: Levels, power: int) -> tuple[float, ...]:
         shares = np.maximum(shares / shares.sum(), 1e-9)
         found = tree.node_variances((shares**-power).tolist())
         return math.log(sum(float(level.sum()) for level in found))
+
+    import scipy.optimize  # takes long
 
     start = np.zeros(len(tree.sizes))
     solved = scipy.optimize.minimize(error, start, method="BFGS", options={"gtol": 1e-4})

@@ -79,8 +79,7 @@ from margin.private.sparse_noise import Kept
 from margin.queries import Conjunctions
 from margin.solvers import Greedy, Newton
 from margin.store import _KINDS
-from margin.synopses.describe import describe
-from margin.synopses.synopsis import Provenance
+from margin.synopses.synopsis import Provenance, describe
 
 PAGE = Path(__file__).parents[3] / "docs" / "noise.md"
 BITS = Domain(dict.fromkeys("abcdef", 2))
