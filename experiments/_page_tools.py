@@ -29,7 +29,8 @@ def claims(*studies: Readings) -> str:
         return _claims(listed)
     tested = [claim for claim in listed if claim.holds is not None]
     count = f"{len(tested) - len(failed)} of the {len(tested)} claims hold"
-    shown = f"{count}; these do not:\n\n{_claims(failed)}" if failed else f"{count}."
+    others = "this one does not" if len(failed) == 1 else "these do not"
+    shown = f"{count}; {others}:\n\n{_claims(failed)}" if failed else f"{count}."
     rest = [claim for claim in listed if claim.holds is not False]
     return f"{shown}\n\n{fold('The other claims', _claims(rest))}"
 
