@@ -112,6 +112,13 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
 
 
 def _release(parsed: argparse.Namespace) -> Said:
+    with watched() as watch:
+        watch.explain = lambda: "interrupted; no noise was drawn, and nothing has been charged"
+        return _released(parsed)
+
+
+def _released(parsed: argparse.Namespace) -> Said:
+    """Check the options, make the release, and save it."""
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
