@@ -96,7 +96,7 @@ def locate(
         if not candidates:
             raise DataError(
                 f"{where} has no column named {name!r}, which the domain or an argument names; "
-                "correct the name, or add the column"
+                "correct the name, or add the column (`margin domain check` shows similar names)"
             )
         if len(candidates) > 1:
             raise DataError(
@@ -162,11 +162,13 @@ def not_provided(name: str, *, missing: bool) -> DataError:
     if missing:
         return DataError(
             f"column {name!r} holds nulls or empty cells, but its attribute declares no category "
-            "for them; declare missing=... for that attribute"
+            "for them; declare missing=... for that attribute (`margin domain check` shows "
+            "everything that does not fit)"
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "
-        "other=..., or declare more values, wider bins, more dates, or shorter paths of levels"
+        "other=..., or declare more values, wider bins, more dates, or shorter paths of levels "
+        "(`margin domain check` shows everything that does not fit)"
     )
 
 
