@@ -17,6 +17,9 @@ __all__ = ["largest_variance", "least_largest", "profile"]
 _TOLERANCE = 1e-3
 """Relative excess of the largest variance over the bound at which the search ends."""
 
+_MOST_PROFILE = 48
+"""Largest number of queries of one attribute that are told apart."""
+
 _MOST_ROUNDS = 50
 """Largest number of rounds in which queries are added to the programme."""
 
@@ -26,7 +29,11 @@ in the total, shape (queries, 2)."""
 
 
 def profile(basis: AxisBasis, queries: AxisQueries) -> Profile:
-    """The error variances of the queries of an attribute that no other query exceeds in both."""
+    """The error variances of the queries of an attribute that no other query exceeds in both.
+
+    If there are more than `_MOST_PROFILE`, neighbours are replaced by their larger variances: upper
+    bounds.
+    """
     covariance, spread = basis.covariance, basis.spread
     if queries.kind == "cells":
         own, total = covariance.diagonal(), spread**2
@@ -49,7 +56,12 @@ def profile(basis: AxisBasis, queries: AxisQueries) -> Profile:
     order = np.lexsort((-total, -own))
     rising = np.maximum.accumulate(total[order])
     is_new = np.concatenate([[True], rising[1:] > rising[:-1]])
-    return np.stack([own[order][is_new], total[order][is_new]], axis=1)
+    found = np.stack([own[order][is_new], total[order][is_new]], axis=1)
+    if len(found) <= _MOST_PROFILE:
+        return found
+    # Variances by the rows fall and those by the total rise along the list.
+    bounds = np.arange(_MOST_PROFILE + 1) * len(found) // _MOST_PROFILE
+    return np.stack([found[bounds[:-1], 0], found[bounds[1:] - 1, 1]], axis=1)
 
 
 def largest_variance(

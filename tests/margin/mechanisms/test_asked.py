@@ -20,6 +20,7 @@ from margin.mechanisms.bases.queries import AxisQueries, asked_queries
 from margin.mechanisms.components import precise_shares
 from margin.private.linear import Answers
 from margin.solvers import WeightedSum
+from margin.testing import check_mechanism
 
 _TREE = {"names": ["state", "county"], "paths": [["A", "a"], ["A", "b"], ["B", "c"], ["A", "d"]]}
 _DOMAIN = Domain(
@@ -376,3 +377,11 @@ def test_shares_for_the_largest_variance_are_a_minimum(budget):
         shares = np.array(plan.shares) * np.exp(rng.normal(0, 0.2, len(plan.shares)))
         other.__dict__["shares"] = precise_shares(shares)
         assert _largest(other) >= best * 0.998
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["prefixes", "ranges"])
+def test_it_is_private(kind):
+    line = Domain({"x": {"size": 3, "ordered": True}, "y": 2})
+    workload = Workload.of(line, [["x", "y"]], asked={"x": kind})
+    check_mechanism(Residual(workload=workload), domain=line)
