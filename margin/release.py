@@ -23,8 +23,7 @@ from .privacy.statement import Statement, digest, for_unit
 from .private import Chargeable, Private
 from .simulation import Simulation
 from .synopses import ViewSynopsis
-from .synopses.describe import describe
-from .synopses.synopsis import Provenance, Synopsis
+from .synopses.synopsis import Provenance, Synopsis, describe
 
 __all__ = ["Mechanism", "release", "simulate"]
 

@@ -41,6 +41,7 @@ from .response.highs import Highs
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status
+from .tables.component_errors import ComponentErrors
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
 from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
 from .tables.evidence import Evidence
@@ -51,8 +52,9 @@ from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, 
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
-from .tables.tree import Tree
 from .tables.whole import WholeTables, agree
+from .trees.level_tree import LevelTree
+from .trees.tree import Tree
 from .zeros import Zeros
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "ByComponents",
     "ClarabelDirect",
     "Clip",
+    "ComponentErrors",
     "Cone",
     "Consistency",
     "Constraint",
@@ -77,6 +80,7 @@ __all__ = [
     "Ladder",
     "LatticeConsistency",
     "LeastSquares",
+    "LevelTree",
     "MaxSat",
     "MaximumConsistency",
     "Milp",

@@ -35,7 +35,7 @@ def add_commands(commands: Any) -> None:
             "margin count people.margin",
             "margin count people.margin region=north sex=F,M",
             "margin count people.margin 'age>=18' 'age<65' --json",
-            "margin count people.margin place@state=CA 'visited>=2020-03'",
+            "margin count visits.margin place@state=CA 'visited>=2020-03'",
         ],
     )
     add_synopsis(count)

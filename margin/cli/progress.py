@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ..data.share import listening
+from ..interrupts.share import listening
 
 __all__ = ["shown"]
 

@@ -21,6 +21,7 @@ from .common import (
     opened,
     painted,
     printable,
+    split_names,
     titled,
 )
 
@@ -55,7 +56,7 @@ def _add_marginal(commands: Any) -> None:
             "margin marginal people.margin age sex",
             "margin marginal people.margin sex --format csv > sex.csv",
             "margin marginal people.margin age sex --json",
-            "margin marginal people.margin place@state sex",
+            "margin marginal visits.margin place@state sex",
         ],
     )
     add_synopsis(ask)
@@ -63,7 +64,8 @@ def _add_marginal(commands: Any) -> None:
         "attributes",
         nargs="+",
         metavar="ATTRIBUTE",
-        help="the attributes to count by, or levels of them such as place@state; margin info "
+        help="the attributes to count by, or levels of them such as place@state, with blanks or "
+        "commas between them; margin info "
         "FILE.margin lists them",
     )
     attributes.completer = _attributes
@@ -95,7 +97,8 @@ def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 
 def _marginal(parsed: argparse.Namespace) -> Said:
-    marginal = opened(parsed).marginal(parsed.attributes)
+    synopsis = opened(parsed)
+    marginal = synopsis.marginal(split_names(parsed.attributes, synopsis.domain.attributes))
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
     else:

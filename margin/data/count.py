@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ..counting import CountPlan
 from ..domain.domain import Domain
 from ..interrupts import watched
+from ..interrupts.share import declaring
 from .opening import open_source
-from .share import declaring
 
 __all__ = ["Counts", "count"]
 

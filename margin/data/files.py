@@ -16,8 +16,8 @@ from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible
+from ..interrupts.share import is_heard, tell
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .share import is_heard, tell
 
 __all__ = [
     "MEMORY",

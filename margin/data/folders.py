@@ -12,9 +12,9 @@ import numpy as np
 
 from ..domain.domain import Domain
 from ..errors import DataError
+from ..interrupts.share import within
 from .encode import Batch, encode_batches, locate
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted
-from .share import within
 
 __all__ = ["FilesSource", "open_path"]
 

@@ -11,11 +11,11 @@ from ..domain.domain import Domain
 from ..domain.values import faithful, identity
 from ..errors import DataError
 from ..interrupts import check
+from ..interrupts.share import tell, within
 from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
 from .files import MEMORY, connect, quoted, stream
 from .parts import PARTS, Parts
 from .scratch import scratch
-from .share import tell, within
 from .source import Source, Tabular
 
 __all__ = ["BoundedSource", "Bounds", "bound", "identities", "order", "part_of"]

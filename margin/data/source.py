@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ..domain.domain import Domain
 from ..domain.values import telling
 from ..errors import DataError
+from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .files import FileSource, guesses_folders, guesses_types
 from .folders import FilesSource
-from .share import tell
 
 __all__ = [
     "CodesSource",

@@ -23,7 +23,7 @@ from .categories import (
 )
 from .dates import Dates
 from .levels import Levels
-from .values import Number, number, standard, written
+from .values import Number, instant, number, standard, written
 
 __all__ = ["UNSEEN", "Attribute", "Value", "exact_number"]
 
@@ -257,6 +257,14 @@ class Attribute:
     def _nodes(self) -> dict[int, "Attribute"]:
         """The attributes of levels that were asked for, by the positions of the levels."""
         return {}
+
+    @cached_property
+    def is_by_day(self) -> bool:
+        """Whether the categories are dates, and every time has the code of its day: `other` and
+        `missing` do not name a certain time."""
+        extras = [label for label in (self.other, self.missing) if label is not None]
+        named = any(instant(declared_text(label)) is not None for label in extras)
+        return self.dates is not None and not named
 
     @cached_property
     def other_code(self) -> int:

@@ -57,7 +57,8 @@ class Domain(Mapping[str, Attribute]):
     impossible
         Rules that state impossible combinations of categories. A rule is a mapping from attributes
         to a category or a list of categories, and all combinations of these are impossible. A
-        category is named by its label or by a value in it; None names the missing one. Answers and
+        category is named by its label or by a value in it; None names the missing one. A level,
+        such as "place@state", stands for the categories of its nodes. Answers and
         records respect the rules. The data is not checked against them: a row that breaks a rule
         is counted like any other.
     rows

@@ -1,4 +1,4 @@
-"""Interrupts: what Ctrl-C and SIGTERM do while the library works."""
+"""While the library works: what Ctrl-C and SIGTERM do, and how far the reading of a table is."""
 
 from .watch import Watch, at_the_end, check, interruptible, shielded, watched
 

@@ -14,6 +14,7 @@ from .learning.mwem import MWEM
 from .learning.pmw import PMW
 from .learning.polynomial import Learning
 from .ordered.hierarchical import Hierarchical
+from .ordered.level_counts import LevelCounts
 from .ordered.wavelet import Wavelet
 from .sparse.count_sketch import CountSketch
 from .sparse.dyadic import Dyadic
@@ -64,6 +65,7 @@ __all__ = [
     "HighPass",
     "KDTree",
     "Learning",
+    "LevelCounts",
     "LogThreshold",
     "MatrixMechanism",
     "PeeledItems",

@@ -296,8 +296,8 @@ def for_unit(
     if max_rows is None and budget.rows_per_person == 1:
         raise BudgetError(
             f"unit= needs the largest number of rows of one {unit!r} that are counted, but it is "
-            "not given; pass max_rows=3 (--max-rows 3), or another number: further rows are left "
-            "out, so a small number makes totals too low, and a large one adds noise"
+            "not given; pass max_rows=3 (--rows-per-person 3), or another number: further rows are "
+            "left out, so a small number makes totals too low, and a large one adds noise"
         )
     if max_rows is None:
         return budget

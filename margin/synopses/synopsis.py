@@ -1,5 +1,6 @@
 """`Synopsis`, the result of a release, and `Provenance`, the record of how it was made."""
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from .counting import Counting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Packed", "Provenance", "Synopsis"]
+__all__ = ["Packed", "Provenance", "Synopsis", "describe"]
 
 
 @dataclass(
@@ -60,6 +61,26 @@ class Provenance:
     def spent(self) -> Budget:
         """The budget that was spent."""
         return self.statement.budget
+
+
+def describe(value: object) -> Any:
+    """Describe a mechanism, or a part of one, by JSON values: the name of its class and its
+    parameters.
+
+    An object that is not a dataclass is described by the name of its class alone.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        parameters = {name: describe(getattr(value, name)) for name in names}
+        return {"name": type(value).__name__, **parameters}
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): describe(item) for name, item in value.items()}
+    # Plain values are JSON values already.
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return {"name": type(value).__name__}
 
 
 class Packed(NamedTuple):

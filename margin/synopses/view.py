@@ -21,6 +21,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
 from ..solvers import (
+    ComponentErrors,
     Ladder,
     Newton,
     Population,
@@ -35,10 +36,9 @@ from ..solvers import (
     covered_group_variances,
 )
 from .counting import Sums, covered_sums, weights_on
-from .describe import describe
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of
-from .synopsis import Packed, Provenance, Synopsis
+from .synopsis import Packed, Provenance, Synopsis, describe
 
 __all__ = ["ViewSynopsis"]
 
@@ -108,11 +108,16 @@ class ViewSynopsis(Synopsis):
         The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
+    noise
+        The covariance of the noise, if attributes were measured in bases of their own (see
+        `Residual`); None if all cells of a view have the same variance. Reconstructions use its
+        mean over the cells.
     """
 
     names: tuple[View, ...]
     held: Tables
     reconstruction: Solver = Newton()
+    noise: ComponentErrors | None = None
 
     @classmethod
     def of(
@@ -153,6 +158,7 @@ class ViewSynopsis(Synopsis):
         tables: Tables,
         *,
         reconstruction: Solver,
+        noise: ComponentErrors | None = None,
     ) -> "ViewSynopsis":
         """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
@@ -161,6 +167,7 @@ class ViewSynopsis(Synopsis):
             names=names,
             held=tables,
             reconstruction=reconstruction,
+            noise=noise,
         )
 
     @property
@@ -170,7 +177,7 @@ class ViewSynopsis(Synopsis):
         tables = zip(self.names, self.held.views, self.held.values, strict=True)
         for names, axes, table in tables:
             counts = in_view_order(table, self.domain.axes(names))
-            variance = np.full(counts.shape, self.held.variance(axes))
+            variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
@@ -225,7 +232,10 @@ class ViewSynopsis(Synopsis):
         axes = self.domain.axes(view.view)
         if self.held.covering(tuple(sorted(axes))) is not None:
             groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
-            variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
+            if self.noise is None:
+                variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
+            else:
+                variance = self.noise.cell_variances(tuple(sorted(axes)), groups)
             return Marginal(view.rolled, counts, in_view_order(variance, axes))
         noise = np.full(counts.size, math.nan)
         missed = np.full(counts.size, math.nan)
@@ -282,7 +292,7 @@ class ViewSynopsis(Synopsis):
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
         if all(self.held.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.held, chosen)
+            return covered_sums(self.domain, self.held, chosen, self.noise)
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
@@ -300,6 +310,13 @@ class ViewSynopsis(Synopsis):
             missed=self._structure.missed_covariance(asked, weights, found),
             reconstructed=True,
         )
+
+    def _cell_variances(self, axes: tuple[int, ...]) -> Floats:
+        """The variance of the noise in each cell of a view, with its axes ascending."""
+        if self.noise is not None:
+            return self.noise.cell_variances(axes)
+        shape = tuple(self.domain.sizes[axis] for axis in axes)
+        return np.full(shape, self.held.variance(axes))
 
     def _axes(self, codes: Chosen) -> tuple[int, ...]:
         """The axes of the attributes that a condition restricts, ascending."""
@@ -384,6 +401,9 @@ class ViewSynopsis(Synopsis):
         arrays = {"tables": np.concatenate([value.ravel() for value in self.held.values])}
         if self.held.precisions is not None:
             arrays["precisions"] = np.concatenate(self.held.precisions)
+        if self.noise is not None:
+            fields["components"], own = self.noise.pack()
+            arrays |= own
         return Packed(fields, arrays)
 
     @classmethod
@@ -398,6 +418,7 @@ class ViewSynopsis(Synopsis):
         return {
             "tables": sum(map(domain.cells, views)),
             "precisions": sum(1 << len(view) for view in views),
+            **ComponentErrors.room(domain.sizes, fields.get("components", ())),
         }
 
     @classmethod
@@ -419,7 +440,10 @@ class ViewSynopsis(Synopsis):
         # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
-        if arrays:
+        noise = None
+        if "components" in packed.fields:
+            noise = ComponentErrors.unpack(domain.sizes, packed.fields["components"], arrays)
+        elif arrays:
             raise ValueError(
                 "a file of views must hold only tables and precisions, but it also holds "
                 f"{', '.join(sorted(arrays))}; get a fresh copy of the file"
@@ -450,6 +474,7 @@ class ViewSynopsis(Synopsis):
             held=tables,
             reconstruction=solver,
             provenance=provenance,
+            noise=noise,
         )
 
     def _read(
@@ -467,6 +492,8 @@ class ViewSynopsis(Synopsis):
             assert view is not None
             counts = self.held.project(view, own)
             variances = np.full(counts.shape, variance)
+            if self.noise is not None:
+                variances = self.noise.cell_variances(own)
             if self.domain.zeros is not None:
                 empty = self.domain.zeros.cells(own)
                 counts[empty] = 0.0

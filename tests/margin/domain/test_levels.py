@@ -215,3 +215,23 @@ def test_tables_are_rolled_up_by_the_leaves(paths, seed):
             for cell in view.cells()
         ]
         assert listed == view.rolled_up(table).ravel().tolist()
+
+
+def test_rules_may_name_levels():
+    forms = {"sex": 2, "p": {"levels": {"names": NAMES, "paths": PATHS}}}
+    at_level = Domain(
+        forms, impossible=[{"p@state": "01", "sex": 1}, {"p@county": "021", "sex": 0}]
+    )
+    leaves = ["0111", "0112", "0121"]
+    assert at_level == Domain(forms, impossible=[{"p": leaves, "sex": 1}, {"p": "0211", "sex": 0}])
+    both = Domain(forms, impossible=[{"p@state": "01", "p": ["0121", "0211"], "sex": 1}])
+    assert both == Domain(forms, impossible=[{"p": "0121", "sex": 1}])
+    for rule, message in (
+        ({"p@stat": "01"}, "rule 1 .*'p@stat' is none of them; .*did you mean 'p@state'"),
+        ({"p@state": "03"}, "attribute 'p@state' declares no category '03'"),
+        ({"sex@state": 1}, "'sex@state' is none of them"),
+        ({"p@state": "01", "p": "0211"}, "lies in all levels that the rule names"),
+        ({3: "01"}, "3 is none of them"),
+    ):
+        with pytest.raises(DomainError, match=message):
+            Domain(forms, impossible=[rule])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, BudgetError, Domain, DomainError, PureDP
+from margin import ZCDP, ApproxDP, BudgetError, Domain, DomainError, PureDP
 from margin.mechanisms import GroupAndSmooth, PlainItems
 from margin.mechanisms.items.group_and_smooth import _runs
 from margin.privacy.budget import Neighbours
@@ -15,18 +15,25 @@ from margin.testing import check_mechanism
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        GroupAndSmooth(),
-        GroupAndSmooth.paper(size=2, longest=3),
-        GroupAndSmooth(size=4, share=None),
-    ],
-    ids=["runs", "paper", "random"],
-)
+MECHANISMS = [
+    GroupAndSmooth(),
+    GroupAndSmooth.paper(size=2, longest=3),
+    GroupAndSmooth(size=4, share=None),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=["runs", "paper", "random"])
 def test_the_contract(mechanism):
-    budgets = (PureDP(1), ZCDP("0.2"), PureDP(2, neighbours=Neighbours.REPLACE_ROW))
-    check_mechanism(mechanism, domain=ITEMS, budgets=budgets, pairs=8)
+    budgets = (PureDP(1), ZCDP("0.2", neighbours=Neighbours.REPLACE_ROW))
+    check_mechanism(mechanism, domain=ITEMS, budgets=budgets, pairs=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=["runs", "paper", "random"])
+def test_the_contract_under_all_budgets(mechanism):
+    check_mechanism(mechanism, domain=ITEMS, pairs=40)
+    certified = (ApproxDP(2, "1e-5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2),)
+    check_mechanism(mechanism, domain=ITEMS, budgets=certified, pairs=20)
 
 
 def cost(values, sizes, scale, noise, pure):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, BudgetError, Domain, DomainError, PureDP
+from margin import ZCDP, ApproxDP, BudgetError, Domain, DomainError, PureDP
+from margin.audit import BlackBox
 from margin.mechanisms import Compressive, Flat, SparseProjection
 from margin.mechanisms.tables.compressive import _haar
+from margin.privacy.budget import Neighbours
 from margin.testing import check_mechanism
 
 FEW = Domain({"a": 3, "b": 4})
@@ -19,20 +21,39 @@ def released(codes, domain, mechanism, budget, seed=1):
     return simulated.synopsis
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Compressive(sparsity=3),
-        Compressive.paper(sparsity=2),
-        Compressive(sparsity=4, wavelet=True),
-        SparseProjection(dimensions=8),
-        SparseProjection(dimensions=7, ones=None),
-    ],
-    ids=lambda mechanism: repr(mechanism)[:50],
-)
+MECHANISMS = [
+    Compressive(sparsity=3),
+    Compressive.paper(sparsity=2),
+    Compressive(sparsity=4, wavelet=True),
+    SparseProjection(dimensions=8),
+    SparseProjection(dimensions=7, ones=None),
+]
+
+
+def short(mechanism):
+    return repr(mechanism)[:50]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_the_contract(mechanism):
-    budgets = (PureDP(1), ZCDP("0.5", rows_per_person=2))
-    check_mechanism(mechanism, domain=FEW, budgets=budgets, pairs=8)
+    budgets = (PureDP(1), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2))
+    check_mechanism(mechanism, domain=FEW, budgets=budgets, pairs=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
+def test_the_contract_under_all_budgets(mechanism):
+    check_mechanism(mechanism, domain=FEW, pairs=40)
+    check_mechanism(mechanism, pairs=20)
+    certified = (ApproxDP(2, "1e-5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2),)
+    check_mechanism(mechanism, domain=FEW, budgets=certified, pairs=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", [MECHANISMS[0], MECHANISMS[3]], ids=short)
+def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
+    black_box = BlackBox(runs=3000, output=lambda found: found.marginal(["a", "b"]).counts.ravel())
+    check_mechanism(mechanism, domain=FEW, budgets=(PureDP(1),), pairs=4, black_box=black_box)
 
 
 # The compressive mechanism

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from margin import ApproxDP, Domain, PureDP, mechanisms
+from margin import ApproxDP, Domain, PureDP, Workload, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
     MWEM,
@@ -46,6 +46,7 @@ from margin.mechanisms import (
     HighPass,
     KDTree,
     Learning,
+    LevelCounts,
     LogThreshold,
     MatrixMechanism,
     PeeledItems,
@@ -78,14 +79,18 @@ from margin.private.sparse_noise import Kept
 from margin.queries import Conjunctions
 from margin.solvers import Greedy, Newton
 from margin.store import _KINDS
-from margin.synopses.describe import describe
-from margin.synopses.synopsis import Provenance
+from margin.synopses.synopsis import Provenance, describe
 
 PAGE = Path(__file__).parents[3] / "docs" / "noise.md"
 BITS = Domain(dict.fromkeys("abcdef", 2))
 FEW = Domain({"a": 2, "b": 3, "c": 2})
 LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})
 STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
+TREE = Domain(
+    {"a": 2, "b": {"levels": {"names": ["x", "y"], "paths": [["p", "q"], ["p", "r"], ["s", "t"]]}}}
+)
+ORDERED = Domain({"a": 2, "x": {"size": 5, "ordered": True}})
+PREFIXES = Workload.of(ORDERED, [["a", "x"]], asked={"x": "prefixes"})
 BUDGET = PureDP("3/2")
 ROUGH = ApproxDP("3/2", "1/20")
 """The budget of mechanisms that publish what is frequent enough."""
@@ -143,6 +148,8 @@ ALL: list[tuple[Domain, object]] = (
         )
     ]
     + [(STEPS, PrefixTree(theta=2))]
+    + [(TREE, LevelCounts()), (TREE, LevelCounts(nonnegative=False))]
+    + [(ORDERED, Residual(workload=PREFIXES))]
     + [
         (FEW, MatrixMechanism(strategy=LowRank())),
         (FEW, MatrixMechanism(strategy=Semidefinite())),
@@ -187,7 +194,7 @@ OF_EACH_KIND = (
     PrivBasis,
     PriView,
 )
-OF_EACH_KIND += (QuadTree, Residual, Uniform, Wavelet)
+OF_EACH_KIND += (LevelCounts, QuadTree, Residual, Uniform, Wavelet)
 
 
 def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:

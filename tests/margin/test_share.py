@@ -10,7 +10,7 @@ import margin
 from margin.data import count
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound
-from margin.data.share import declaring, is_heard, listening, tell, within
+from margin.interrupts.share import declaring, is_heard, listening, tell, within
 
 ROWS = 260_000
 DOMAIN = margin.Domain({"a": 2, "b": 3}, rows=12)
@@ -44,7 +44,7 @@ def test_the_share_rises(name, sources):
         tables = count(sources[name], DOMAIN, [["a"]])
     shares = [share for share, _ in heard]
     assert shares == sorted(shares) and shares[0] >= 0 and 0.3 < shares[-1] <= 1
-    assert name in ("t.csv", "t.parquet") or shares[0] < 0.3 < 0.7 < shares[-1]
+    assert name in ("t.csv", "t.parquet") or shares[0] < 0.3 < 0.55 < shares[-1]
     assert len(shares) > 2 and {declared for _, declared in heard} == {12}
     assert np.array_equal(tables[0], count(sources[name], DOMAIN, [["a"]])[0])
 
