@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
+from .base import stated_base
 from .data.opening import open_source
 from .data.rows_per_person import bound
 from .data.scratch import remove_stale
@@ -14,7 +15,7 @@ from .data.source import Source
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError
-from .mechanisms import Auto
+from .mechanisms import Adaptive, Auto, PriView, Residual
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from .privacy.ledger import Charge, Ledger
@@ -64,6 +65,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
 ) -> ViewSynopsis: ...
 
 
@@ -78,6 +80,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
 ) -> S: ...
 
 
@@ -91,6 +94,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
 ) -> Synopsis:
     """Make a differentially private synopsis of a table.
 
@@ -126,6 +130,12 @@ def release(
         The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
         number; if `rows_per_person` is not 1, the two must be equal. The default is the budget's
         `rows_per_person`.
+    base
+        What is known about such tables already: a `PublicTable`, an earlier release with the same
+        declarations (a `ViewSynopsis`), or the path of its .margin file. The noisy tables tell how
+        far it may be trusted; this costs no budget. The base is stored with the release, and
+        `Provenance.base` states it. It is used by `Auto`, `Adaptive`, `PriView` and `Residual`. If
+        it is an earlier release about the same people, the guarantees of both add up.
 
     Returns
     -------
@@ -159,6 +169,7 @@ def release(
         ledger=ledger,
         unit=unit,
         max_rows=max_rows,
+        base=base,
         entropy=SystemEntropy(),
     )
     synopsis, _ = _run(request)
@@ -175,6 +186,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
     seed: int,
 ) -> "Simulation[ViewSynopsis]": ...
 
@@ -189,6 +201,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
     seed: int,
 ) -> "Simulation[S]": ...
 
@@ -202,6 +215,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
     seed: int,
 ) -> Any:
     """Run a release with noise from a seed, and return the true counts too, for experiments.
@@ -211,8 +225,8 @@ def simulate(
 
     Parameters
     ----------
-    data, domain, budget, mechanism, workload, unit, max_rows
-        See `release`.
+    data, domain, budget, mechanism, workload, unit, max_rows, base
+        See `release`. A base may be a simulation here.
     seed
         The seed of the noise. Equal arguments and equal seeds give equal results.
 
@@ -243,6 +257,7 @@ def simulate(
         ledger=None,
         unit=unit,
         max_rows=max_rows,
+        base=base,
         entropy=SeededEntropy(seed),
     )
     synopsis, source = _run(request)
@@ -264,6 +279,7 @@ class _Request:
     ledger: Chargeable | None
     unit: str | None
     max_rows: int | None
+    base: object
     entropy: Entropy
 
 
@@ -285,6 +301,10 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             "ledger must be one data set of a ledger, but it is a whole ledger; pass "
             "ledger.dataset(name)"
         )
+    base = None
+    if request.base is not None:
+        _check_uses_base(mechanism)
+        base = stated_base(request.base, domain, allow_simulation=not request.entropy.private)
     budget = for_unit(request.budget, request.unit, request.max_rows)
     statement = Statement(
         budget=budget,
@@ -312,12 +332,15 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
     try:
         rows.check(domain)
         synopsis = mechanism.run(private, workload)
+        if base is not None and isinstance(synopsis, ViewSynopsis):
+            synopsis = synopsis.with_base(base)
         provenance = Provenance(
             mechanism=describe(mechanism),
             statement=dataclasses.replace(statement, budget=private.spent),
             private=entropy.private,
             version=__version__,
             token=private.token,
+            base=None if base is None else base.stated,
         )
         return dataclasses.replace(synopsis, provenance=provenance), source
     except MarginError as error:
@@ -339,6 +362,15 @@ def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
             "PriView()"
         )
     return mechanism
+
+
+def _check_uses_base(mechanism: Mechanism[Synopsis]) -> None:
+    """Refuse a mechanism that does not use a base."""
+    if not isinstance(mechanism, Adaptive | Auto | PriView | Residual):
+        raise MarginError(
+            "base is used by Auto, Adaptive, PriView and Residual, but mechanism is "
+            f"{type(mechanism).__name__}; choose one of these, or leave base out"
+        )
 
 
 _NOTHING = "no noise was drawn, and nothing has been charged"

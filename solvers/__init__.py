@@ -14,6 +14,9 @@ if __name__ != "margin.solvers":
         "write import margin.solvers"
     )
 
+from .based.base import Base, CountedBase
+from .based.reconstruction import BasedReconstruction, BasedStructure
+from .based.trust import learnt_trust
 from .reconstruct.batch import Batch, Solutions
 from .reconstruct.context import Reconstruction
 from .reconstruct.convex.clarabel_direct import ClarabelDirect
@@ -59,6 +62,9 @@ __all__ = [
     "LBFGS",
     "AbsoluteConsistency",
     "Anneal",
+    "Base",
+    "BasedReconstruction",
+    "BasedStructure",
     "Batch",
     "BestResponse",
     "ByComponents",
@@ -67,6 +73,7 @@ __all__ = [
     "Cone",
     "Consistency",
     "Constraint",
+    "CountedBase",
     "CpSat",
     "Enumerate",
     "Evidence",
@@ -109,4 +116,5 @@ __all__ = [
     "coverage_error",
     "covered_covariance",
     "intersection_lattice",
+    "learnt_trust",
 ]

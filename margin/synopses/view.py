@@ -20,6 +20,8 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
 from ..solvers import (
+    BasedReconstruction,
+    BasedStructure,
     Ladder,
     Newton,
     Population,
@@ -31,7 +33,9 @@ from ..solvers import (
     Structure,
     Tables,
     coverage_error,
+    learnt_trust,
 )
+from .base import StatedBase, apart, base_room, prefixed, read_base
 from .counting import Sums, covered_sums, weights_on
 from .describe import describe
 from .exports import to_mbi
@@ -43,6 +47,9 @@ __all__ = ["ViewSynopsis"]
 
 _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
+
+_MOST_BASED = 1 << 12
+"""Largest number of cells of a marginal within a view whose noise a base reduces."""
 
 _MOST_RECORDS = 10**8
 
@@ -99,11 +106,17 @@ class ViewSynopsis(Synopsis):
         The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
+    base, trust
+        A base, and what was learnt about it (see `margin.solvers.learnt_trust`). All marginals are
+        then reconstructed: the base also reduces the noise of those within views. None and nothing
+        without a base.
     """
 
     names: tuple[View, ...]
     tables: Tables
     reconstruction: Solver = Newton()
+    base: StatedBase | None = None
+    trust: tuple[Floats, ...] = ()
 
     @classmethod
     def of(
@@ -136,6 +149,13 @@ class ViewSynopsis(Synopsis):
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis with another solver for marginals that no view covers."""
         return dataclasses.replace(self, reconstruction=reconstruction)
+
+    def with_base(self, base: StatedBase) -> "ViewSynopsis":
+        """The same synopsis with a base; how far it is trusted is learnt from the views' tables.
+
+        This is post-processing of the noisy tables.
+        """
+        return dataclasses.replace(self, base=base, trust=learnt_trust(self.tables, base))
 
     @classmethod
     def of_tables(
@@ -187,7 +207,7 @@ class ViewSynopsis(Synopsis):
             nothing = [_NOTHING] * len(places)
             answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
             # Read the marginals within views, and reconstruct the others.
-            covered = self.tables.covered(axes)
+            covered = self._read_directly(axes)
             self._read(np.flatnonzero(covered), answers)
             self._reconstruct(np.flatnonzero(~covered), answers)
             # Turn the axes of the tables to the order of the names, where it differs.
@@ -208,6 +228,14 @@ class ViewSynopsis(Synopsis):
                     attributes=views[place],
                 )
         return [marginal for marginal in marginals if marginal is not None]
+
+    def _read_directly(self, axes: Integers) -> NDArray[np.bool_]:
+        """Whether marginals are sums of a view's cells; `axes` has shape (n, k)."""
+        covered = self.tables.covered(axes)
+        if self.base is None:
+            return covered
+        cells = np.prod(np.array(self.domain.sizes)[axes], axis=1)
+        return np.asarray(covered & (cells > _MOST_BASED))
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
         """Check that the views of a workload belong to the domain, and return them."""
@@ -249,7 +277,8 @@ class ViewSynopsis(Synopsis):
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
-        if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
+        covered = (self.tables.covering(self._axes(codes)) is not None for codes in chosen)
+        if self.base is None and all(covered):
             return covered_sums(self.domain, self.tables, chosen)
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
@@ -340,7 +369,10 @@ class ViewSynopsis(Synopsis):
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
         cells = sum(value.size for value in self.tables.values)
-        return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
+        texts = {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
+        if self.base is not None:
+            texts["base"] = self.base.described
+        return texts
 
     def pack(self) -> Packed:
         """The content of a file: the tables in one array, with axes in the order of the domain."""
@@ -352,6 +384,11 @@ class ViewSynopsis(Synopsis):
         arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
         if self.tables.precisions is not None:
             arrays["precisions"] = np.concatenate(self.tables.precisions)
+        if self.base is not None:
+            packed = self.base.pack()
+            fields["base"] = packed.fields
+            arrays["trust"] = np.concatenate([scales.ravel() for scales in self.trust])
+            arrays |= prefixed(packed.arrays)
         return Packed(fields, arrays)
 
     @classmethod
@@ -363,10 +400,14 @@ class ViewSynopsis(Synopsis):
     ) -> Mapping[str, int]:
         """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         views = [domain.view(view) for view in fields["views"]]
-        return {
+        room = {
             "tables": sum(map(domain.cells, views)),
             "precisions": sum(1 << len(view) for view in views),
         }
+        if "base" in fields:
+            room["trust"] = room["tables"]
+            room |= base_room(fields["base"], domain, cls.room)
+        return room
 
     @classmethod
     def unpack(
@@ -374,7 +415,7 @@ class ViewSynopsis(Synopsis):
         packed: Packed,
         *,
         domain: Domain,
-        provenance: Provenance,
+        provenance: Provenance | None,
     ) -> Self:
         """Make the synopsis from the content of a file.
 
@@ -383,10 +424,15 @@ class ViewSynopsis(Synopsis):
         names = tuple(domain.view(view) for view in packed.fields["views"])
         axes = [tuple(sorted(domain.axes(view))) for view in names]
         shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
-        arrays = dict(packed.arrays)
+        arrays, of_base = apart(packed.arrays)
         # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
+        base = None
+        trust: list[Floats] = []
+        if "base" in packed.fields:
+            base = read_base(Packed(packed.fields["base"], of_base), domain, cls.unpack)
+            trust = _split(arrays.pop("trust"), [math.prod(shape) for shape in shapes])
         if arrays:
             raise ValueError(
                 "a file of views must hold only tables and precisions, but it also holds "
@@ -418,6 +464,10 @@ class ViewSynopsis(Synopsis):
             tables=tables,
             reconstruction=solver,
             provenance=provenance,
+            base=base,
+            trust=tuple(
+                scales.reshape(shape) for scales, shape in zip(trust, shapes, strict=False)
+            ),
         )
 
     def _read(
@@ -506,11 +556,15 @@ class ViewSynopsis(Synopsis):
             )
 
     @cached_property
-    def _reconstruction(self) -> Reconstruction:
-        return Reconstruction(self.tables, self.reconstruction)
+    def _reconstruction(self) -> Reconstruction | BasedReconstruction:
+        if self.base is None:
+            return Reconstruction(self.tables, self.reconstruction)
+        return BasedReconstruction(self.tables, self.base, self.trust, self.reconstruction)
 
     @cached_property
     def _structure(self) -> Structure:
+        if isinstance(self._reconstruction, BasedReconstruction):
+            return BasedStructure(self._reconstruction)
         return Structure(self.tables, self._reconstruction.solver)
 
 
