@@ -122,13 +122,12 @@ def held_sums(
     mean = _between(share, variances[0], posterior.mean())
     excess = max(mixture.risk[0] / max(mean, 1e-300), 1.0)
     noise_of_sums = _between(share, own, sums.variance)
-    whole = excess * _between(share, own, sums.undetermined * mixture.scale[0])
-    values, vectors = np.linalg.eigh(whole - noise_of_sums)
+    beyond = _nonnegative(sums.undetermined * mixture.scale[0] - sums.variance)
     return dataclasses.replace(
         sums,
         estimate=_between(share, mixture.without[0] @ weights, sums.estimate),
         variance=noise_of_sums,
-        undetermined=np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T),
+        undetermined=np.asarray((excess - 1) * noise_of_sums + excess * share * beyond),
     )
 
 
@@ -172,6 +171,15 @@ def _variances(
     noise = np.nan_to_num(based.variance.reshape(count, -1))
     undetermined = np.nan_to_num(based.undetermined.reshape(count, -1))
     return noise, np.maximum(undetermined * mixture.scale[:, None], noise)
+
+
+def _nonnegative(covariance: Floats) -> Floats:
+    """A covariance matrix from a symmetric one; its diagonal stays, but for numbers below zero."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    clipped = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    own = np.maximum(np.diag(clipped), 1e-300)
+    factors = np.sqrt(np.maximum(np.diag(covariance), 0.0) / own)
+    return np.asarray(clipped * np.outer(factors, factors))
 
 
 def _between(
