@@ -18,7 +18,7 @@ from . import (
     testing,
 )
 from ._version import __version__
-from .base import PublicTable
+from .bases.given import PublicTable
 from .compare import Comparison, compare
 from .data.source import Source
 from .data.sql import Sql

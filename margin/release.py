@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
-from .base import stated_base
+from .bases.given import stated_base
 from .data.opening import open_source
 from .data.rows_per_person import bound
 from .data.scratch import remove_stale

@@ -48,7 +48,7 @@ PUBLIC = rows(2_000, 2)
 MEASURED = PriView(views=[["a", "b"], ["c", "d"], ["d", "e"]])
 
 
-def simulated(base=None, mechanism=MEASURED, seed=3, budget=PureDP("0.5")):  # noqa: B008
+def simulated(base=None, mechanism=MEASURED, seed=3, budget=PureDP("0.5")):
     return margin.simulate(
         PRIVATE, domain=DOMAIN, budget=budget, mechanism=mechanism, base=base, seed=seed
     )
@@ -77,8 +77,19 @@ BASES = {
 }
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("kind", BASES)
+PRODUCT = [
+    pytest.param(
+        kind,
+        mechanism,
+        id=f"{kind}-{type(mechanism).__name__}",
+        marks=[] if isinstance(mechanism, PriView) or kind == "public" else [pytest.mark.slow],
+    )
+    for kind in BASES
+    for mechanism in MECHANISMS
+]
+
+
+@pytest.mark.parametrize(("kind", "mechanism"), PRODUCT)
 def test_each_kind_of_base_with_each_mechanism(kind, mechanism, tmp_path):
     """Answers are finite, whole in their total, and the same after a round trip."""
     synopsis = simulated(BASES[kind](), mechanism).synopsis
@@ -109,7 +120,7 @@ def error(simulation, views):
 @pytest.mark.parametrize(("kind", "most"), [("public", 0.8), ("shuffled", 1.05)])
 def test_a_good_base_helps_and_a_shuffled_one_costs_next_to_nothing(kind, most):
     with_base = without = 0.0
-    for seed in range(4):
+    for seed in range(2):
         with_base += error(simulated(BASES[kind](), seed=seed), TRIPLES)
         without += error(simulated(seed=seed), TRIPLES)
     assert with_base <= most * without
@@ -137,8 +148,8 @@ def test_the_provenance_states_the_source_of_a_public_table():
 
 def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
     """The statement of its guarantee, the receipt of its ledger, and its own base."""
-    ledger = margin.Ledger.create(tmp_path / "l.db")
-    ledger.add("people-2025", PureDP(3))
+    ledger = margin.Ledger(tmp_path / "l.db")
+    ledger.register("people-2025", PureDP(3))
     last = margin.release(
         PRIVATE,
         domain=DOMAIN,
@@ -157,7 +168,7 @@ def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
     )
     stated = now.provenance.base
     assert stated["statement"] == last.provenance.statement.to_json()
-    assert stated["charge"]["dataset"] == "people-2025"
+    assert stated["charge"] == dataclasses.asdict(last.provenance.token)
     assert stated["base"]["source"] == "example.org/survey"
     assert now.spent == ZCDP("0.1")
     now.save(tmp_path / "now.margin")
@@ -178,8 +189,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("base", "kind", "says"), REFUSED)
 def test_wrong_bases_are_refused_before_the_charge(base, kind, says, tmp_path):
-    ledger = margin.Ledger.create(tmp_path / "l.db")
-    ledger.add("people", PureDP(3))
+    ledger = margin.Ledger(tmp_path / "l.db")
+    ledger.register("people", PureDP(3))
     with pytest.raises(kind, match=says):
         margin.release(
             PRIVATE,
@@ -188,7 +199,7 @@ def test_wrong_bases_are_refused_before_the_charge(base, kind, says, tmp_path):
             base=base(),
             ledger=ledger.dataset("people"),
         )
-    assert not list(ledger.dataset("people").charges)
+    assert not ledger.charges("people")
 
 
 def test_a_base_with_other_values_is_refused():
@@ -252,8 +263,9 @@ def test_the_command_line_takes_a_base(tmp_path, capsys, monkeypatch):
     (tmp_path / "d.json").write_text(DOMAIN.to_json())
     start = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1"]
     assert main([*start, "-o", "one.margin"]) == 0
+    capsys.readouterr()
     assert main([*start, "--base", "one.margin", "-o", "two.margin", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    printed = json.loads(capsys.readouterr().out)
     assert printed["base"]["kind"] == "release"
     assert "earlier release" in printed["summary"]["base"]
     assert margin.load("two.margin").provenance.base["private"] is True

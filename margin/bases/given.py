@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ._types import Integers
-from .data.opening import open_source
-from .domain.domain import Domain
-from .errors import DataError, DomainError, MarginError
-from .simulation import Simulation
-from .store import load
-from .synopses import ViewSynopsis
-from .synopses.base import EarlierRelease, PublicRows, StatedBase
+from .._types import Integers
+from ..data.opening import open_source
+from ..domain.domain import Domain
+from ..errors import DataError, DomainError, MarginError
+from ..simulation import Simulation
+from ..store import load
+from ..synopses import ViewSynopsis
+from ..synopses.base import EarlierRelease, PublicRows, StatedBase
 
 __all__ = ["PublicTable", "stated_base"]
 
