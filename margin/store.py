@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._replace import replacing
-from .domain.domain import Domain
+from .domain.domain import Domain, refuse_files
 from .errors import FileError
 from .privacy.ledger import Token
 from .privacy.statement import Statement
@@ -38,6 +38,7 @@ from .synopses import (
     CellSynopsis,
     ColumnCounts,
     ItemsetCounts,
+    LevelSynopsis,
     MarginalSynopsis,
     RecordSynopsis,
     SketchSynopsis,
@@ -88,6 +89,7 @@ _KINDS: Mapping[str, type[Synopsis]] = {
         ItemsetCounts,
         SketchSynopsis,
         ViewSynopsis,
+        LevelSynopsis,
         MarginalSynopsis,
         RecordSynopsis,
         TableSynopsis,
@@ -287,6 +289,7 @@ def _domain(declared: Any) -> Domain:
             "the domain of a manifest must be an object, but it is of type "
             f"{type(declared).__name__}; get a fresh copy of the file"
         )
+    refuse_files(declared)
     return Domain(declared)
 
 

@@ -135,7 +135,7 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
                 f"the base must declare the attribute {name!r} with the same values as the domain, "
                 "but it does not; use the same declaration for both"
             )
-    if not base.tables.total > 0:
+    if not base.held.total > 0:
         raise DomainError(
             "the base must have a positive noisy number of rows, but it does not; leave base out"
         )
@@ -148,4 +148,4 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
         "charge": None if provenance.token is None else asdict(provenance.token),
         "base": provenance.base,
     }
-    return EarlierRelease(domain, base, base.tables.total, stated)
+    return EarlierRelease(domain, base, base.held.total, stated)

@@ -105,7 +105,7 @@ def test_each_kind_of_base_with_each_mechanism(kind, mechanism, tmp_path):
         assert np.array_equal(one.noise_variance, other.noise_variance)
         assert np.array_equal(one.missed_variance, other.missed_variance)
         assert np.isfinite(one.variance).all() and one.counts.min() >= 0
-        assert one.counts.sum() == pytest.approx(synopsis.tables.total, rel=1e-6)
+        assert one.counts.sum() == pytest.approx(synopsis.held.total, rel=1e-6)
     where = {"a": 1, "e": 0}
     assert synopsis.count(where) == loaded.count(where)
 
@@ -131,7 +131,7 @@ def test_the_noise_does_not_depend_on_the_base():
     plain = simulated().synopsis
     for kind in BASES:
         based = simulated(BASES[kind]()).synopsis
-        for one, other in zip(plain.tables.values, based.tables.values, strict=True):
+        for one, other in zip(plain.held.values, based.held.values, strict=True):
             assert np.array_equal(one, other)
         assert based.spent == plain.spent
 
@@ -250,8 +250,8 @@ def test_a_file_with_a_damaged_base_is_refused(tmp_path):
 
 def test_a_total_that_is_not_positive_is_answered_by_zeros():
     synopsis = simulated(table()).synopsis
-    values = tuple(np.full_like(value, -1.0) for value in synopsis.tables.values)
-    tables = dataclasses.replace(synopsis.tables, values=values, unbiased=None)
+    values = tuple(np.full_like(value, -1.0) for value in synopsis.held.values)
+    tables = dataclasses.replace(synopsis.held, values=values, unbiased=None)
     nothing = synopsis.with_tables(tables).with_base(synopsis.base)
     assert not nothing.marginal(["a", "e"]).counts.any()
 

@@ -22,6 +22,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import PAIRS_SHARE, ROUNDS_RATIO, SCATTERED_VIEWS
+from ..ordered.level_counts import LevelCounts
 from ..views.priview import PriView
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
@@ -265,6 +266,7 @@ class _Course:
         return self._synopsis(self._solver(chosen))
 
     def _solver(self, chosen: Candidate) -> Solver:
+        assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked
         return self.mechanism.reconstruction or chosen.mechanism.reconstruction
 
     def _measure_candidate(
@@ -275,6 +277,7 @@ class _Course:
         """Make the measurements of the candidate, and add them to the evidence."""
         log.info("measuring %s", chosen.note)
         mechanism = chosen.mechanism
+        assert not isinstance(mechanism, LevelCounts)
         if isinstance(mechanism, Residual):
             components = mechanism.components(self.domain, self.workload, self.budget)
             components.measure(self.private, self.evidence, spend=spend)
@@ -332,7 +335,7 @@ class _Course:
         return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
 
     def _add(self, measured: Sequence[Marginal]) -> None:
-        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).tables
+        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).held
         parts = zip(tables.views, tables.values, tables.variances, strict=True)
         for view, value, variance in parts:
             self.evidence.add_table(view, value, variance)

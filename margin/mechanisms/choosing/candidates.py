@@ -4,6 +4,7 @@ The error of noise has a closed form; the error of missing components follows fr
 about the data.
 """
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,17 +23,18 @@ from ...privacy.budget import Budget
 from ...solvers import Newton
 from ...solvers.basis import widths
 from ...synopses.noisy_tables import tables_of
+from ..ordered.level_counts import LevelCounts
 from ..views.priview import PriView
 from .residual import Residual
 from .strength import Strength
 
-__all__ = ["Candidate", "Candidates"]
+__all__ = ["Candidate", "Candidates", "Precision"]
 
 
 _Axes = tuple[int, ...]
 """A set of attributes, as places in the domain, ascending."""
 
-_Precision = Callable[[NDArray[np.int64]], Floats]
+Precision = Callable[[NDArray[np.int64]], Floats]
 """A function from sets of axes, shape (n, k), to the precisions of the estimates of all their
 components, shape (n, 2 ** k); zero where a component is not measured."""
 
@@ -91,7 +93,7 @@ class Candidate:
         The expected squared error of the components that are not measured.
     """
 
-    mechanism: PriView | Residual
+    mechanism: PriView | Residual | LevelCounts
     note: str
     noise: float
     missed: float
@@ -115,14 +117,25 @@ class Candidates:
         As in `margin.release`.
     """
 
+    @staticmethod
+    def covers(
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> "Iterator[tuple[PriView, str, Precision]]":
+        """The candidates that measure covers by views, with their precisions."""
+        return _covers(domain, workload, budget)
+
     def __init__(
         self,
         domain: Domain,
         workload: Workload,
         budget: Budget,
     ) -> None:
+        # What is asked beyond cells is priced by `asked_candidates`.
+        workload = dataclasses.replace(workload, asked={})
         self._asked = _Asked(domain, workload)
-        considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
+        considered: Iterator[tuple[PriView | Residual, str, Precision]] = itertools.chain(
             _residuals(domain, workload, budget),
             _covers(domain, workload, budget),
         )
@@ -186,13 +199,13 @@ def _of_views(
     domain: Domain,
     views: list[View],
     variance: float,
-) -> _Precision:
+) -> Precision:
     empty = (np.broadcast_to(np.zeros(()), domain.shape(view)) for view in views)
     tables = tables_of(domain, views, empty, [variance] * len(views))
     return lambda axes: tables.holders(axes)[0]
 
 
-def _of_components(known: Mapping[View, float], names: View) -> _Precision:
+def _of_components(known: Mapping[View, float], names: View) -> Precision:
     def precision(axes: NDArray[np.int64]) -> Floats:
         found = np.zeros((len(axes), 1 << axes.shape[1]))
         for row, some in enumerate(axes.tolist()):
@@ -247,7 +260,7 @@ class _Asked:
             weights.append(workload.weights[row])
         self._sizes = np.array(domain.sizes)
 
-    def known(self, precision: _Precision) -> list[_Known]:
+    def known(self, precision: Precision) -> list[_Known]:
         """Find how precisely a mechanism measures the views: a record for each group of views with
         the same number of attributes."""
         groups = []
@@ -310,7 +323,7 @@ def _residuals(
     domain: Domain,
     workload: Workload,
     budget: Budget,
-) -> Iterator[tuple[Residual, str, _Precision]]:
+) -> Iterator[tuple[Residual, str, Precision]]:
     """The candidates that measure residual components of up to 1, 2, ... attributes.
 
     They end when there are too many components, or components with too many cells.
@@ -358,7 +371,7 @@ def _covers(
     domain: Domain,
     workload: Workload,
     budget: Budget,
-) -> Iterator[tuple[PriView, str, _Precision]]:
+) -> Iterator[tuple[PriView, str, Precision]]:
     """The candidates that measure covers of all pairs, triples or quadruples of attributes.
 
     The views of a cover have up to 16, 32, 64, ... cells.
