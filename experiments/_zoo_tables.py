@@ -13,8 +13,8 @@ from ._peer_tables import Coded
 Codes = NDArray[np.int64]
 
 Generator = Callable[[np.random.Generator, int], tuple[list[int], Codes]]
-"""From a source of random numbers and the number of a draw: the sizes of the attributes, and rows of
-shape (rows, attributes)."""
+"""From a source of random numbers and the number of a draw: the sizes of the attributes, and the
+rows, shape (rows, attributes)."""
 
 DRAWS = 4
 """Number of tables of a family."""

@@ -77,7 +77,7 @@ class Strength:
     singles: float
     pairs: float
     triples: float
-    spread: float = SPREAD
+    spread: float
 
     @classmethod
     def of(cls, structure: Structure) -> "Strength":
@@ -99,6 +99,7 @@ class Strength:
             singles=SINGLES_STRENGTH,
             pairs=pairs,
             triples=TRIPLES_TO_PAIRS * pairs,
+            spread=SPREAD,
         )
 
     def scaled(self, factor: float) -> "Strength":
