@@ -1,9 +1,9 @@
 """Constants that were fitted on tables, each with its unit and the tables.
 
 Nothing here depends on the data of a release: all values were fixed before. The command
-`python -m experiments.zoo` fits the constants of the prices of `Auto` again, on half of the families
-of generated tables. `docs/results.md` reports how well they work on tables that were not used to
-fit them.
+`python -m experiments.zoo` fits the constants of the prices of `Auto` again, on half of the
+families of generated tables. `docs/results.md` reports how well they work on tables that were not
+used to fit them.
 """
 
 from collections.abc import Mapping
@@ -54,8 +54,8 @@ LEAST_LEFT = 0.3
 """Smallest share of the squared noise of a table that the removal of negative counts leaves; no
 unit.
 
-Set on the noise and the regret of candidates on generated tables (`experiments/zoo.py`), and checked
-on three real ones.
+Set on the noise and the regret of candidates on generated tables (`experiments/zoo.py`). Kosarak was
+examined, too, when it was set.
 """
 
 SPREAD = 0.8
