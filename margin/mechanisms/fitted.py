@@ -54,8 +54,8 @@ LEAST_LEFT = 0.3
 """Smallest share of the squared noise of a table that the removal of negative counts leaves; no
 unit.
 
-Set on the noise and the regret of candidates on generated tables (`experiments/zoo.py`). Kosarak was
-examined, too, when it was set.
+Set on the noise and the regret of candidates on generated tables (`experiments/zoo.py`). Kosarak
+was examined, too, when it was set.
 """
 
 SPREAD = 0.8
