@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import experiments
-from experiments import _study
+from experiments import _readings, _study, _trace
 
 
 def _hint(name: str, names: list[str]) -> str:
@@ -42,7 +42,25 @@ def main() -> None:
     run.add_argument(
         "--processes", type=int, default=1, help="number of parallel processes", metavar="N"
     )
+    run.add_argument(
+        "--report",
+        action="store_true",
+        help="measure nothing; make the pages and pictures of what was measured so far",
+    )
+    keep = commands.add_parser("keep", help="copy readings and pictures into the repository")
+    keep.add_argument("names", nargs="+", metavar="NAME")
+    keep.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder of the results", metavar="DIR"
+    )
+    commands.add_parser("pages", help="make the pages of the documentation from kept readings")
     arguments = parser.parse_args()
+    if arguments.command == "keep":
+        for name in arguments.names:
+            print(*_readings.keep(name, arguments.out / name), sep="\n")
+        return
+    if arguments.command == "pages":
+        print(*_trace.write(), sep="\n")
+        return
     asked = (
         [name.replace("-", "_") for name in arguments.names] if arguments.command == "run" else []
     )
@@ -60,6 +78,7 @@ def main() -> None:
         if arguments.processes < 1:
             parser.error(f"--processes ({arguments.processes}) must be at least 1")
         _study.processes = arguments.processes
+        _study.measuring = not arguments.report
         print(f"== {name}: {title}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             base = arguments.out or Path(folder if arguments.smoke else "results")

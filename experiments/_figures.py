@@ -25,7 +25,7 @@ from margin.metrics import jensen_shannon
 from margin.solvers import LatticeConsistency, Newton, Ripple
 
 from . import _plots, _tables
-from ._pages import Claim
+from ._pages import Claim, short
 from ._study import Key, Row, as_csv, good, seed_of
 
 View = tuple[str, ...]
@@ -35,6 +35,8 @@ Shown = Mapping[str, Mapping[str, Table]]
 
 SIZES = (4, 6, 8)
 RUNS, QUERIES = 5, 200
+SLOW_RUNS = 3
+"""The runs of the published solver, which takes up to seconds for a query."""
 _KOSARAK_ROWS = 912_627
 """The rows of Kosarak in the paper."""
 
@@ -277,7 +279,8 @@ def keys(
     """The keys of a study, one for each method, budget, size and run.
 
     `effort` gives the numbers of runs and queries for a method and k. A method with fewer queries
-    gets the first queries of the others.
+    gets the first queries of the others. The first run of everything comes first, so that a study
+    that is broken off has all methods.
     """
     most = max(effort(method, k)[0] for method in methods for k in sizes)
     return [
@@ -289,10 +292,10 @@ def keys(
             "run": run,
             "queries": effort(method, k)[1],
         }
+        for run in range(most)
         for name in names
         for method in methods
         for epsilon in epsilons
-        for run in range(most)
         for k in sizes
         if run < effort(method, k)[0]
     ]
@@ -319,11 +322,25 @@ def compared(
     holds = all(ratio >= least for ratio in found) if found else None
     return Claim(
         claim=claim,
-        measured=f"error of {worse} / {better}: "
-        + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
+        measured=between(f"error of {worse} / {better}", found),
+        detail=each(f"error of {worse} / {better}", found),
         holds=holds,
         why="" if holds else why,
     )
+
+
+def between(what: str, found: Sequence[float]) -> str:
+    """The smallest and the largest of some ratios, as a text; all of them up to three."""
+    if len(found) < 4:
+        return each(what, found)
+    low, high = short(min(found)), short(max(found))
+    span = low if low == high else f"{low} to {high}"
+    return f"{what}: {span} in {len(found)} panels"
+
+
+def each(what: str, found: Sequence[float]) -> str:
+    """All of some ratios as a text, in the order of the panels."""
+    return f"{what}: " + (", ".join(map(short, found)) or "not run")
 
 
 def paired(
@@ -379,15 +396,20 @@ def draw(
     name: str,
     shown: Shown,
     *,
-    ylabel: str,
+    xlabel: str,
     title: str,
     **options: Any,
 ) -> list[Path]:
-    """Draw candlesticks, and write their numbers to out/name.csv."""
+    """Draw candlesticks, and write their numbers to out/name.csv.
+
+    Panels with few of the methods are left out, as where a study was broken off.
+    """
+    most = max(map(len, shown.values()), default=0)
+    shown = {heading: some for heading, some in shown.items() if 2 * len(some) > most}
     listed = numbers(shown)
     (out / f"{name}.csv").write_text(
         as_csv(list(listed[0]), listed, heading=True) if listed else ""
     )
     return _plots.candlesticks(
-        out / name, shown, ylabel=ylabel, title=title, **{"floor": 1e-6} | options
+        out / name, shown, xlabel=xlabel, title=title, **{"floor": 1e-6} | options
     )

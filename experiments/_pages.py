@@ -2,37 +2,14 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ._manifest import summary
+from ._readings import FILE, Claim, Readings, numbers, png, save
+from ._study import read
 
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A claim and its measurement.
-
-    Attributes
-    ----------
-    claim
-        What the paper says, or what we expect.
-    measured
-        What we measured, with the figures.
-    holds
-        Whether the one bears out the other; None when the run cannot tell.
-    why
-        Where it does not hold or cannot be told: why.
-    """
-
-    claim: str
-    measured: str
-    holds: bool | None
-    why: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """ "Yes", "no" or "not tested", with the reason."""
-        word = {True: "yes", False: "**no**", None: "not tested"}[self.holds]
-        return f"{word}: {self.why}" if self.why else word
+__all__ = ["Claim", "markdown", "page", "short"]
 
 
 def page(
@@ -44,8 +21,9 @@ def page(
     pictures: Iterable[Path] = (),
     rows: Sequence[dict[str, Any]] = (),
     notes: Iterable[str] = (),
+    readings: Sequence[dict[str, Any]] = (),
 ) -> str:
-    """Write a page to `path`, and return it.
+    """Write a page to `path`, and return it; write its readings to readings.json beside it.
 
     Parameters
     ----------
@@ -61,21 +39,37 @@ def page(
         A table of numbers, see `markdown`.
     notes
         Paragraphs at the end: what differs from the paper, what failed.
+    readings
+        The numbers for readings.json, if they are not `rows`.
     """
+    pictures, notes = list(pictures), list(notes)
     parts = [f"# {title}", about]
     if claims:
-        table = [{"claim": c.claim, "measured": c.measured, "holds": c.verdict} for c in claims]
+        table = [
+            {"claim": c.claim, "measured": c.detail or c.measured, "holds": c.verdict}
+            for c in claims
+        ]
         parts += ["## Claim by claim", markdown(table)]
     shown = [picture for picture in pictures if picture.suffix == ".png"]
     parts += [f"![{title}]({os.path.relpath(picture, path.parent)})" for picture in shown]
     if rows:
         parts += ["## Numbers", markdown(rows)]
-    listed = list(notes)
-    if listed:
-        parts += ["## Notes", *listed]
+    if notes:
+        parts += ["## Notes", *notes]
     text = "\n\n".join(parts) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+    lines = [line for file in sorted(path.parent.glob("*.manifest.csv")) for line in read(file)]
+    found = Readings(
+        title=title,
+        about=about,
+        claims=tuple(claims),
+        pictures=png(pictures),
+        rows=numbers(readings or rows),
+        notes=tuple(notes),
+        manifest=summary(lines),
+    )
+    save(found, path.parent / FILE)
     return text
 
 
@@ -97,6 +91,13 @@ def markdown(rows: Sequence[dict[str, Any]], *, digits: int = 4) -> str:
 
 def _short(value: Any, digits: int) -> str:
     try:
-        return f"{float(value):.{digits}g}"
+        return short(float(value), digits)
     except (TypeError, ValueError):
         return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with some significant digits; whole where it has more digits before the point."""
+    if 10 ** (digits - 1) <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"

@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
 """Okabe and Ito's colours, which people with any colour vision can distinguish."""
 _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++", "ooo")
+_WIDTH = 8.4
+"""Inches of a picture, so that its texts can be read where it fills the width of a page."""
+_TICKS = 8
+"""The largest number of measured values that are all marked on an axis."""
 _SLANTED = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
 _MARKERS, _STYLES = "osD^vP*X", ("-", "--", "-.", ":")
 
@@ -23,14 +27,14 @@ def candlesticks(
     path: Path,
     panels: Mapping[str, Mapping[str, ArrayLike]],
     *,
-    ylabel: str,
+    xlabel: str,
     title: str = "",
     columns: int = 3,
     marks: Mapping[str, Mapping[str, float]] | None = None,
     mark_label: str = "",
     floor: float = 0.0,
 ) -> list[Path]:
-    """Draw a panel of candlesticks for each title.
+    """Draw a panel of horizontal candlesticks for each title, the names on the left of each row.
 
     A line spans the percentiles 25 to 95, a box the percentiles 50 to 75, and a bar marks the mean.
 
@@ -40,7 +44,7 @@ def candlesticks(
         Path without a suffix. The files path.png and path.svg are written and returned.
     panels
         By the title of the panel and the name of the candlestick: its values, shape (n,). A name
-        has the same colour in all panels. All panels share one scale.
+        has the same colour and line in all panels. All panels share one scale.
     marks
         By panel and name: a value to draw as a star, beside a candlestick or instead of one.
     mark_label
@@ -54,31 +58,39 @@ def candlesticks(
         return []
     marks = marks or {}
     names = list(dict.fromkeys(n for some in (*panels.values(), *marks.values()) for n in some))
-    figure, axes = _grid(pyplot, panels, columns, width=max(2.6, 0.34 * len(names) + 0.9))
+    columns = min(columns, len(panels))
+    width = max(_WIDTH / columns, 2.4)
+    high = 0.21 * len(names) + 0.7
+    figure, axes = _grid(pyplot, panels, columns, width=width, high=high, sharex=True)
     for place, (heading, sticks) in zip(axes, panels.items(), strict=False):
-        own = [name for name in names if name in sticks or name in marks.get(heading, {})]
-        for across, name in enumerate(own):
-            look = {
-                "facecolor": PALETTE[names.index(name) % len(PALETTE)],
-                "hatch": _hatch(names.index(name)),
-            }
+        stars = marks.get(heading, {})
+        for up, name in enumerate(names):
             if name in sticks and np.size(sticks[name]):
-                _stick(place, across, np.asarray(sticks[name], float), floor, look)
-            if name in marks.get(heading, {}):
-                place.plot(across, marks[heading][name], "*", color="black", markersize=8, zorder=5)
-        place.set_xticks(range(len(own)), own, fontsize=8, **_SLANTED)
-        place.set_xlim(-0.7, len(own) - 0.3)
-        _finish(place, heading, log=True)
+                look = {"facecolor": PALETTE[up % len(PALETTE)], "hatch": _hatch(up)}
+                _stick(place, up, np.asarray(sticks[name], float), floor, look)
+            if name in stars:
+                place.plot(stars[name], up, "*", color="black", markersize=8, zorder=5)
+        place.set_yticks(range(len(names)), names, fontsize=9)
+        place.set_ylim(len(names) - 0.4, -0.6)  # the first name is at the top
+        place.set_title(heading, fontsize=9)
+        place.set_xscale("log")
+        place.tick_params(axis="x", which="both", labelsize=8)
+        place.grid(axis="x", which="major", linewidth=0.4, color="#BBBBBB")
+        place.set_axisbelow(True)
     values = _drawn_values(panels, marks)
     if values.size:
         # Set the limits here: matplotlib ignores bars of panels that share a logarithmic axis.
         low = max(float(values[values > 0].min(initial=np.inf)), floor)
-        axes[0].set_ylim(low / 1.5, 1.5 * float(values.max()))
-    _labels(figure, axes, ylabel, title, columns)
-    key = "line: 25 to 95 percentile, box: 50 to 75, bar: mean"
+        axes[0].set_xlim(low / 1.5, 1.5 * float(values.max()))
+    for place in axes[max(len(panels) - columns, 0) : len(panels)]:
+        place.set_xlabel(xlabel, fontsize=9)
+        place.tick_params(axis="x", labelbottom=True)
+    if title:
+        figure.suptitle(title, fontsize=10)
+    key = "line: 25 to 95 percentile, box: 50 to 75, red: mean"
     if mark_label:
         key += f"; star: {mark_label}"
-    figure.text(0.5, -0.01, key, ha="center", va="top", fontsize=7)
+    figure.text(0.5, -0.01, key, ha="center", va="top", fontsize=8)
     return _save(pyplot, figure, path)
 
 
@@ -103,17 +115,19 @@ def lines(
     columns: int = 2,
     xlog: bool = False,
     log: bool = True,
+    shared: bool = True,
 ) -> list[Path]:
     """Draw a panel of lines for each title.
 
     A line is (x, y), or (x, y, low, high) with a band from low to high. A name has the same colour,
-    marker and dash in all panels. All panels share one scale.
+    marker and dash in all panels. All panels share one scale, unless `shared` is false.
     """
     pyplot = _pyplot()
     if pyplot is None or not panels:
         return []
     names = list(dict.fromkeys(name for some in panels.values() for name in some))
-    figure, axes = _grid(pyplot, panels, columns, width=4.2)
+    width = _WIDTH / min(columns, len(panels), 3)
+    figure, axes = _grid(pyplot, panels, columns, width=min(width, 5.5), sharey=shared)
     for place, (heading, curves) in zip(axes, panels.items(), strict=False):
         for name, (x, y, *band) in curves.items():
             index = names.index(name)
@@ -124,12 +138,32 @@ def lines(
             if band:
                 place.fill_between(x, *band, color=colour, alpha=0.15, linewidth=0)
         if xlog:
-            place.set_xscale("log")
+            _log_ticks(place, curves)
+        place.tick_params(axis="x", labelsize=8)
         place.set_xlabel(xlabel, fontsize=9)
         _finish(place, heading, log=log)
     _labels(figure, axes, ylabel, title, columns)
     _legend(figure, _handles(axes), columns=4)
     return _save(pyplot, figure, path)
+
+
+def _log_ticks(place: Any, curves: Mapping[str, Sequence[ArrayLike]]) -> None:
+    """A logarithmic x axis with a tick for each measured value, or for powers if there are many."""
+    place.set_xscale("log")
+    values = sorted({float(value) for x, *_ in curves.values() for value in np.ravel(x)})
+    if 1 < len(values) <= _TICKS and values[0] > 0:
+        logs = np.log(values)
+        apart = 0.06 * (logs[-1] - logs[0])  # nearer labels would cover each other
+        place.set_xticks([values[0], *np.array(values[1:])[np.diff(logs) > apart]])
+    place.xaxis.set_major_formatter(lambda value, _: _short(value))
+    place.xaxis.set_minor_formatter(lambda value, _: "")
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if size <= value < 1000 * size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
 def points(
@@ -224,17 +258,23 @@ def _pyplot() -> Any:
 
 
 def _grid(
-    pyplot: Any, panels: Mapping[str, Any], columns: int, width: float, sharex: bool = False
+    pyplot: Any,
+    panels: Mapping[str, Any],
+    columns: int,
+    width: float,
+    high: float = 3.1,
+    sharex: bool = False,
+    sharey: bool = True,
 ) -> tuple[Any, list[Any]]:
     wide = min(columns, len(panels))
-    high = math.ceil(len(panels) / wide)
+    deep = math.ceil(len(panels) / wide)
     figure, axes = pyplot.subplots(
-        high,
+        deep,
         wide,
-        figsize=(width * wide, 3.1 * high),
+        figsize=(width * wide, high * deep),
         squeeze=False,
         sharex=sharex,
-        sharey=True,
+        sharey=sharey,
         layout="constrained",
     )
     for spare in axes.flat[len(panels) :]:
@@ -242,21 +282,21 @@ def _grid(
     return figure, list(axes.flat)
 
 
-def _stick(place: Any, across: float, values: Any, floor: float, look: dict[str, Any]) -> None:
+def _stick(place: Any, up: float, values: Any, floor: float, look: dict[str, Any]) -> None:
     low, middle, high, top = np.maximum(np.percentile(values, [25, 50, 75, 95]), floor)
-    place.vlines(across, low, top, color="black", linewidth=1, zorder=2)
-    place.bar(
-        across,
+    place.hlines(up, low, top, color="black", linewidth=1, zorder=2)
+    place.barh(
+        up,
         high - middle,
-        bottom=middle,
-        width=0.62,
+        left=middle,
+        height=0.62,
         edgecolor="black",
         linewidth=0.7,
         zorder=3,
         **look,
     )
     mean = max(values.mean(), floor)
-    place.hlines(mean, across - 0.42, across + 0.42, color="#B00020", linewidth=2, zorder=4)
+    place.vlines(mean, up - 0.42, up + 0.42, color="#B00020", linewidth=2, zorder=4)
 
 
 def _finish(place: Any, heading: str, *, log: bool) -> None:

@@ -23,6 +23,8 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
+from ._manifest import cpu_seconds, entry, manifest_path
+
 Key = dict[str, Any]
 Row = dict[str, str]
 """What was read from a file: texts by column, "" where a row has no such value."""
@@ -31,13 +33,18 @@ Work = Callable[..., "dict[str, Any] | list[dict[str, Any]]"]
 STATUS = "status"
 """The column that says how a key ended: DONE, LATE, or "failed: " and the error; see `good` and
 `bad`."""
-DONE, LATE = "done", "time limit"
+DONE, LATE, NOT_RUN = "done", "time limit", "not run"
 
 processes = 1
 """How many processes a sweep uses; `python -m experiments run --processes N` sets it."""
+measuring = True
+"""Whether a sweep measures what is missing; `--report` shows what there is instead."""
 
 _QUIET = 20.0
 """Seconds between two lines of progress where stderr is not a terminal."""
+
+
+MISSING = {STATUS: NOT_RUN}
 
 
 def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = None) -> list[Row]:
@@ -61,19 +68,27 @@ def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = 
 
     A key whose work raises has one row whose status begins with "failed"; the others go on. Run
     again, and keys that failed are tried again; those that are done or took too long are not.
-    Progress and the time left go to stderr.
+    Progress and the time left go to stderr. The file NAME.manifest.csv beside NAME.csv says with
+    which code, on which machine and in how many processor seconds each key was made.
     """
     keys = list(keys)
     found = _by_key(read(path), keys)
     todo = [key for key in keys if not _is_final(found.get(_texts(key)))]
+    if not measuring:
+        return [
+            row
+            for key in keys
+            for row in found.get(_texts(key), [dict(zip(key, _texts(key), strict=True)) | MISSING])
+        ]
     for key in todo:
         found.pop(_texts(key), None)
     if len(todo) < len(keys):
         _rewrite(path, keys, found)  # without the failures that are tried again
     progress = _Progress(path.parent.name, len(keys), len(keys) - len(todo))
     path.parent.mkdir(parents=True, exist_ok=True)
-    for key, results in _worked(work, todo, limit):
+    for key, results, seconds in _worked(work, todo, limit):
         append(path, *[key | result for result in results])
+        append(manifest_path(path), entry(key, seconds))
         progress.step(key)
     progress.close()
     found = _by_key(read(path), keys)
@@ -87,13 +102,17 @@ def good(rows: Iterable[Row]) -> list[Row]:
 
 
 def bad(rows: Iterable[Row]) -> list[str]:
-    """A line for each key that failed or took too long; show these lines, never drop them."""
+    """A line for each key that failed or took too long, and one for all that were not run; show
+    these lines, never drop them.
+    """
+    rows = list(rows)
+    missing = sum(row.get(STATUS) == NOT_RUN for row in rows)
     return [
         f"{row[STATUS]}: "
         + ", ".join(f"{name} {value}" for name, value in row.items() if value and name != STATUS)
         for row in rows
-        if row.get(STATUS, DONE) != DONE
-    ]
+        if row.get(STATUS, DONE) not in (DONE, NOT_RUN)
+    ] + [f"{missing} measurements of the study were not run."] * bool(missing)
 
 
 def seed_of(*parts: Any, **key: Any) -> int:
@@ -196,14 +215,15 @@ def _is_final(rows: list[Row] | None) -> bool:
 
 def _worked(
     work: Work, keys: Sequence[Key], limit: float | None
-) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """Yield the results of the keys as they come.
+) -> Iterator[tuple[Key, list[dict[str, Any]], float | None]]:
+    """Yield each key with its results and its processor seconds, as they come.
 
     The work is done in this process, or in others if there are several or there is a limit.
     """
     if processes == 1 and limit is None:
         for key in keys:
-            yield key, _results(work, key)
+            results, seconds = _results(work, key)
+            yield key, results, seconds
         return
     waiting, workers = (
         list(reversed(keys)),
@@ -218,9 +238,9 @@ def _worked(
                 [worker.pipe for worker in workers if worker.key is not None], timeout=0.2
             )
             for worker in workers:
-                if worker.key is not None and (results := worker.take(limit)) is not None:
+                if worker.key is not None and (taken := worker.take(limit)) is not None:
                     key, worker.key = worker.key, None
-                    yield key, results
+                    yield key, *taken
     finally:
         for worker in workers:
             worker.stop()
@@ -254,21 +274,25 @@ class _Worker:
         self.key = key
         self.pipe.send(key)
 
-    def take(self, limit: float | None) -> list[dict[str, Any]] | None:
-        """The results if the key is done, took too long, or ended the process; else None."""
+    def take(self, limit: float | None) -> "tuple[list[dict[str, Any]], float | None] | None":
+        """The results if the key is done, took too long, or ended the process; else None.
+
+        Beside them the processor seconds, or None where the process was stopped.
+        """
         try:
             while self.pipe.poll():
-                if (results := self.pipe.recv()) is not None:
-                    return list(results)
+                if (made := self.pipe.recv()) is not None:
+                    results, seconds = made
+                    return list(results), seconds
                 self._since = (
                     time.monotonic()
                 )  # the process has read its key: what it imported before is not counted
         except EOFError:
             self._restart()
-            return [{STATUS: "failed: its process ended"}]
+            return [{STATUS: "failed: its process ended"}], None
         if limit is not None and self._since is not None and time.monotonic() - self._since > limit:
             self._restart()
-            return [{STATUS: LATE}]
+            return [{STATUS: LATE}], None
         return None
 
     def stop(self) -> None:
@@ -295,14 +319,18 @@ def _serve(pipe: Any, module: str, name: str) -> None:
             return
 
 
-def _results(work: Work, key: Key) -> list[dict[str, Any]]:
+def _results(work: Work, key: Key) -> tuple[list[dict[str, Any]], float]:
+    """The results of a key, and the processor seconds that it took."""
+    began = cpu_seconds()
     try:
         made = work(**key)
     except (
         Exception
     ) as error:  # one key that fails must not end a night's run; the row says that it failed
-        return [{STATUS: f"failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}"}]
-    return [{**result, STATUS: DONE} for result in ([made] if isinstance(made, dict) else made)]
+        text = f"failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return [{STATUS: text}], cpu_seconds() - began
+    results = [made] if isinstance(made, dict) else made
+    return [{**result, STATUS: DONE} for result in results], cpu_seconds() - began
 
 
 class _Progress:

@@ -1,15 +1,19 @@
-"""Dual Query, Figure 2 of Gaboardi et al. 2014: error against epsilon on Adult and KDD99."""
+"""Dual Query, Figure 2 of Gaboardi et al. 2014: error against epsilon on three tables."""
 
 from pathlib import Path
 
 from experiments import _dualquery
-from experiments._dualquery import OURS, PAPER, curve, panel
-from experiments._pages import Claim, page
+from experiments._dualquery import OURS, PAPER, lower, panel
+from experiments._pages import page
 from experiments._plots import lines
-from experiments._study import Row, bad, good, sweep
+from experiments._study import bad, good, sweep
 
-EPSILONS = (0.25, 0.5, 1.0, 2.0, 5.4)
-BARS = {"adult": 2.0, "kdd99": 2.5}
+EPSILONS = (1.0, 0.25, 0.5, 2.0, 5.4)
+"""The budget of the claims first."""
+BARS = {"adult": 2.0, "kdd99": 2.5, "ratings": 1.0}
+"""By which factor our error is to be lower. "ratings" is made up in the shape of Netflix."""
+SAMPLES = {"adult": 1000, "kdd99": 1000, "ratings": 5000}
+"""Draws of a round, section 6.1."""
 
 
 def run(smoke: bool, out: Path) -> str:
@@ -18,10 +22,10 @@ def run(smoke: bool, out: Path) -> str:
     """
     sizes = {"queries": 500, "rows": 2000, "attributes": 20} if smoke else {"queries": 500_000}
     keys = [
-        {"data": "biased" if smoke else data, "method": method, "epsilon": epsilon, "step": 2.0,
-         "samples": 20 if smoke else 1000, "seed": seed, **sizes}
+        {"data": data, "method": method, "epsilon": epsilon, "step": 2.0,
+         "samples": 20 if smoke else SAMPLES[data], "seed": seed, **sizes}
         for seed in range(1, 2 if smoke else 4)
-        for data in (("biased",) if smoke else BARS)
+        for data in (("biased", "ratings") if smoke else BARS)
         for epsilon in (EPSILONS[-1:] if smoke else EPSILONS)
         for method in (PAPER, OURS)
     ]  # fmt: skip
@@ -35,8 +39,12 @@ def run(smoke: bool, out: Path) -> str:
     pictures = lines(
         out / "figure2", panels, xlabel="epsilon", ylabel="share of the rows", xlog=True
     )
-    claims = [] if smoke else [_claim(done, data, bar) for data, bar in BARS.items()]
-    absent = [name for name in BARS if not smoke and not _dualquery.at_hand(name)]
+    claims = [
+        lower(done, "epsilon", 1.0, bar, f"{data}, epsilon 1", data=data)
+        for data, bar in BARS.items()
+        if not smoke
+    ]
+    absent = [name for name in ("adult", "kdd99") if not smoke and not _dualquery.at_hand(name)]
     notes = (
         [f"{', '.join(absent)}: file missing, made-up bits of the same size used"] if absent else []
     )
@@ -45,25 +53,11 @@ def run(smoke: bool, out: Path) -> str:
         title="Dual Query: error against epsilon",
         about="Random 3-way conjunctions on binary attributes, neighbours replace a row, delta "
         "= 0.001. `paper`: "
-        "eta = 2, s = 1000, rounds by the per-round composition. `ours`: our rule, certified. "
-        "Three seeds.",
+        "eta = 2, s = 1000 (ratings 5000), rounds by the per-round composition. `ours`: our rule, "
+        "certified. `ratings`: made up, in the shape of Netflix (17,770 attributes, 480,189 rows), "
+        "sparse and long-tailed. Three seeds.",
         claims=claims,
         pictures=pictures,
         rows=done,
         notes=[*notes, *bad(rows)],
-    )
-
-
-def _claim(rows: list[Row], data: str, bar: float) -> Claim:
-    ratios = []
-    for measure in ("mean", "largest"):
-        paper, ours = (
-            curve(rows, "epsilon", measure, data=data, method=method) for method in (PAPER, OURS)
-        )
-        ratios.append(paper[1.0] / ours[1.0])
-    return Claim(
-        claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with "
-        "the paper's parameters",
-        measured=f"{ratios[0]:.2f} and {ratios[1]:.2f} times lower",
-        holds=min(ratios) >= bar,
     )

@@ -26,13 +26,13 @@ def run(smoke: bool, out: Path) -> str:
     panels = {
         title: panel(done, "queries", column)
         for title, column in (
-            ("mean error", "mean"),
-            ("largest error", "largest"),
-            ("process seconds", "seconds"),
+            ("mean error, share of the rows", "mean"),
+            ("largest error, share of the rows", "largest"),
+            ("processor seconds", "seconds"),
         )
     }
     pictures = lines(
-        out / "figure3", panels, xlabel="queries", ylabel="share of the rows, or seconds", xlog=True
+        out / "figure3", panels, xlabel="queries", ylabel="", xlog=True, shared=False, columns=3
     )
     claims = [] if smoke else list(_claims(done))
     notes = (
@@ -59,7 +59,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
     mean, ours = (
         list(curve(rows, "queries", "mean", method=method).values()) for method in (PAPER, OURS)
     )
-    seconds = curve(rows, "queries", "seconds", method=OURS)[2_000_000]
+    seconds = curve(rows, "queries", "seconds", method=OURS).get(2_000_000)
     return [
         Claim(
             claim="average error stays about the same from 40,000 to 2 million queries",
@@ -69,7 +69,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
         ),
         Claim(
             claim="2 million queries end to end in less than 40 s",
-            measured=f"{seconds:.1f} process seconds",
-            holds=seconds < 40,
+            measured="not run" if seconds is None else f"{seconds:.1f} process seconds",
+            holds=None if seconds is None else seconds < 40,
         ),
     ]

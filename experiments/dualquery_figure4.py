@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments import _dualquery
-from experiments._dualquery import OURS, PAPER, curve, panel
+from experiments._dualquery import OURS, PAPER, curve, lower, panel
 from experiments._pages import Claim, page
 from experiments._plots import lines
 from experiments._study import Row, bad, good, sweep
@@ -30,17 +30,19 @@ def run(smoke: bool, out: Path) -> str:
     panels = {
         title: panel(done, "attributes", column)
         for title, column in (
-            ("mean error", "mean"),
-            ("largest error", "largest"),
-            ("process seconds", "seconds"),
+            ("mean error, share of the rows", "mean"),
+            ("largest error, share of the rows", "largest"),
+            ("processor seconds", "seconds"),
         )
     }
     pictures = lines(
         out / "figure4",
         panels,
         xlabel="attributes",
-        ylabel="share of the rows, or seconds",
+        ylabel="",
         xlog=True,
+        shared=False,
+        columns=3,
     )
     return page(
         out / "figure4.md",
@@ -58,21 +60,12 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def _claims(rows: list[Row]) -> list[Claim]:
-    ratios = []
-    for column in ("mean", "largest"):
-        paper, ours = (curve(rows, "attributes", column, method=method) for method in (PAPER, OURS))
-        ratios.append(paper[32_000] / ours[32_000])
-    seconds = curve(rows, "attributes", "seconds", method=OURS)[512_000]
+    seconds = curve(rows, "attributes", "seconds", method=OURS).get(512_000)
     return [
-        Claim(
-            claim="32,000 attributes: mean and largest error at least 2.5 times lower than "
-            "with the paper's parameters",
-            measured=f"{ratios[0]:.2f} and {ratios[1]:.2f} times lower",
-            holds=min(ratios) >= 2.5,
-        ),
+        lower(rows, "attributes", 32_000, 2.5, "32,000 attributes"),
         Claim(
             claim="512,000 attributes end to end in less than 60 s",
-            measured=f"{seconds:.1f} process seconds",
-            holds=seconds < 60,
+            measured="not run" if seconds is None else f"{seconds:.1f} process seconds",
+            holds=None if seconds is None else seconds < 60,
         ),
     ]

@@ -78,7 +78,7 @@ def _lines(
         )
     }
     if importlib.util.find_spec("mbi") is not None:
-        ways["all, by mbi"] = _mbi(study, raw.synopsis.tables, iterations)
+        ways["all, by mbi"] = _mbi(study, raw.synopsis.held, iterations)
     lines = []
     for k in (3, 4, 6):
         asked = [view for view in queries(study.domain, k, 3 * count) if not _covered(made, view)][
@@ -107,7 +107,7 @@ def _as_measured(tables: Tables) -> Tables:
 
 def _covered(simulation: margin.Simulation, view: tuple[str, ...]) -> bool:
     axes = tuple(sorted(simulation.domain.axes(view)))
-    return simulation.synopsis.tables.covering(axes) is not None
+    return simulation.synopsis.held.covering(axes) is not None
 
 
 def _timed(answer: Answers, asked: Views) -> tuple[float, list[Any]]:

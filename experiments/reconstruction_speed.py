@@ -43,7 +43,7 @@ def run(smoke: bool, out: Path) -> str:
     noisier = _synopsis(study, 3, 4 if smoke else 8, "0.913")
     k = 6 if smoke else 8
     lines = [
-        *_against_cone(pairs.synopsis.tables, _problems(pairs, k, count), slow),
+        *_against_cone(pairs.synopsis.held, _problems(pairs, k, count), slow),
         *(_against_ladder(name, _problems(some, k, count), slow) for name, some in (
             (f"{len(triples.synopsis.names)} views, eps 9.13", triples),
             (f"{len(noisier.synopsis.names)} views, eps 0.913", noisier),
@@ -89,14 +89,14 @@ def _against_ladder(name: str, problems: list[Problem], slow: int) -> Line:
 def _single(simulation: margin.Simulation, asked: list[tuple[str, ...]], slow: int) -> list[Line]:
     """The time of single answers, by numpy as in a fresh process and with loaded compiled loops."""
     ladder = simulation.synopsis.with_reconstruction(Ladder())
-    covered = simulation.synopsis.tables.covered(
+    covered = simulation.synopsis.held.covered(
         [tuple(sorted(simulation.domain.axes(view))) for view in asked]
     )
     asked = [view for view, inside in zip(asked, covered, strict=True) if not inside][: slow + 1]
     theirs = [_best(lambda view=view: ladder.marginal(view), 1) for view in asked][1:]
     lines = []
     # Problems solved one by one never go through the compiled loops.
-    tables, newton = simulation.synopsis.tables, Newton()
+    tables, newton = simulation.synopsis.held, Newton()
     axes = [tuple(sorted(simulation.domain.axes(view))) for view in asked]
     for name, call in (
         ("one problem by numpy", lambda place: newton.solve(Problem.of(tables, axes[place]))),
@@ -179,7 +179,7 @@ def _synopsis(study: Study, t: int, block: int, epsilon: str) -> margin.Simulati
 
 def _problems(simulation: margin.Simulation, k: int, count: int) -> list[Problem]:
     """Problems that no view covers."""
-    tables = simulation.synopsis.tables
+    tables = simulation.synopsis.held
     axes = [
         tuple(sorted(simulation.domain.axes(view)))
         for view in queries(simulation.domain, k, 2 * count)
@@ -192,7 +192,7 @@ def _noisy(study: Study, t: int, block: int) -> Tables:
     exact = margin.simulate(
         study.data, domain=study.domain, budget=PureDP(1), seed=0,
         mechanism=PriView(views=_views(study, t, block), nonnegativity=None),
-    ).synopsis.tables  # fmt: skip
+    ).synopsis.held  # fmt: skip
     rng = np.random.default_rng(0)
     return exact.with_values([value + rng.normal(0, 30.0, value.shape) for value in exact.values])
 

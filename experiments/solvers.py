@@ -139,7 +139,7 @@ def measure(
     simulation = _simulated(table, views, epsilon)
     if simulation is None:
         return _NOTHING
-    domain, tables = simulation.domain, simulation.synopsis.tables
+    domain, tables = simulation.domain, simulation.synopsis.held
     asked = [sorted(domain.axes(view)) for view in random_views(domain, k, 3 * queries)]
     if max(domain.sizes) > 2:
         asked = [

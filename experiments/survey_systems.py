@@ -82,7 +82,7 @@ def measure(study: str, method: str, parameter: str, size: int, run: int) -> dic
 
 def _log(method: str, parameter: str, size: int, seed: int) -> dict[str, Any]:
     """How many queries are published, and how far the counts of the most frequent are off."""
-    matrix = _logs(size)
+    matrix = logs(size)
     users, items = matrix.shape
     most = int(parameter)
     budget: Any = ApproxDP(1, DELTA)
@@ -111,7 +111,7 @@ def _log(method: str, parameter: str, size: int, seed: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _logs(size: int) -> Any:
+def logs(size: int) -> Any:
     """Logs of queries: heavy-tailed sizes, and popularity that is a power of the rank."""
     users, items = (40_000, 100_000) if size else (2000, 2000)
     rng = np.random.default_rng(seed_of("logs", size))

@@ -1,7 +1,23 @@
-"""The command line as ``python -m margin``."""
+"""The command line as ``python -m margin``, and the entry point of the installed command.
+
+The commands are imported in `run`, so that Ctrl-C during the import is told like any other.
+"""
 
 import sys
 
-from .cli.main import main
+__all__ = ["run"]
 
-sys.exit(main())
+
+def run() -> int:
+    """Run the command line; the result is its exit code, see `margin.cli.main.main`."""
+    try:
+        from .cli.main import main
+
+        return main()
+    except KeyboardInterrupt:
+        print("margin: interrupted before the command began", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(run())

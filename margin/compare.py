@@ -244,11 +244,12 @@ def compare(
             "metrics must hold at least one metric, but it is empty; pass one such as "
             "margin.metrics.L2()"
         )
+    asked = Workload.of(declared, workload)
     task = _Task(
         data=data,
         domain=declared,
         budget=budget,
-        views=_some(Workload.of(declared, workload).views, seed),
+        views=Workload.of(declared, _some(asked.names, seed), asked=asked.asked),
         metrics=tuple(metrics),
         runs=whole_number("runs", runs),
         seed=seed,
@@ -270,7 +271,7 @@ def compare(
     rows.sort(key=lambda row: (bool(row.problem), sign * row.error))
     return Comparison(
         budget=budget,
-        views=task.views,
+        views=task.views.names,
         rows=tuple(rows),
         metrics=task.metrics,
     )
@@ -291,7 +292,7 @@ class _Task(NamedTuple):
     data: object
     domain: Domain
     budget: Budget
-    views: tuple[View, ...]
+    views: Workload
     metrics: tuple[Metric, ...]
     runs: int
     seed: int

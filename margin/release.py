@@ -14,6 +14,7 @@ from .data.source import Source
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError
+from .interrupts import watched
 from .mechanisms import Auto
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
@@ -22,8 +23,7 @@ from .privacy.statement import Statement, digest, for_unit
 from .private import Chargeable, Private
 from .simulation import Simulation
 from .synopses import ViewSynopsis
-from .synopses.describe import describe
-from .synopses.synopsis import Provenance, Synopsis
+from .synopses.synopsis import Provenance, Synopsis, describe
 
 __all__ = ["Mechanism", "release", "simulate"]
 
@@ -124,8 +124,9 @@ def release(
         The column need not be declared in the domain.
     max_rows
         The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
-        number; if `rows_per_person` is not 1, the two must be equal. The default is the budget's
-        `rows_per_person`.
+        number; if `rows_per_person` is not 1, the two must be equal. It is required with `unit`,
+        unless the budget's `rows_per_person` is above 1. Rows beyond it are left out, so totals may
+        be too low.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def release(
         fails after the charge.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
-        the ledger. The message is empty if the data had not been opened yet.
+        the ledger. After SIGTERM the message is printed, and the process ends.
 
     Examples
     --------
@@ -270,46 +271,84 @@ class _Request:
 def _run(request: _Request) -> tuple[Synopsis, Source]:
     """Make a synopsis; also returns the source of the rows.
 
-    All arguments are checked before the data is opened, and the budget is charged before any noise
-    is drawn.
+    Whatever stops the work, the error says whether the budget has been charged.
     """
-    # Check the arguments.
-    if not isinstance(request.budget, PureDP | ZCDP | ApproxDP):
-        kind = type(request.budget).__name__
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these")
-    domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
-    workload = None if request.workload is None else Workload.of(domain, request.workload)
-    mechanism = _mechanism(request.mechanism)
-    if isinstance(request.ledger, Ledger):
-        raise BudgetError(
-            "ledger must be one data set of a ledger, but it is a whole ledger; pass "
-            "ledger.dataset(name)"
+    with watched() as watch:
+        work = _Work(request)
+        watch.explain = lambda: f"interrupted; {work.fate() or _NOTHING}"
+        try:
+            done = work.run()
+            watch.check()
+            if not request.entropy.private:
+                watch.explain = lambda: "interrupted"
+            return done
+        except (Exception, KeyboardInterrupt) as error:
+            is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
+            if not is_interrupt and not isinstance(error, MarginError):
+                raise
+            watch.settle()
+            problem = error
+        if is_interrupt:
+            raise KeyboardInterrupt(watch.explain())
+        fate = work.fate()
+        if not fate:
+            raise problem
+        raise type(problem)(f"{problem}; {fate}")
+
+
+class _Work:
+    """One release: its arguments, and what is known of its charge."""
+
+    def __init__(self, request: _Request) -> None:
+        self._request = request
+        self._private: Private | None = None
+        self._charge: Charge | None = None
+
+    def run(self) -> tuple[Synopsis, Source]:
+        """Make the synopsis.
+
+        All arguments are checked before the data is opened, and the budget is charged before any
+        noise is drawn.
+        """
+        # Check the arguments.
+        request = self._request
+        if not isinstance(request.budget, PureDP | ZCDP | ApproxDP):
+            kind = type(request.budget).__name__
+            raise BudgetError(
+                f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these"
+            )
+        domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
+        workload = None if request.workload is None else Workload.of(domain, request.workload)
+        mechanism = _mechanism(request.mechanism)
+        if isinstance(request.ledger, Ledger):
+            raise BudgetError(
+                "ledger must be one data set of a ledger, but it is a whole ledger; pass "
+                "ledger.dataset(name)"
+            )
+        budget = for_unit(request.budget, request.unit, request.max_rows)
+        statement = Statement(
+            budget=budget,
+            unit=request.unit,
+            domain=digest(domain),
         )
-    budget = for_unit(request.budget, request.unit, request.max_rows)
-    statement = Statement(
-        budget=budget,
-        unit=request.unit,
-        domain=digest(domain),
-    )
-    charge = None if request.ledger is None else Charge(request.ledger, statement)
+        self._charge = None if request.ledger is None else Charge(request.ledger, statement)
 
-    # Open the data. Temporary files of runs that were killed are removed first.
-    remove_stale()
-    source = open_source(request.data)
-    rows = source
-    entropy = request.entropy
-    if request.unit is not None:
-        rows = bound(source, request.unit, budget.rows_per_person, entropy.take(16))
-    private = Private(
-        rows,
-        domain=domain,
-        budget=budget,
-        entropy=entropy,
-        ledger=charge,
-    )
+        # Open the data. Temporary files of runs that were killed are removed first.
+        remove_stale()
+        source = open_source(request.data)
+        rows = source
+        entropy = request.entropy
+        if request.unit is not None:
+            rows = bound(source, request.unit, budget.rows_per_person, entropy.take(16))
+        self._private = private = Private(
+            rows,
+            domain=domain,
+            budget=budget,
+            entropy=entropy,
+            ledger=self._charge,
+        )
 
-    # Run the mechanism. Whatever stops it, the error says whether the budget has been charged.
-    try:
+        # Run the mechanism.
         rows.check(domain)
         synopsis = mechanism.run(private, workload)
         provenance = Provenance(
@@ -320,14 +359,22 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             token=private.token,
         )
         return dataclasses.replace(synopsis, provenance=provenance), source
-    except MarginError as error:
-        problem = error
-        fate = _fate(private, charge)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {_fate(private, charge) or _NOTHING}") from None
-    if not fate:
-        raise problem
-    raise type(problem)(f"{problem}; {fate}") from None
+
+    def fate(self) -> str:
+        """Say at the end of a message whether the budget has been charged; empty if it has not.
+
+        The gate records an event after its charge and before its draw. A recorded event therefore
+        proves the charge. Without one, the ledger is asked.
+        """
+        if self._private is not None and self._private.events:
+            return _CHARGED
+        try:
+            made = False if self._charge is None else self._charge.is_made()
+        except (FileError, KeyboardInterrupt):
+            return _UNKNOWN
+        if made is None:
+            return _UNKNOWN
+        return _CHARGED if made else ""
 
 
 def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
@@ -344,20 +391,3 @@ def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
 _NOTHING = "no noise was drawn, and nothing has been charged"
 _CHARGED = "the budget has already been charged"
 _UNKNOWN = "it is not known whether the budget has been charged: check the ledger"
-
-
-def _fate(private: Private, charge: Charge | None) -> str:
-    """Say at the end of an error message whether the budget has been charged; empty if it has not.
-
-    The gate records an event after its charge and before its draw. A recorded event therefore
-    proves the charge. Without one, the ledger is asked.
-    """
-    if private.events:
-        return _CHARGED
-    try:
-        made = False if charge is None else charge.is_made()
-    except (FileError, KeyboardInterrupt):
-        return _UNKNOWN
-    if made is None:
-        return _UNKNOWN
-    return _CHARGED if made else ""

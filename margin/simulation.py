@@ -10,6 +10,7 @@ from .data.baskets import holders
 from .data.count import count
 from .data.source import Source
 from .domain.domain import Domain
+from .domain.level_views import level_view
 from .domain.marginal import Marginal
 from .domain.workload import Workload
 from .errors import DomainError
@@ -68,7 +69,7 @@ class Simulation(Generic[S]):
 
     def truth(self, view: Iterable[str]) -> Marginal:
         """The true counts of one view of the domain; not private."""
-        return self.truths([self.domain.view(view)])[0]
+        return self.truths([view])[0]
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Count the rows in each cell of several views, without noise, in one pass over the data.
@@ -87,13 +88,15 @@ class Simulation(Generic[S]):
                 "the truth needs the rows of the simulation, but one that was loaded from a file "
                 "does not hold them; run margin.simulate again"
             )
-        views = Workload.of(self.domain, workload).views
+        asked = Workload.of(self.domain, workload)
         # The counts of rows that are sets of items do not depend on the view.
         held = holders(self._source, self.domain)
-        tables = count(self._source, self.domain, views) if held is None else [held] * len(views)
+        tables = (
+            count(self._source, self.domain, asked.views) if held is None else [held] * len(asked)
+        )
         truths = []
-        for view, table in zip(views, tables, strict=True):
-            domain = self.domain.restrict(view)
-            exact = np.zeros(table.shape)
-            truths.append(Marginal(domain, table.astype(np.float64), exact))
+        for names, table in zip(asked.names, tables, strict=True):
+            view = level_view(self.domain, names)
+            counts = view.rolled_up(table.astype(np.float64))
+            truths.append(Marginal(view.rolled, counts, np.zeros(counts.shape)))
         return truths

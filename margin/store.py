@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._replace import replacing
-from .domain.domain import Domain
+from .domain.domain import Domain, refuse_files
 from .errors import FileError
 from .privacy.ledger import Token
 from .privacy.statement import Statement
@@ -36,6 +36,7 @@ from .synopses import (
     CellSynopsis,
     ColumnCounts,
     ItemsetCounts,
+    LevelSynopsis,
     MarginalSynopsis,
     RecordSynopsis,
     SketchSynopsis,
@@ -86,6 +87,7 @@ _KINDS: Mapping[str, type[Synopsis]] = {
         ItemsetCounts,
         SketchSynopsis,
         ViewSynopsis,
+        LevelSynopsis,
         MarginalSynopsis,
         RecordSynopsis,
         TableSynopsis,
@@ -282,6 +284,7 @@ def _domain(declared: Any) -> Domain:
             "the domain of a manifest must be an object, but it is of type "
             f"{type(declared).__name__}; get a fresh copy of the file"
         )
+    refuse_files(declared)
     return Domain(declared)
 
 

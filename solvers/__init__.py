@@ -19,17 +19,17 @@ from .reconstruct.context import Reconstruction
 from .reconstruct.convex.clarabel_direct import ClarabelDirect
 from .reconstruct.convex.cone import Cone
 from .reconstruct.convex.ladder import Ladder
+from .reconstruct.convex.lbfgs import LBFGS
 from .reconstruct.convex.least_squares import LeastSquares
 from .reconstruct.convex.minimax import MinimaxLP
+from .reconstruct.convex.trust_exact import TrustExact
 from .reconstruct.coverage import coverage_error
 from .reconstruct.ipf import IPF
-from .reconstruct.lbfgs import LBFGS
 from .reconstruct.mirror_descent import MirrorDescent
 from .reconstruct.newton import Newton
 from .reconstruct.problem import Problem, Solution, Solver
 from .reconstruct.structure import Structure
 from .reconstruct.sums import Sums
-from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
 from .response.best_response import BestResponse, Responder, Response
@@ -41,8 +41,9 @@ from .response.highs import Highs
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status
+from .tables.component_errors import ComponentErrors
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
-from .tables.covered_sums import WeightedSum, covered_covariance
+from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
@@ -51,7 +52,9 @@ from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, 
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
-from .tables.tree import Tree
+from .tables.whole import WholeTables, agree
+from .trees.level_tree import LevelTree
+from .trees.tree import Tree
 from .zeros import Zeros
 
 __all__ = [
@@ -64,6 +67,7 @@ __all__ = [
     "ByComponents",
     "ClarabelDirect",
     "Clip",
+    "ComponentErrors",
     "Cone",
     "Consistency",
     "Constraint",
@@ -76,6 +80,7 @@ __all__ = [
     "Ladder",
     "LatticeConsistency",
     "LeastSquares",
+    "LevelTree",
     "MaxSat",
     "MaximumConsistency",
     "Milp",
@@ -104,9 +109,12 @@ __all__ = [
     "Tree",
     "TrustExact",
     "WeightedSum",
+    "WholeTables",
     "Zeros",
+    "agree",
     "agreeing",
     "coverage_error",
     "covered_covariance",
+    "covered_group_variances",
     "intersection_lattice",
 ]

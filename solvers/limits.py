@@ -14,15 +14,20 @@ __all__ = [
     "EVIDENCE_CELLS_AT_ONCE",
     "EXACT_BAR_CELLS",
     "EXTENDED_NUMBERS",
+    "GROUPED_CELLS",
     "HESSIAN_UNKNOWNS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
     "KEPT_TRANSFORM_CELLS",
     "MATRIX_ORDER",
+    "MOMENTS_BY_MARGINS",
     "MOST_CELLS",
+    "MOST_GROUPS",
     "MOST_ROWS",
     "NUMBERS_AT_ONCE",
     "QUERY_ENTRIES_AT_ONCE",
+    "SCALED_CELLS",
+    "SCALED_UNKNOWNS",
     "SPLIT_NUMBERS",
     "SUMMED_NUMBERS",
     "TABLE_CELLS",
@@ -61,6 +66,15 @@ Up to it, the floats of every back-end hold every sum exactly. Beyond it: `Value
 """
 
 # --- Another method beyond the limit ---
+
+SCALED_UNKNOWNS = 1000
+SCALED_CELLS = 1 << 14
+"""Unknowns, and cells of a table, up to which Newton's method is used. Beyond either: scaling.
+
+Newton's method has exact bars. Scaling (`ScaledDual`) has approximate ones, and is faster by any
+factor: twice at the limit, a hundred times at 15,000 unknowns. Its blocks must exist; see
+`blocks_of`.
+"""
 
 HESSIAN_UNKNOWNS = 2500
 """Unknowns whose Hessian is stored (50 MB). Beyond it: conjugate gradients (`LargeDual`)."""
@@ -101,6 +115,12 @@ INVERSE_UNKNOWNS = 4096
 Beyond it: each marginal solves its own systems.
 """
 
+MOMENTS_BY_MARGINS = 1 << 12
+"""Cells of a table from which on its moments may be computed by way of its known marginals.
+
+Below it: the transform of the whole table, which takes fewer calls.
+"""
+
 JOINT_CELLS = 1 << 20
 """Cells of the whole array that is reconstructed once when context is asked for.
 
@@ -124,6 +144,12 @@ EMPTYING_STEPS = 1000
 
 Beyond it: the steps end. What is left in these cells is set to zero.
 """
+
+MOST_GROUPS = 150_000
+"""Rows that `WholeTables` moves one by one. Beyond it: groups of equal rows."""
+
+GROUPED_CELLS = 10**8
+"""Rows times views (800 MB) that `WholeTables` keeps. Beyond it: groups of equal rows."""
 
 # --- Work in parts beyond the limit, with the same results ---
 

@@ -52,6 +52,9 @@ def in_parts(
     if threads == 1:
         work(0, count)
         return
+    # The empty range loads the machine code of the loops, before the threads need it: loading takes
+    # locks of numba and of imports, and several threads that wait for both have blocked each other.
+    work(0, 0)
     parts = min(count, _PARTS_A_THREAD * threads)
     bounds = [count * part // parts for part in range(parts + 1)]
     with ThreadPoolExecutor(threads) as pool:

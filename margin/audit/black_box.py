@@ -81,5 +81,5 @@ def many_outputs(
 
 
 def _tables_of_views(synopsis: Any) -> Floats:
-    tables = [np.asarray(values, np.float64).ravel() for values in synopsis.tables.values]
+    tables = [np.asarray(values, np.float64).ravel() for values in synopsis.held.values]
     return np.concatenate(tables)

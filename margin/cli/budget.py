@@ -10,7 +10,7 @@ from ..errors import BudgetError
 if TYPE_CHECKING:
     from ..privacy.budget import Budget
 
-__all__ = ["add_budget", "add_unit", "budget_of"]
+__all__ = ["add_budget", "add_unit", "budget_of", "unit_of"]
 
 
 def add_budget(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +35,16 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--rows-per-person",
         type=int,
-        default=1,
         metavar="M",
-        help="protect up to M rows of a person together, instead of one row; without --unit, "
-        "you declare that nobody has more rows, and this is not checked; default: 1",
+        help="protect up to M rows of a person together, instead of one row; with --unit, at most "
+        "M rows of each person are counted; without it, you declare that nobody has more rows, and "
+        "this is not checked; default: 1",
+    )
+    group.add_argument(
+        "--max-rows",  # the former name
+        dest="rows_per_person",
+        type=int,
+        help=argparse.SUPPRESS,
     )
     group.add_argument(
         "--replace-row",
@@ -49,19 +55,21 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the options --unit and --max-rows, which protect all rows with one value of a column."""
+    """Add the option --unit, which protects all rows with one value of a column."""
     parser.add_argument(
         "--unit",
         metavar="COLUMN",
         help="protect all rows with the same value of this column (such as a person's id) "
-        "together, instead of one row",
+        "together, instead of one row; --rows-per-person, which is then required, limits how many "
+        "of them are counted; further rows are left out, so totals may be too low",
     )
-    parser.add_argument(
-        "--max-rows",
-        type=int,
-        metavar="M",
-        help="count at most M rows of each unit, which limits its influence; needs --unit",
-    )
+
+
+def unit_of(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The arguments `unit` and `max_rows` from the parsed options."""
+    if parsed.unit is None:
+        return {}
+    return {"unit": parsed.unit, "max_rows": parsed.rows_per_person}
 
 
 def budget_of(parsed: argparse.Namespace) -> "Budget":
@@ -74,7 +82,8 @@ def budget_of(parsed: argparse.Namespace) -> "Budget":
     """
     kinds = margin.Neighbours
     neighbours = kinds.REPLACE_ROW if parsed.replace_row else kinds.ADD_REMOVE_ROW
-    unit: dict[str, Any] = {"neighbours": neighbours, "rows_per_person": parsed.rows_per_person}
+    rows = 1 if parsed.rows_per_person is None else parsed.rows_per_person
+    unit: dict[str, Any] = {"neighbours": neighbours, "rows_per_person": rows}
     if parsed.rho is not None:
         if parsed.epsilon is not None or parsed.delta is not None:
             raise BudgetError(

@@ -3,8 +3,9 @@
 import argparse
 import difflib
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -31,23 +32,37 @@ __all__ = [
     "opened",
     "painted",
     "printable",
+    "split_names",
     "titled",
 ]
 
 
 class Said(NamedTuple):
-    """The output of a command: a text for people, and the same content as JSON values."""
+    """The output of a command: a text for people, the same content as JSON values, and the exit
+    code."""
 
     text: str
     values: Any
+    code: int = 0
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line."""
+    """An argument parser that reports an error in one line.
+
+    Attributes
+    ----------
+    options
+        The options of the command that is parsed, for "did you mean".
+    """
+
+    options: Collection[str] = ()
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
         start = painted("margin:", "bad", sys.stderr)
+        unknown = re.match(r"unrecognized arguments: (--[a-z-]+)", message)
+        if unknown:
+            message += did_you_mean(unknown[1], self.options)
         self.exit(2, f"{start} {masked(message)}; see {self.prog} --help\n")
 
 
@@ -240,10 +255,26 @@ def draw(figure: Any, path: Path) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggest a known name for a misspelt one, such as " (did you mean 'auto'?)"; empty if no known
-    name is similar."""
-    similar = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {similar[0]!r}?)" if similar else ""
+    """Suggest a known name for a misspelt one, such as " (did you mean 'Auto'?)"; empty if no known
+    name is similar. Upper and lower case make no difference."""
+    by_lower = {other.lower(): other for other in known}
+    similar = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" (did you mean {by_lower[similar[0]]!r}?)" if similar else ""
+
+
+def split_names(given: Iterable[str], known: Collection[str] = ()) -> list[str]:
+    """Names that are written with commas, with blanks between arguments, or both.
+
+    A known name that holds a comma stays whole.
+
+    >>> split_names(["age,sex", "region"])
+    ['age', 'sex', 'region']
+    """
+    names = []
+    for word in given:
+        parts = [word] if word in known else word.split(",")
+        names += [part for part in parts if part in known or part.strip()]
+    return names
 
 
 _FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")

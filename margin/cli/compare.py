@@ -19,14 +19,15 @@ from .common import (
     did_you_mean,
     draw,
     painted,
+    split_names,
 )
-from .mechanisms import PLAIN
+from .mechanisms import PLAIN, known_as
 from .workload import add_workload, workload_of
 
 __all__ = ["COMPARED", "add_commands"]
 
-COMPARED: Mapping[str, Callable[[], Any]] = {"priview": lambda: margin.PriView(), **PLAIN}
-_DEFAULT = "auto,priview,priview-paper,optimised,direct,uniform"
+COMPARED: Mapping[str, Callable[[], Any]] = {"PriView": lambda: margin.PriView(), **PLAIN}
+_DEFAULT = "Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
 
 METRICS = {
     "l2": "L2",
@@ -53,7 +54,7 @@ def add_commands(commands: Any) -> None:
         examples=[
             "margin compare public.csv --domain domain.json --epsilon 1",
             "margin compare public.csv --domain domain.json --epsilon 1 "
-            "--mechanisms priview,direct --workload 3way --runs 1 --picture errors.png",
+            "--mechanisms PriView,Direct --workload 3way --runs 1 --picture errors.png",
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--metrics l2,js,largest,useful:0.01",
         ],
@@ -68,16 +69,18 @@ def add_commands(commands: Any) -> None:
     add_budget(comparing)
     names: Any = comparing.add_argument(
         "--mechanisms",
-        default=_DEFAULT,
-        metavar="A,B,...",
+        nargs="+",
+        default=[_DEFAULT],
+        metavar="NAME",
         help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: {_DEFAULT}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
     measured: Any = comparing.add_argument(
         "--metrics",
-        default="l2",
-        metavar="A,B,...",
+        nargs="+",
+        default=["l2"],
+        metavar="NAME",
         help=f"what to measure, of {', '.join(METRICS)}, the first orders the mechanisms; a "
         "parameter follows a colon: relative:SANITY, useful:ALPHA (shares of the rows), ndcg:K, "
         "f1:K; default: l2",
@@ -128,13 +131,15 @@ def _metric(text: str) -> Any:
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    names = parsed.mechanisms.split(",")
-    for name in names:
-        if name not in COMPARED:
+    names = []
+    for given in split_names(parsed.mechanisms):
+        name = known_as(given, COMPARED)
+        if name is None:
             raise MarginError(
-                f"unknown mechanism {name!r}{did_you_mean(name, COMPARED)}; --mechanisms takes "
+                f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
                 f"{', '.join(COMPARED)}, so name some of these"
             )
+        names.append(name)
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(
@@ -142,8 +147,8 @@ def _compare(parsed: argparse.Namespace) -> Said:
         domain=domain,
         budget=budget,
         mechanisms={name: COMPARED[name]() for name in names},
-        workload=workload_of(domain, parsed.workload),
-        metrics=[_metric(text) for text in parsed.metrics.split(",")],
+        workload=workload_of(domain, parsed.workload, parsed.asked),
+        metrics=[_metric(text) for text in split_names(parsed.metrics)],
         runs=parsed.runs,
     )
     # The first line says that the result is not private.

@@ -30,14 +30,18 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
         When a condition has another form, names an unknown attribute or category, compares an
         attribute without order or at a number that is no edge, or when no category is left.
     """
+    from ..domain.level_views import attribute_at
+
     selected: dict[str, set[int]] = {}
     for condition in conditions:
         name, operator, text = _parts(domain, condition)
-        attribute = domain[name]
+        attribute = attribute_at(domain, name)
         if operator == "=":
-            codes = _listed(domain, name, text)
+            codes = _listed(attribute, name, text)
         elif attribute.bins is not None:
             codes = _bins(attribute, condition, operator, text)
+        elif attribute.dates is not None:
+            codes = _periods(attribute, condition, operator, text)
         else:
             codes = _numbers(attribute, condition, operator, text)
         selected[name] = selected.get(name, codes) & codes
@@ -46,13 +50,18 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
                 f"the conditions on {name!r} must leave at least one category, but they leave "
                 "none; drop or correct one"
             )
-    return {name: list(map(domain[name].label, sorted(codes))) for name, codes in selected.items()}
+    return {
+        name: list(map(attribute_at(domain, name).label, sorted(codes)))
+        for name, codes in selected.items()
+    }
 
 
 def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:
     """Split a condition into the attribute, the operator and the text on its right."""
+    from ..domain.level_views import attribute_at
+
     # A name may itself hold an operator: the longest one that fits is meant.
-    for name in sorted(domain, key=len, reverse=True):
+    for name in sorted((*domain, *domain.level_names), key=len, reverse=True):
         rest = condition[len(name) :].lstrip()
         if not condition.startswith(name):
             continue
@@ -62,7 +71,7 @@ def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:
     # Unknown names are refused by the domain, with a suggestion.
     start = re.split("[<>=]", condition, maxsplit=1)[0].strip()
     if start != condition.strip():
-        domain[start]
+        attribute_at(domain, start)
     raise DomainError(
         f"a condition must be an attribute, one of = >= < <= > and a value, but it is "
         f"{condition!r}; write it as in sex=F or 'age>=30'"
@@ -70,22 +79,20 @@ def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:
 
 
 def _listed(
-    domain: "Domain",
+    attribute: "Attribute",
     name: str,
     text: str,
 ) -> set[int]:
     """The codes of one category, or of several with commas between them."""
-    from ..domain.where import chosen_codes
+    from ..domain.where import codes_of
 
-    every = range(domain[name].size)
     try:
         # A label may itself hold a comma.
-        return set(chosen_codes(domain, {name: text}).get(name, every))
+        return set(codes_of(attribute, name, text))
     except DomainError:
         if "," not in text:
             raise
-    parts = [part.strip() for part in text.split(",")]
-    return set(chosen_codes(domain, {name: parts}).get(name, every))
+    return set(codes_of(attribute, name, [part.strip() for part in text.split(",")]))
 
 
 def _bins(
@@ -107,6 +114,24 @@ def _bins(
         f"condition {condition!r} must compare with an edge of the bins, by >= or <, since a bin "
         f"[a, b) holds a and not b; the edges are {listed}"
     )
+
+
+def _periods(
+    attribute: "Attribute",
+    condition: str,
+    operator: str,
+    text: str,
+) -> set[int]:
+    """The codes of the periods on one side of the period that a date or a label names."""
+    assert attribute.dates is not None
+    periods = range(len(attribute.dates.labels))
+    place = attribute.category(text)
+    if place not in periods:
+        raise DomainError(
+            f"condition {condition!r} must compare with a date or a {attribute.dates.by} from "
+            f"{attribute.label(0)} to {attribute.label(periods[-1])}; correct its right side"
+        )
+    return {code for code in periods if _COMPARISONS[operator](code, place)}
 
 
 def _numbers(

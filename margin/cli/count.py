@@ -35,6 +35,7 @@ def add_commands(commands: Any) -> None:
             "margin count people.margin",
             "margin count people.margin region=north sex=F,M",
             "margin count people.margin 'age>=18' 'age<65' --json",
+            "margin count visits.margin place@state=CA 'visited>=2020-03'",
         ],
     )
     add_synopsis(count)
@@ -44,6 +45,7 @@ def add_commands(commands: Any) -> None:
         metavar="CONDITION",
         help="an attribute, one of = >= < <= > and a value, in quotes if it holds > or <; several "
         "values after = have commas between them; bins are compared by >= and < at their edges. "
+        "place@state is a level of an attribute. "
         "All conditions must hold; without any, all rows are counted",
     )
     conditions.completer = _started
@@ -52,7 +54,8 @@ def add_commands(commands: Any) -> None:
 def _started(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
     """The beginnings of conditions that a shell offers after the name of the file."""
     parsed_args.allow_simulation = True
-    return [f"{name}=" for name in opened(parsed_args).domain.attributes]
+    domain = opened(parsed_args).domain
+    return [f"{name}=" for name in (*domain.attributes, *domain.level_names)]
 
 
 def _count(parsed: argparse.Namespace) -> Said:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from ..errors import FileError, MarginError
-from .budget import add_budget, add_unit, budget_of
+from .budget import add_budget, add_unit, budget_of, unit_of
 from .common import Said, add_command, add_group, printable
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def add_commands(commands: Any) -> None:
         _create,
         does="register a data set and its budget; creates the ledger if it does not exist",
         examples=[
-            "margin ledger create agency.db --name people --epsilon 3",
-            "margin ledger create agency.db --name visits --epsilon 3 --unit person_id "
-            "--max-rows 5",
+            "margin ledger create agency.db --dataset people --epsilon 3",
+            "margin ledger create agency.db --dataset visits --epsilon 3 --unit person_id "
+            "--rows-per-person 5",
         ],
     )
     show = add_command(
@@ -60,9 +60,8 @@ def add_commands(commands: Any) -> None:
             help="the ledger file",
         )
     create.add_argument(
-        "--name",
+        "--dataset",
         required=True,
-        metavar="DATASET",
         help="the name of the data set",
     )
     add_budget(create)
@@ -98,12 +97,11 @@ def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
 def _create(parsed: argparse.Namespace) -> Said:
     ledger = margin.Ledger(parsed.ledger)
     ledger.register(
-        parsed.name,
+        parsed.dataset,
         budget_of(parsed),
-        unit=parsed.unit,
-        max_rows=parsed.max_rows,
+        **unit_of(parsed),
     )
-    dataset = ledger.dataset(parsed.name).name
+    dataset = ledger.dataset(parsed.dataset).name
     statement = ledger.statement(dataset)
     values = {
         "ledger": str(parsed.ledger),

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -12,10 +13,13 @@ from typing import Any
 from .. import __version__
 from .._secrecy import masked
 from ..errors import MarginError
+from ..interrupts import watched
 from . import compare as cli_compare
 from . import count as cli_count
+from . import domain as cli_domain
 from . import ledger as cli_ledger
 from . import plan as cli_plan
+from . import publish as cli_publish
 from . import read as cli_read
 from . import records as cli_records
 from . import release as cli_release
@@ -44,6 +48,7 @@ _EPILOG = """\
 first steps:
   margin demo                        release a generated table, compare answers with the truth
   margin domain suggest people.csv   draft the file that declares the attributes of your table
+  margin domain check people.csv domain.json     list what does not fit, before a release
   margin COMMAND --help              show the options of a command, and examples
 
 exit codes: 0 success, 1 internal error, 2 user error (the message explains it), 130 interrupted
@@ -61,18 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser)
-    parsed = parser.parse_args(_ordered(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    parsed = parser.parse_args(_ordered(given, parser))
     try:
-        with shown():
-            said: Said | None = parsed.command(parsed)
-        if said is not None:
-            values = json.dumps(
-                said.values,
-                indent=1,
-                ensure_ascii=False,
-            )
-            print(values if parsed.json else said.text, flush=True)
-        return _SUCCESS
+        with watched(ends=True):
+            return _run(parsed)
     except BrokenPipeError:
         # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
         # it, so that this does not fail again.
@@ -90,18 +88,81 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _ordered(arguments: Sequence[str]) -> list[str]:
-    """The arguments of `margin count` with its options, which take no values, at the end.
+def _run(parsed: argparse.Namespace) -> int:
+    """Run a command, and print its output; the result is its exit code."""
+    with shown():
+        said: Said | None = parsed.command(parsed)
+    if said is not None:
+        values = json.dumps(
+            said.values,
+            indent=1,
+            ensure_ascii=False,
+        )
+        print(values if parsed.json else said.text, flush=True)
+    return _SUCCESS if said is None else said.code
 
-    Its conditions may be left out. So argparse takes them as left out if an option stands between
-    the file and them.
+
+def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
+    """The arguments of a command with its options, and their values, at the end.
+
+    argparse gives all positional arguments to the first place where some of them stand. Without
+    this, an option between them would end the list.
     """
     words = list(arguments)
-    command = next((word for word in words if not word.startswith("-")), "")
-    if command != "count":
+    if "--" in words:
         return words
-    start = words.index(command)
-    return words[:start] + sorted(words[start:], key=lambda word: word.startswith("-"))
+    # Find the command, which may have two words.
+    parser: argparse.ArgumentParser = whole
+    start = 0
+    while start < len(words):
+        inner = _inner(parser, words[start])
+        if inner is not None:
+            parser = inner
+        elif not words[start].startswith("-"):
+            break
+        start += 1
+    whole.options = list(parser._option_string_actions)
+    positional: list[str] = []
+    options: list[str] = []
+    rest = words[start:]
+    while rest:
+        word = rest.pop(0)
+        if not _is_option(word):
+            positional.append(word)
+            continue
+        options.append(word)
+        taken = 0 if "=" in word else _taken(parser, word, rest)
+        options += rest[:taken]
+        del rest[:taken]
+    return words[:start] + positional + options
+
+
+def _inner(parser: argparse.ArgumentParser, word: str) -> argparse.ArgumentParser | None:
+    """The parser of a command of a parser; None if there is no such command."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found: argparse.ArgumentParser | None = action.choices.get(word)
+            return found
+    return None
+
+
+def _is_option(word: str) -> bool:
+    return re.fullmatch("-[A-Za-z].*|--[A-Za-z].*", word) is not None
+
+
+def _taken(parser: argparse.ArgumentParser, word: str, rest: Sequence[str]) -> int:
+    """The number of the next words that are values of an option."""
+    known = parser._option_string_actions
+    names = [word] if word in known else [name for name in known if name.startswith(word)]
+    # An unknown option is reported by argparse.
+    if len({id(known[name]) for name in names}) != 1:
+        return 0
+    nargs = known[names[0]].nargs
+    if nargs is None:
+        return 1
+    if nargs != "+":
+        return 0
+    return next((at for at, word in enumerate(rest) if _is_option(word)), len(rest))
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -115,7 +176,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
     return _INTERNAL_ERROR, f"internal error ({kind}); run again with --debug to see it"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog="margin",
         description=_DESCRIPTION,
@@ -137,10 +198,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMMAND",
     )
     _add_demo(commands)
+    cli_domain.add_commands(commands)
     cli_release.add_commands(commands)
     cli_read.add_commands(commands)
     cli_count.add_commands(commands)
     cli_report.add_commands(commands)
+    cli_publish.add_commands(commands)
     cli_records.add_commands(commands)
     cli_plan.add_commands(commands)
     cli_compare.add_commands(commands)

@@ -1,21 +1,21 @@
-"""The names of mechanisms on the command line.
+"""The names of mechanisms on the command line: the names of their classes in Python.
 
-Only the command line has such names. In Python, pass a mechanism object. The command line also
-accepts the Python expression of a mechanism (see `written`).
+Upper and lower case, hyphens and dots make no difference. The command line also accepts the Python
+expression of a mechanism (see `written`). In Python, pass a mechanism object.
 """
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import margin
 
 from ..errors import MarginError
 from .common import did_you_mean
-from .written import is_written, written
+from .written import is_class, is_written, written
 
-__all__ = ["MECHANISMS", "PLAIN", "add_options", "mechanism_of"]
+__all__ = ["MECHANISMS", "PLAIN", "add_options", "known_as", "mechanism_of"]
 
 Views = list[list[str]] | None
 
@@ -52,17 +52,17 @@ def _dual_query(
 
 
 PLAIN: Mapping[str, Callable[[], Any]] = {
-    "auto": lambda: margin.Auto(),
-    "residual": lambda: margin.Residual(),
-    "adaptive": lambda: margin.Adaptive(),
-    "priview-paper": lambda: margin.PriView.paper(),
-    "optimised": lambda: margin.MatrixMechanism(),
-    "direct": lambda: margin.mechanisms.Direct(),
-    "fourier": lambda: margin.mechanisms.Fourier(),
-    "flat": lambda: margin.mechanisms.Flat(),
-    "data-cubes": lambda: margin.mechanisms.DataCubes(),
-    "mwem": lambda: margin.MWEM(),
-    "uniform": lambda: margin.mechanisms.Uniform(),
+    "Auto": lambda: margin.Auto(),
+    "Residual": lambda: margin.Residual(),
+    "Adaptive": lambda: margin.Adaptive(),
+    "PriView.paper": lambda: margin.PriView.paper(),
+    "MatrixMechanism": lambda: margin.MatrixMechanism(),
+    "Direct": lambda: margin.mechanisms.Direct(),
+    "Fourier": lambda: margin.mechanisms.Fourier(),
+    "Flat": lambda: margin.mechanisms.Flat(),
+    "DataCubes": lambda: margin.mechanisms.DataCubes(),
+    "MWEM": lambda: margin.MWEM(),
+    "Uniform": lambda: margin.mechanisms.Uniform(),
 }
 """The mechanisms that have no options on the command line."""
 
@@ -76,16 +76,35 @@ def _plain(
     if views is not None:
         raise MarginError(
             f"--views is given, but the mechanism {parsed.mechanism} does not take it; use "
-            "--workload, or one of the mechanisms priview and dualquery"
+            "--workload, or one of the mechanisms PriView and DualQuery"
         )
     return PLAIN[parsed.mechanism]()
 
 
 MECHANISMS: Mapping[str, Callable[[argparse.Namespace, "margin.Domain", Views], Any]] = {
-    "priview": _priview,
-    "dualquery": _dual_query,
+    "PriView": _priview,
+    "DualQuery": _dual_query,
     **dict.fromkeys(PLAIN, _plain),
 }
+
+
+_FORMER = {"optimised": "MatrixMechanism"}
+"""Former names of mechanisms."""
+
+
+def known_as(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a user's spelling stands for; None if there is none.
+
+    >>> known_as("priview-paper", PLAIN)
+    'PriView.paper'
+    """
+    names = {_plain_name(it): it for it in known}
+    plain = _plain_name(name)
+    return names.get(_plain_name(_FORMER.get(plain, plain)))
+
+
+def _plain_name(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -94,21 +113,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--mechanism",
         metavar="NAME",
         help=f"one of {', '.join(MECHANISMS)}; or a mechanism with its parameters as in "
-        "Python, such as 'HighPass(theta=5)'; default: auto, which chooses the mechanism with the "
-        "smallest expected error, or priview if --views is given",
+        "Python, such as 'HighPass(theta=5)'; default: Auto, which chooses the mechanism with the "
+        "smallest expected error, or PriView if --views is given",
     )
     names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(
         "--queries",
         metavar="KWAY:COUNT[:SEED]",
-        help="for dualquery: the queries to answer, drawn at random, such as 3way:100000 "
+        help="for DualQuery: the queries to answer, drawn at random, such as 3way:100000 "
         "(conjunctions of three attributes) or 3parity:500",
     )
     parser.add_argument(
         "--size",
         type=int,
         metavar="ROWS",
-        help="for dualquery: the approximate number of rows of the table, if it is public",
+        help="for DualQuery: the approximate number of rows of the table, if it is public",
     )
 
 
@@ -125,8 +144,11 @@ def mechanism_of(
         If the name is unknown, or an option does not belong to the mechanism.
     """
     if parsed.mechanism is None:
-        parsed.mechanism = "auto" if views is None else "priview"
-    name = parsed.mechanism
+        parsed.mechanism = "Auto" if views is None else "PriView"
+    name = known_as(parsed.mechanism, MECHANISMS) or parsed.mechanism
+    parsed.mechanism = name
+    if is_class(name) and name not in MECHANISMS:
+        name = f"{name}()"
     if is_written(name):
         if views is not None:
             raise MarginError(
@@ -166,9 +188,9 @@ def queries_of(text: str, domain: "margin.Domain") -> "margin.queries.Queries":
 
 
 def _without_queries(parsed: argparse.Namespace) -> None:
-    """Refuse the options of `dualquery` for another mechanism."""
+    """Refuse the options of `DualQuery` for another mechanism."""
     if parsed.queries is not None or parsed.size is not None:
         raise MarginError(
-            "--queries and --size are options for dualquery, but the mechanism is "
-            f"{parsed.mechanism}; leave them out, or use --mechanism dualquery"
+            "--queries and --size are options for DualQuery, but the mechanism is "
+            f"{parsed.mechanism}; leave them out, or use --mechanism DualQuery"
         )

@@ -112,7 +112,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
     domain = margin.Domain(parsed.domain)
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
-    asked = workload_of(domain, parsed.workload)
+    asked = workload_of(domain, parsed.workload, parsed.asked)
     found = margin.plan(
         domain,
         workload=asked,

@@ -1,9 +1,10 @@
-"""The progress display: the stage of a running command and, if known, the time left, on stderr.
+"""The progress display: the stage of a running command, its share and the time left, on stderr.
 
-The display starts after one second. It shows only fixed texts that the library logs, and the number
-of finished steps if the total was *declared*, such as the rounds of a mechanism or the simulations
-of a comparison. It never shows a number of rows or a share of the rows, because this would reveal
-the size of the data.
+The display is for a terminal, and starts after one second. It shows fixed texts that the library
+logs; the number of finished steps if the total was *declared*, such as the rounds of a mechanism;
+and the share of the bytes of a table that has been read, which tells no more than the time that a
+command takes. It never shows a number of rows, because this would reveal the size of the data,
+unless the domain declares the number: then it shows the same share of the declared number.
 """
 
 import logging
@@ -16,13 +17,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from ..interrupts.share import listening
+
 __all__ = ["shown"]
 
 _PATIENCE = 1.0
 """Seconds before the first output."""
 
-_TERMINAL_PAUSE, _FILE_PAUSE = 0.25, 2.0
-"""Seconds between two updates of the display, on a terminal and in a file."""
+_PAUSE = 0.25
+"""Seconds between two updates of the display."""
 
 _COUNTED = "%d of %d"
 """The end of a log message that announces a step; its arguments are the step and the total."""
@@ -32,21 +35,20 @@ _CLEAR = "\r\x1b[K"
 
 
 class _Stages(logging.Handler):
-    """A log handler that shows the latest message from a thread.
-
-    On a terminal it rewrites one line. In a file it writes a line for each new message.
-    """
+    """A log handler that shows the latest message, in one line that its thread rewrites."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(logging.INFO)
         self._stream = stream
-        self._terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._counted = ""  # the log message of the counted steps, before formatting
         self._steps = ""  # the current step, such as "round 2 of 5"
         self._number = self._total = 0
         self._since = 0.0  # when the first step began, in seconds
         self._stage = ""  # what happens within the step
-        self._last = ""  # the text that was shown last
+        self._share = 0.0  # the share of the stage that is done; 0 if it is not known
+        self._declared: int | None = None  # the declared number of rows
+        self._begun = 0.0  # when the stage began, in seconds
+        self._is_shown = False
         self._end = threading.Event()
         self._thread = threading.Thread(
             target=self._show,
@@ -55,8 +57,7 @@ class _Stages(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a message of the logger and keep what the display shows of it."""
-        if not self._end.is_set() and not self._thread.is_alive():
-            self._thread.start()
+        self._start()
         steps = str(record.msg).endswith(_COUNTED) and isinstance(record.args, tuple)
         # The first message that counts steps is the outermost loop. A loop within it is a stage.
         if steps and self._counted in ("", record.msg):
@@ -69,6 +70,20 @@ class _Stages(logging.Handler):
             self._stage = ""
         else:
             self._stage = record.getMessage()
+        self._share = 0.0
+        self._begun = time.monotonic()
+
+    def hear(self, share: float, declared: int | None) -> None:
+        """Take the share of the table that has been read."""
+        self._start()
+        if share < self._share or not self._begun:  # another pass over the rows
+            self._begun = time.monotonic()
+        self._share = share
+        self._declared = declared
+
+    def _start(self) -> None:
+        if not self._end.is_set() and not self._thread.is_alive():
+            self._thread.start()
 
     def stop(self) -> None:
         """End the display and clear its line."""
@@ -80,26 +95,19 @@ class _Stages(logging.Handler):
         """Update the display until the end; the thread runs this loop."""
         pause = _PATIENCE
         while not self._end.wait(pause):
-            pause = _TERMINAL_PAUSE if self._terminal else _FILE_PAUSE
+            pause = _PAUSE
             parts = ["margin", self._steps, self._stage]
             text = ": ".join(filter(None, parts)) + " ..."
-            if self._terminal:
-                room = shutil.get_terminal_size().columns - 1
-                line = f"{text}{self._left()}"[:room]
-                print(
-                    f"{_CLEAR}{line}",
-                    end="",
-                    file=self._stream,
-                    flush=True,
-                )
-            elif text != self._last:
-                print(
-                    text,
-                    file=self._stream,
-                    flush=True,
-                )
-            self._last = text
-        if self._terminal and self._last:
+            room = shutil.get_terminal_size().columns - 1
+            line = f"{text}{self._done()}{self._left()}"[:room]
+            self._is_shown = True
+            print(
+                f"{_CLEAR}{line}",
+                end="",
+                file=self._stream,
+                flush=True,
+            )
+        if self._is_shown:
             print(
                 _CLEAR,
                 end="",
@@ -107,21 +115,39 @@ class _Stages(logging.Handler):
                 flush=True,
             )
 
-    def _left(self) -> str:
-        """Estimate the time left from the mean time of the finished steps, as a text."""
-        done = self._number - 1
-        if done < 1:
+    def _done(self) -> str:
+        """The share of the stage, as a text; empty if it is not known."""
+        if not self._share:
             return ""
-        elapsed = time.monotonic() - self._since
-        seconds = round(elapsed / done * (self._total - done))
+        text = f" {100 * self._share:.0f} %"
+        if self._declared is None:
+            return text
+        return f"{text} of {self._declared:,} declared rows"
+
+    def _left(self) -> str:
+        """Estimate the time left from the mean time of the finished steps, as a text.
+
+        Without steps it is estimated from the share of the stage.
+        """
+        now = time.monotonic()
+        done = self._number - 1
+        if done >= 1:
+            seconds = (now - self._since) / done * (self._total - done)
+        elif self._share and not self._total:
+            seconds = (now - self._begun) * (1 - self._share) / self._share
+        else:
+            return ""
         if seconds < 120:
-            return f" about {seconds} s left"
-        return f" about {round(seconds / 60)} min left"
+            return f", about {seconds:.0f} s left"
+        return f", about {seconds / 60:.0f} min left"
 
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Show the progress of the code inside the `with` block."""
+    """Show the progress of the code inside the `with` block, if stderr is a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
     log = logging.getLogger("margin")
     level, propagate = log.level, log.propagate
     stages = _Stages(sys.stderr)
@@ -129,7 +155,8 @@ def shown() -> Iterator[None]:
     log.setLevel(logging.INFO)
     log.propagate = False
     try:
-        yield
+        with listening(stages.hear):
+            yield
     finally:
         stages.stop()
         log.removeHandler(stages)

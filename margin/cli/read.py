@@ -21,6 +21,7 @@ from .common import (
     opened,
     painted,
     printable,
+    split_names,
     titled,
 )
 
@@ -55,6 +56,7 @@ def _add_marginal(commands: Any) -> None:
             "margin marginal people.margin age sex",
             "margin marginal people.margin sex --format csv > sex.csv",
             "margin marginal people.margin age sex --json",
+            "margin marginal visits.margin place@state sex",
         ],
     )
     add_synopsis(ask)
@@ -62,7 +64,9 @@ def _add_marginal(commands: Any) -> None:
         "attributes",
         nargs="+",
         metavar="ATTRIBUTE",
-        help="the attributes to count by; margin info FILE.margin lists them",
+        help="the attributes to count by, or levels of them such as place@state, with blanks or "
+        "commas between them; margin info "
+        "FILE.margin lists them",
     )
     attributes.completer = _attributes
     ask.add_argument(
@@ -88,11 +92,13 @@ def _add_info(commands: Any) -> None:
 def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
     """The attributes that a shell offers after the name of the file."""
     parsed_args.allow_simulation = True
-    return opened(parsed_args).domain.attributes
+    domain = opened(parsed_args).domain
+    return (*domain.attributes, *domain.level_names)
 
 
 def _marginal(parsed: argparse.Namespace) -> Said:
-    marginal = opened(parsed).marginal(parsed.attributes)
+    synopsis = opened(parsed)
+    marginal = synopsis.marginal(split_names(parsed.attributes, synopsis.domain.attributes))
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
     else:
@@ -101,6 +107,8 @@ def _marginal(parsed: argparse.Namespace) -> Said:
 
 
 def _info(parsed: argparse.Namespace) -> Said:
+    from ..domain.level_views import attribute_at
+
     synopsis = opened(parsed)
     provenance = synopsis.provenance
     assert provenance is not None
@@ -117,6 +125,11 @@ def _info(parsed: argparse.Namespace) -> Said:
     lines["mechanism"] = f"{kind}, margin {provenance.version}"
     sizes = [f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()]
     lines["attributes"] = ", ".join(sizes)
+    if synopsis.domain.level_names:
+        lines["levels"] = ", ".join(
+            f"{name} ({attribute_at(synopsis.domain, name).size})"
+            for name in synopsis.domain.level_names
+        )
     lines |= _stated(synopsis.domain)
     lines["declared"] = f"domain {statement.domain}"
     lines |= summary

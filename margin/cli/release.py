@@ -1,19 +1,15 @@
-"""The commands `margin release` and `margin domain suggest`, which read a private table.
-
-The output of `release` is private. The output of `domain suggest` is not.
-"""
+"""The command `margin release`, which reads a private table."""
 
 import argparse
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import margin
 
 from ..errors import FileError, MarginError
-from .budget import add_budget, add_unit, budget_of
-from .common import Said, add_command, add_domain, add_force, add_group, check_free, painted
+from ..interrupts import shielded, watched
+from .budget import add_budget, add_unit, budget_of, unit_of
+from .common import Said, add_command, add_domain, add_force, check_free
 from .ledger import charged
 from .mechanisms import add_options, mechanism_of
 from .workload import add_workload, views_of, workload_of
@@ -24,7 +20,7 @@ _START = "margin release people.csv --domain domain.json --epsilon 1"
 _EXAMPLES = [
     f"{_START} -o people.margin",
     "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
-    f"{_START} --unit person_id --max-rows 3 -o people.margin",
+    f"{_START} --unit person_id --rows-per-person 3 -o people.margin",
     f"{_START} --ledger agency.db --dataset people -o people.margin",
     f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
     "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 "
@@ -35,12 +31,7 @@ _EXAMPLES = [
 
 
 def add_commands(commands: Any) -> None:
-    """Add `margin release` and `margin domain suggest` to the parser of the command line."""
-    _add_release(commands)
-    _add_suggest(commands)
-
-
-def _add_release(commands: Any) -> None:
+    """Add `margin release` to the parser of the command line."""
     release = add_command(
         commands,
         "release",
@@ -57,7 +48,7 @@ def _add_release(commands: Any) -> None:
         "--views",
         nargs="+",
         metavar="A,B,C",
-        help="the views to measure, for priview and dualquery: the attributes of each, or a JSON "
+        help="the views to measure, for PriView and DualQuery: the attributes of each, or a JSON "
         "file with a list of lists",
     )
     add_options(release)
@@ -104,7 +95,8 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "--memory-limit",
         default="1GB",
         metavar="SIZE",
-        help="the memory that the query may use; default: 1GB",
+        help="the memory for reading the table, for the query, and for grouping rows by --unit; "
+        "what does not fit goes to a temporary folder; default: 1GB",
     )
 
 
@@ -119,22 +111,6 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", help="the name of the data set in the ledger")
 
 
-def _add_suggest(commands: Any) -> None:
-    suggest = add_command(
-        add_group(commands, "domain", "make the file that declares the attributes of a table"),
-        "suggest",
-        _suggest,
-        does="draft a domain from a table; the draft is not private and must be reviewed",
-        examples=["margin domain suggest people.csv > draft.json"],
-    )
-    suggest.add_argument(
-        "file",
-        type=Path,
-        metavar="TABLE",
-        help="a CSV, Parquet or JSON file",
-    )
-
-
 def _release(parsed: argparse.Namespace) -> Said:
     # Check all options before the data is opened.
     budget = budget_of(parsed)
@@ -144,7 +120,14 @@ def _release(parsed: argparse.Namespace) -> Said:
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    workload = None if parsed.workload is None else workload_of(domain, parsed.workload)
+    workload = None
+    if parsed.workload is not None:
+        workload = workload_of(domain, parsed.workload, parsed.asked)
+    elif parsed.asked:
+        raise margin.DomainError(
+            "--asked is about the attributes of --workload, but there is no --workload; name the "
+            "views, as in --workload 2way"
+        )
 
     synopsis = margin.release(
         data,
@@ -153,8 +136,7 @@ def _release(parsed: argparse.Namespace) -> Said:
         mechanism=mechanism,
         workload=workload,
         ledger=ledger,
-        unit=parsed.unit,
-        max_rows=parsed.max_rows,
+        **unit_of(parsed),
     )
     _save(synopsis, parsed.output)
 
@@ -177,16 +159,23 @@ def _release(parsed: argparse.Namespace) -> Said:
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
-    """Write the release. If this fails, the error says that the budget has been spent anyway."""
+    """Write the release. If this fails, the error says that the budget has been spent anyway.
+
+    A signal that arrives meanwhile waits for the end of the writing.
+    """
     lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
-    try:
-        synopsis.save(path)
-    except FileError as error:
-        problem = str(error)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {lost}") from None
-    else:
-        return
+    kept = f"the release was made, its budget spent, and {str(path)!r} was written"
+    with watched() as watch, shielded():
+        watch.explain = lambda: f"interrupted; {lost}"
+        try:
+            synopsis.save(path)
+        except FileError as error:
+            problem = str(error)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(watch.explain()) from None
+        else:
+            watch.explain = lambda: f"interrupted; {kept}"
+            return
     raise FileError(f"{problem}; {lost}")
 
 
@@ -218,7 +207,9 @@ def _data(parsed: argparse.Namespace) -> object:
         raise MarginError(
             "--table names a file for a query, but no query is given; add the query with --sql"
         )
-    return parsed.file
+    from ..data.folders import open_path
+
+    return open_path(parsed.file, memory_limit=parsed.memory_limit)
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -230,17 +221,3 @@ def _named(text: str) -> tuple[str, str]:
             "visits=visits.csv"
         )
     return name, path
-
-
-def _suggest(parsed: argparse.Namespace) -> Said:
-    from ..data.suggest import suggest_domain
-
-    draft = suggest_domain(parsed.file)
-    warning = "margin: this draft is derived from the data, so it is not private; review it"
-    print(painted(warning, "beware", sys.stderr), file=sys.stderr)
-    # One attribute per line.
-    lines = []
-    for key, form in draft.items():
-        lines.append(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}")
-    inner = ",\n".join(lines)
-    return Said(f"{{\n{inner}\n}}", draft)

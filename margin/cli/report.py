@@ -1,12 +1,12 @@
 """The commands `margin report` and `margin explore`."""
 
 import argparse
-import contextlib
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from ..interrupts import watched
 from .common import Said, add_command, add_force, add_synopsis, check_free, opened
 
 __all__ = ["add_commands"]
@@ -105,5 +105,9 @@ def _explore(parsed: argparse.Namespace) -> None:
     )
     if not parsed.no_browser:
         webbrowser.open(address)
-    with contextlib.suppress(KeyboardInterrupt), server:
-        server.serve_forever()
+    with watched() as watch:
+        try:
+            with server:
+                server.serve_forever()
+        except KeyboardInterrupt:
+            watch.taken()

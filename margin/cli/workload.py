@@ -8,7 +8,7 @@ from pathlib import Path
 
 import margin
 
-from ..errors import FileError
+from ..errors import DomainError, FileError
 
 __all__ = ["add_workload", "views_of", "workload_of"]
 
@@ -25,21 +25,46 @@ def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way
         "attributes; or A,B,C for each view; or a JSON file with a list of lists of attributes"
         f"{shown}",
     )
+    parser.add_argument(
+        "--asked",
+        nargs="+",
+        default=[],
+        metavar="A=KIND",
+        help="what is asked of some attributes of these views: cells, prefixes, ranges or levels, "
+        "as in age=ranges place=levels; default: cells",
+    )
 
 
-def workload_of(domain: "margin.Domain", given: Sequence[str]) -> "margin.Workload":
-    """Make the workload from the values of --workload.
+def workload_of(
+    domain: "margin.Domain",
+    given: Sequence[str],
+    asked: Sequence[str],
+) -> "margin.Workload":
+    """Make the workload from the values of --workload and --asked.
 
     Raises
     ------
     FileError
         If a JSON file cannot be read or does not hold a list of lists.
     DomainError
-        If a view is not one of the domain.
+        If a view is not one of the domain, or something else is asked of an attribute.
     """
+    asks = dict(_asked(text) for text in asked)
     if len(given) == 1 and (kway := re.fullmatch(r"([0-9]{1,3})-?way", given[0])):
-        return margin.Workload.all_kway(domain, int(kway[1]))
-    return margin.Workload.of(domain, views_of(given))
+        every = margin.Workload.all_kway(domain, int(kway[1]))
+        return margin.Workload.of(domain, every, asked=asks) if asks else every
+    return margin.Workload.of(domain, views_of(given), asked=asks)
+
+
+def _asked(text: str) -> tuple[str, str]:
+    """The attribute and the kind of a value of --asked."""
+    name, mark, kind = text.rpartition("=")
+    if not mark:
+        raise DomainError(
+            f"--asked must be attributes, each with = and what is asked of it, but it is {text!r}; "
+            "write it as in age=ranges"
+        )
+    return name, kind
 
 
 def views_of(given: Sequence[str]) -> list[list[str]]:

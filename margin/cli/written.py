@@ -10,12 +10,19 @@ from typing import Any
 from ..errors import MarginError
 from .common import did_you_mean
 
-__all__ = ["is_written", "written"]
+__all__ = ["is_class", "is_written", "written"]
 
 
 def is_written(text: str) -> bool:
     """Whether a text is a mechanism with its parameters, and not just a name."""
     return "(" in text
+
+
+def is_class(name: str) -> bool:
+    """Whether a text is the name of a class of mechanisms."""
+    from .. import mechanisms  # here, so that the command line starts without numpy
+
+    return name in mechanisms.__all__
 
 
 def written(text: str) -> Any:

@@ -39,6 +39,10 @@ _ATTRIBUTE = 0.03
 _KEY = 6.0
 """Nanoseconds for looking up a row in the hash table."""
 
+_NO_VIEWS = np.zeros(0, np.int64)
+"""The thread that counts calls each loop with no views first. This loads its machine code, which
+needs locks of numba and of imports. Several threads that wait for both have blocked each other."""
+
 
 def processors() -> int:
     """The number of processors that this process may use."""
@@ -121,6 +125,7 @@ class Compiled(Kernel):
             def add(share: Integers) -> None:
                 loops.add_subsets(bits, self._layout, self._subsets, share)
 
+            add(_NO_VIEWS)
             self._run(add, self._sliced)
 
     def flush(self) -> None:
@@ -200,10 +205,11 @@ class Compiled(Kernel):
         def add(share: Integers) -> None:
             is_wide = cells[share] > 1 << 16
             for views, dtype in ((share[~is_wide], np.uint16), (share[is_wide], np.uint32)):
-                if views.size:
+                if views.size or share is _NO_VIEWS:
                     scratch = np.empty(loops.BLOCK, dtype)
                     loop(*rows, layout, self._totals, views, scratch)
 
+        add(_NO_VIEWS)
         self._run(add, shares)
 
     def _run(

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from ..counting import CountPlan
 from ..domain.domain import Domain
+from ..interrupts import watched
+from ..interrupts.share import declaring
 from .opening import open_source
 
 __all__ = ["Counts", "count"]
@@ -56,10 +58,11 @@ def count(
         When the data does not fit the domain or cannot be read. The message names the source or the
         attribute, never a value.
     """
-    plan = CountPlan(domain, views)
-    opened = open_source(source)
-    if isinstance(opened, Counts):
-        return opened.count_views(domain, plan.views)
-    for batch in opened.batches(domain):
-        plan.accumulate(batch)
-    return list(plan.tables)
+    with watched(), declaring(domain.rows):
+        plan = CountPlan(domain, views)
+        opened = open_source(source)
+        if isinstance(opened, Counts):
+            return opened.count_views(domain, plan.views)
+        for batch in opened.batches(domain):
+            plan.accumulate(batch)
+        return list(plan.tables)

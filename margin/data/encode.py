@@ -4,6 +4,7 @@ No error raised here contains a value of the data. A library's own message may q
 `quietly` replaces it.
 """
 
+import datetime
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,6 +17,7 @@ from ..domain.attribute import UNSEEN, Attribute
 from ..domain.domain import Domain
 from ..domain.values import Number, faithful, number, written
 from ..errors import DataError
+from ..interrupts import check
 
 __all__ = [
     "ROWS",
@@ -43,6 +45,12 @@ ROWS = 65_536
 _MOST_CACHED = 100_000
 """Largest number of texts whose codes an encoder remembers."""
 
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""The number of units of an Arrow time in a second."""
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+"""The number of the day from which Arrow counts."""
+
 T = TypeVar("T")
 
 
@@ -50,13 +58,14 @@ def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) 
     """Run `action` and return its result. If it fails, raise a `DataError` with the text `problem`.
 
     The new error neither quotes the original one nor is chained to it, since a library's message
-    may contain cells. A DataError keeps its text.
+    may contain cells. A DataError keeps its text. A KeyboardInterrupt stays one.
     """
     try:
         return action()
     except DataError as error:
         text = str(error)
     except Exception as error:
+        check()  # an interrupt, which a library reports as an error of its own
         text = problem if isinstance(problem, str) else problem(error)
     raise DataError(text)
 
@@ -87,7 +96,7 @@ def locate(
         if not candidates:
             raise DataError(
                 f"{where} has no column named {name!r}, which the domain or an argument names; "
-                "correct the name, or add the column"
+                "correct the name, or add the column (`margin domain check` shows similar names)"
             )
         if len(candidates) > 1:
             raise DataError(
@@ -143,6 +152,7 @@ def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterato
     encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
     with closing(batches):
         for columns in batches:
+            check()
             pairs = zip(encoders, columns, strict=True)
             yield {encoder.name: encoder.encode(column) for encoder, column in pairs}
 
@@ -152,11 +162,13 @@ def not_provided(name: str, *, missing: bool) -> DataError:
     if missing:
         return DataError(
             f"column {name!r} holds nulls or empty cells, but its attribute declares no category "
-            "for them; declare missing=... for that attribute"
+            "for them; declare missing=... for that attribute (`margin domain check` shows "
+            "everything that does not fit)"
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "
-        "other=..., or declare more values or wider bins"
+        "other=..., or declare more values, wider bins, more dates, or shorter paths of levels "
+        "(`margin domain check` shows everything that does not fit)"
     )
 
 
@@ -219,7 +231,36 @@ class Encoder:
             is_exact = self.attribute.size <= faithful(values.dtype.type)
             if self.attribute.bins is not None or is_exact:
                 return self._by_float(values)
+        if self.attribute.is_by_day and pa.types.is_timestamp(column.type):
+            return self._by_day(column)
         return self._by_distinct(column)
+
+    def _by_day(self, column: Any) -> Codes:
+        """The codes of dates and times of day, for an attribute by dates: those of their days.
+
+        Arrow counts from 1970 on in UTC, whatever zone the column has. So the day of a time is the
+        one in its text; see `values.written`.
+        """
+        import pyarrow as pa
+
+        absent = _nulls(column)
+        times = column.view(pa.int64())
+        if absent is not None:
+            times = times.fill_null(0)
+        days = times.to_numpy(zero_copy_only=False) // (86_400 * _TICKS[column.type.unit])
+        different, places = np.unique(days, return_inverse=True)
+        table = np.array([self._day_code(day) for day in different.tolist()], np.int64)
+        codes = table[places]
+        outside = codes == UNSEEN
+        return self._placed(np.where(outside, 0, codes), outside, absent)
+
+    def _day_code(self, day: int) -> int:
+        """The code of a day, counted from 1 January 1970; no category holds a day that the calendar
+        does not have."""
+        ordinal = day + _EPOCH
+        if not 1 <= ordinal <= datetime.date.max.toordinal():
+            return self.attribute.other_code
+        return self.attribute.code(datetime.date.fromordinal(ordinal))
 
     def _by_integer(self, column: Any) -> Codes:
         """The codes of integers, for an attribute with a size or bins."""

@@ -8,17 +8,21 @@ import re
 import zlib
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
+from ..interrupts import interruptible
+from ..interrupts.share import is_heard, tell
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 
 __all__ = [
+    "MEMORY",
     "SUFFIXES",
+    "Field",
     "FileSource",
     "connect",
     "guesses_folders",
@@ -30,6 +34,9 @@ __all__ = [
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
 """The endings of the names of files that can be read."""
+
+MEMORY = "1GB"
+"""The memory of an embedded DuckDB if the caller does not say otherwise."""
 
 _DIGITS = 38
 """Largest number of digits of a decimal. DuckDB rounds a longer decimal to a float."""
@@ -66,6 +73,9 @@ class FileSource:
         The path of the file. It ends in one of `SUFFIXES`, in upper or lower case.
     shown
         The name of the file in messages; its path when not given.
+    memory_limit
+        The largest amount of memory of the embedded DuckDB that reads the file, and that groups its
+        rows by unit, such as `"500MB"`.
 
     Raises
     ------
@@ -75,12 +85,16 @@ class FileSource:
 
     path: Path
     shown: str = ""
+    memory_limit: str = field(
+        default=MEMORY,
+        kw_only=True,
+    )
 
     def __post_init__(self) -> None:
         if not self._lower.endswith(SUFFIXES):
             raise DataError(
                 f"a data file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, but "
-                f"{self._shown} does not; convert it to one of these formats"
+                f"{self.described} does not; convert it to one of these formats"
             )
 
     def check(self, domain: Domain) -> None:
@@ -103,8 +117,8 @@ class FileSource:
         fields, places = self._layout(names)
         if self._is_compressed:
             damaged = (
-                f"{self._shown} must be a complete gzip file, but its checksum is wrong or its end "
-                "is missing; copy it again"
+                f"{self.described} must be a complete gzip file, but its checksum is wrong or its "
+                "end is missing; copy it again"
             )
             quietly(self._read_through, damaged)
         read = []
@@ -113,9 +127,13 @@ class FileSource:
             read.append(f"c{place}::UTINYINT" if as_number else f"c{place}")
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
-        with closing(connect()) as connection:
+        with closing(self._connected()) as connection:
+            if is_heard():
+                _measure(connection)
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
+                if is_heard():
+                    tell(connection.query_progress() / 100)
                 if self._is_parquet:
                     yield list(map(_narrowed, batch.columns, kinds))
                 else:
@@ -166,9 +184,9 @@ class FileSource:
             When the file does not exist, or has another format than its name says.
         """
         if not self.path.exists():
-            raise DataError(f"{self._shown} does not exist; check the path")
+            raise DataError(f"{self.described} does not exist; check the path")
         if not self.path.is_file():
-            raise DataError(f"{self._shown} is not a file; give the path of a file")
+            raise DataError(f"{self.described} is not a file; give the path of a file")
         if self._is_parquet:
             return self._parquet_fields()
         if self._is_json:
@@ -186,7 +204,7 @@ class FileSource:
         best = max(readings, key=rank)
         if not readings[best]:
             raise DataError(
-                f"the first line of {self._shown} must name the columns, but the file has no "
+                f"the first line of {self.described} must name the columns, but the file has no "
                 "header; add one"
             )
         return [Field(name, best) for name in readings[best]]
@@ -196,27 +214,33 @@ class FileSource:
         their content."""
         if self._is_parquet:
             return (
-                f"{self._shown} cannot be read: it is damaged or needs too much memory; write "
+                f"{self.described} cannot be read: it is damaged or needs too much memory; write "
                 "it anew or in several files"
             )
         if self._is_json:
             return (
-                f"{self._shown} is not well-formed: it must be encoded in UTF-8 and hold one "
+                f"{self.described} is not well-formed: it must be encoded in UTF-8 and hold one "
                 "record per line, or one array of records; correct it"
             )
         line = _LINE.match(str(error))
         where = f" (line {line[1]})" if line else ""
         return (
-            f"{self._shown} is not well-formed{where}: it must be encoded in UTF-8, with as many "
-            "cells in every row as in the header, quotes closed and line ends all alike"
+            f"{self.described} is not well-formed{where}: it must be encoded in UTF-8, with as "
+            "many cells in every row as in the header, quotes closed and line ends all alike"
         )
+
+    def _connected(self) -> Any:
+        """A new DuckDB connection with the memory limit of the file."""
+        wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
+        return quietly(lambda: connect(self.memory_limit), wrong)
 
     @property
     def _lower(self) -> str:
         return self.path.name.lower()
 
     @property
-    def _shown(self) -> str:
+    def described(self) -> str:
+        """The file, for a message."""
         return f"data file {masked(self.shown or str(self.path))!r}"
 
     @property
@@ -235,7 +259,7 @@ class FileSource:
         """The fields of the file, and the positions of the wanted columns. DataError if one has a
         type that cannot be read."""
         fields = self.fields(names)
-        places = locate([field.name for field in fields], names, self._shown)
+        places = locate([field.name for field in fields], names, self.described)
         for name, place in places.items():
             kind = fields[place].kind
             if kind is None:
@@ -243,7 +267,7 @@ class FileSource:
             check_type(name, kind)
             if self._is_parquet and getattr(kind, "precision", 0) > _DIGITS:
                 raise DataError(
-                    f"column {name!r} of {self._shown} holds decimals of more than {_DIGITS} "
+                    f"column {name!r} of {self.described} holds decimals of more than {_DIGITS} "
                     "digits, which would be rounded; write it as texts"
                 )
         return fields, list(places.values())
@@ -266,7 +290,8 @@ class FileSource:
         encoded = column.dictionary_encode()
         if pc.any(pc.match_substring(encoded.dictionary, "\0")).as_py():
             raise DataError(
-                f"{self._shown} holds a NUL character in column {name!r}; remove it from the file"
+                f"{self.described} holds a NUL character in column {name!r}; remove it from the "
+                "file"
             )
         return encoded
 
@@ -274,7 +299,7 @@ class FileSource:
         import pyarrow.parquet as pq
 
         wrong = (
-            f"{self._shown} must be a Parquet file, by its ending, but cannot be read as one; "
+            f"{self.described} must be a Parquet file, by its ending, but cannot be read as one; "
             "check that the file is complete"
         )
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
@@ -287,7 +312,7 @@ class FileSource:
         # These options find the keys only, however many there are and whatever their values are.
         keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
         text = f"SELECT * FROM read_json({place}, {keys})"
-        with closing(connect()) as connection:
+        with closing(self._connected()) as connection:
             relation = quietly(lambda: connection.sql(text), self.failed)
             names = relation.columns
             if names == ["json"] and not quietly(lambda: relation.limit(1).fetchall(), self.failed):
@@ -313,7 +338,7 @@ class FileSource:
             problem = "must be a complete gzip file, by its ending, but is not; save it anew"
         except OSError as error:
             problem = f"cannot be read ({type(error).__name__}); check its permissions"
-        raise DataError(f"{self._shown} {problem}")
+        raise DataError(f"{self.described} {problem}")
 
 
 @dataclass(frozen=True)
@@ -331,7 +356,7 @@ class Field:
         return str(self.kind) == "bool"
 
 
-def connect(memory_limit: str = "1GB") -> Any:
+def connect(memory_limit: str = MEMORY) -> Any:
     """A new DuckDB connection in memory. It uses at most this much memory, and it prints, writes
     and downloads nothing."""
     import duckdb
@@ -344,7 +369,15 @@ def connect(memory_limit: str = "1GB") -> Any:
     }
     connection = duckdb.connect(":memory:", config=options)
     connection.execute("SET enable_progress_bar = false")
+    interruptible(connection)
     return connection
+
+
+def _measure(connection: Any) -> None:
+    """Let DuckDB know which share of a query is done, without printing it."""
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    connection.execute("SET progress_bar_time = 0")
 
 
 def stream(relation: Any) -> Any:

@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,8 +12,9 @@ import numpy as np
 
 from ..domain.domain import Domain
 from ..errors import DataError
-from .encode import Batch, encode_batches
-from .files import SUFFIXES, FileSource
+from ..interrupts.share import within
+from .encode import Batch, encode_batches, locate
+from .files import MEMORY, SUFFIXES, Field, FileSource, quoted
 
 __all__ = ["FilesSource", "open_path"]
 
@@ -32,10 +33,16 @@ class FilesSource:
         The folder or the pattern that the user gave, for messages.
     paths
         The paths of the files. The value in the name of a folder is data, so no message shows it.
+    memory_limit
+        See `FileSource`.
     """
 
     pattern: str
     paths: tuple[Path, ...]
+    memory_limit: str = field(
+        default=MEMORY,
+        kw_only=True,
+    )
 
     def check(self, domain: Domain) -> None:
         """Refuse files if one lacks a declared column, or if a column has different kinds of values
@@ -68,28 +75,60 @@ class FilesSource:
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
         """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
-        for path in self.paths:
+        for path, place in zip(self.paths, _places(self.paths), strict=True):
             partitions = _partitions(path)
             source = self._file(path)
             read = [name for name in names if name not in partitions]
             # The number of rows is needed even if all columns come from the folders' names.
             if not read:
                 read = [source.fields()[0].name]
-            for arrays in source.columns(read, numbers=numbers):
-                found = dict(zip(read, arrays, strict=True))
-                rows = len(arrays[0])
-                for name in names:
-                    if name in partitions:
-                        found[name] = _constant(partitions[name], rows)
-                yield [found[name] for name in names]
+            with within(*place):
+                for arrays in source.columns(read, numbers=numbers):
+                    found = dict(zip(read, arrays, strict=True))
+                    rows = len(arrays[0])
+                    for name in names:
+                        if name in partitions:
+                            found[name] = _constant(partitions[name], rows)
+                    yield [found[name] for name in names]
+
+    def query(self) -> tuple[str, list[Field]]:
+        """The SQL text with which DuckDB reads all files, and their columns. The columns are named
+        c0, c1, ..., and the columns of the folders' names come last.
+
+        Raises
+        ------
+        DataError
+            When the files do not have the same columns.
+        """
+        first = self._file(self.paths[0]).fields()
+        added = list(_partitions(self.paths[0]))
+        names = [field.name for field in first]
+        selects = []
+        for path in self.paths:
+            source = self._file(path)
+            fields = source.fields(names)
+            places = locate([field.name for field in fields], names, source.described)
+            columns = [f"c{place}" for place in places.values()]
+            values = _partitions(path)
+            for name in added:
+                value = values.get(name)
+                columns.append("NULL::VARCHAR" if value is None else f"{quoted(value)}::VARCHAR")
+            selects.append(f"SELECT {', '.join(columns)} FROM {source.query(fields)}")
+        listed = ", ".join(f"c{place}" for place in range(len(names) + len(added)))
+        text = f"({' UNION ALL '.join(selects)}) AS rows({listed})"
+        return text, [*first, *map(Field, added)]
 
     def _file(self, path: Path) -> FileSource:
-        return FileSource(path, _masked(path))
+        return FileSource(path, _masked(path), memory_limit=self.memory_limit)
 
 
-def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
+def open_path(
+    data: "str | os.PathLike[str]",
+    *,
+    memory_limit: str = MEMORY,
+) -> FileSource | FilesSource:
     """A source of one file, of all files in a folder and its subfolders, or of all files that match
-    a pattern.
+    a pattern; for `memory_limit` see `FileSource`.
 
     Raises
     ------
@@ -104,7 +143,7 @@ def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
     elif glob.has_magic(shown) and not path.exists():
         found = [file for file in map(Path, glob.glob(shown, recursive=True)) if file.is_file()]
     else:
-        return FileSource(path)
+        return FileSource(path, memory_limit=memory_limit)
     names = [file.name.lower() for file in found]
     kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
     if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
@@ -114,7 +153,14 @@ def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
             f"same ending, one of {', '.join(SUFFIXES)}, so correct the path or move other files "
             "away"
         )
-    return FilesSource(shown, tuple(sorted(found)))
+    return FilesSource(shown, tuple(sorted(found)), memory_limit=memory_limit)
+
+
+def _places(paths: Sequence[Path]) -> list[tuple[float, float]]:
+    """The start and the end of each file in the bytes of all files, as shares."""
+    sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
+    ends = np.cumsum([0, *sizes]) / max(1, sum(sizes))
+    return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
 
 
 def _partitions(path: Path) -> dict[str, str | None]:

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from ..domain.domain import Domain
 from ..domain.values import faithful, identity
 from ..errors import DataError
+from ..interrupts import check
+from ..interrupts.share import tell, within
 from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
-from .files import connect, quoted, stream
+from .files import MEMORY, connect, quoted, stream
+from .parts import PARTS, Parts
 from .scratch import scratch
 from .source import Source, Tabular
 
-__all__ = ["BoundedSource", "Bounds", "bound", "identities", "order"]
+__all__ = ["BoundedSource", "Bounds", "bound", "identities", "order", "part_of"]
 
 _ITSELF = (
     r"^(0|-?[1-9][0-9]{0,300}"  # a whole number
@@ -26,6 +29,9 @@ _ITSELF = (
 )
 """Texts that are their own identity: in ASCII, without blanks at their ends, and neither numbers
 nor dates in another form, nor words such as "true"."""
+
+_READING = 0.6
+"""Share of the time that is needed to read the rows, before they are grouped."""
 
 
 @runtime_checkable
@@ -83,9 +89,10 @@ class BoundedSource:
     Units are compared by their identity, not by their hash. So a collision of hashes can change
     which rows of a unit are kept, but not how many.
 
-    An embedded DuckDB groups the rows. If they do not fit in its memory, it sorts them in a private
-    temporary folder, which is removed after each pass (see `scratch` for a process that is
-    stopped).
+    A hash of the unit divides the rows into parts, and an embedded DuckDB groups them one part at a
+    time. If they do not fit in memory, the parts are files in a private temporary folder, which is
+    removed after each pass (see `scratch` for a process that is stopped). So the memory does not
+    grow with the number of rows.
 
     Parameters
     ----------
@@ -113,6 +120,7 @@ class BoundedSource:
         self._unit = unit
         self._max_rows = max_rows
         self._key = key
+        self._memory_limit = getattr(source, "memory_limit", MEMORY)
 
     def check(self, domain: Domain) -> None:
         """Refuse a table that the source refuses, or that has no column with the name of the
@@ -124,46 +132,46 @@ class BoundedSource:
         """The codes of all attributes, for the kept rows."""
         import pyarrow as pa
 
-        # DuckDB reads the rows, and replaces errors of their source by its own.
-        problems: list[BaseException] = []
         kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
         fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
         schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
-
-        def encoded() -> Generator[Any]:
-            try:
-                yield from self._encoded(domain, schema)
-            except (DataError, KeyboardInterrupt) as error:
-                problems.append(error)
-                raise
-
-        def failed(error: Exception) -> str:
-            if problems and isinstance(problems[0], DataError):
-                return str(problems[0])
-            return (
-                f"the rows must be grouped by {self._unit!r}, but the disk or the memory is full; "
-                "free some, or set TMPDIR to a folder on a larger disk"
-            )
-
-        names = ", ".join(name for name, _ in fields)
-        # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
-        window = f"PARTITION BY unit ORDER BY place, {names}"
-        query = f"SELECT {names} FROM rows QUALIFY row_number() OVER ({window}) <= {self._max_rows}"
         with ExitStack() as stack:
             folder = stack.enter_context(scratch())
-            connection = stack.enter_context(closing(connect()))
+            # All rows of a unit go to the same part, so the parts can be grouped one by one.
+            parts = stack.enter_context(Parts(folder, schema))
+            with within(0, _READING):
+                for batch in self._encoded(domain, schema):
+                    parts.add(batch, part_of(batch.column(0), self._key))
+            connection = stack.enter_context(closing(connect(self._memory_limit)))
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")
-            connection.register("rows", pa.RecordBatchReader.from_batches(schema, encoded()))
-            try:
-                reader = quietly(lambda: stream(connection.sql(query)), failed)
-                while (batch := quietly(lambda: next(reader, None), failed)) is not None:
-                    codes = [column.to_numpy() for column in batch.columns]
-                    yield dict(zip(domain, codes, strict=True))
-            except DataError:
-                if any(isinstance(problem, KeyboardInterrupt) for problem in problems):
-                    raise KeyboardInterrupt from None
-                raise
+            for number, rows in enumerate(parts.tables()):
+                tell(_READING + (1 - _READING) * number / PARTS)
+                connection.register("rows", rows)
+                for columns in self._first_rows(connection, [name for name, _ in fields]):
+                    yield dict(zip(domain, columns, strict=True))
+
+    def _first_rows(
+        self,
+        connection: Any,
+        names: Sequence[str],
+    ) -> Generator[list[NDArray[Any]]]:
+        """The codes of the first rows of each unit, from the rows that DuckDB knows as `rows`."""
+        full = (
+            f"the rows must be grouped by {self._unit!r}, but the memory ({self._memory_limit}) or "
+            "the disk is full; allow more with --memory-limit or memory_limit=, or set TMPDIR to a "
+            "folder on a larger disk"
+        )
+        # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
+        listed = ", ".join(names)
+        window = f"PARTITION BY unit ORDER BY place, {listed}"
+        query = (
+            f"SELECT {listed} FROM rows QUALIFY row_number() OVER ({window}) <= {self._max_rows}"
+        )
+        reader = quietly(lambda: stream(connection.sql(query)), full)
+        while (batch := quietly(lambda: next(reader, None), full)) is not None:
+            check()
+            yield [column.to_numpy() for column in batch.columns]
 
     def _encoded(
         self,
@@ -176,6 +184,7 @@ class BoundedSource:
         names = list(dict.fromkeys([*domain.attributes, self._unit]))
         encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
         for columns in self._source.columns(names):
+            check()
             # The attributes come first; a unit that is not declared is the last column.
             pairs = zip(encoders, columns, strict=False)
             codes = [encoder.encode(column) for encoder, column in pairs]
@@ -276,6 +285,20 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
+def part_of(units: Any, key: bytes) -> NDArray[np.uint8]:
+    """The part that each row belongs to, by a keyed hash of its unit: shape (rows,)."""
+    return (_hashed(units, key[8:]) % np.uint64(PARTS)).astype(np.uint8)
+
+
+def _hashed(units: Any, key: bytes) -> NDArray[np.uint64]:
+    """SipHash of each unit, with a key of eight bytes: shape (rows,)."""
+    from pandas.util import hash_array
+
+    texts = np.asarray(units.to_numpy(zero_copy_only=False), object)
+    number = int.from_bytes(key, "little")
+    return np.array(hash_array(texts, hash_key=f"{number:016x}"), np.uint64)
+
+
 def order(
     units: Any,
     codes: Sequence[NDArray[Any]],
@@ -295,13 +318,9 @@ def order(
     key
         Sixteen bytes.
     """
-    from pandas.util import hash_array
-
-    first = int.from_bytes(key[:8], "little")
     second = int.from_bytes(key[8:], "little")
     # Hash the unit with the first half of the key.
-    units = np.asarray(units.to_numpy(zero_copy_only=False), object)
-    mixed = np.array(hash_array(units, hash_key=f"{first:016x}"), np.uint64)
+    mixed = _hashed(units, key[:8])
     # Mix in the code of each attribute.
     for column in codes:
         mixed ^= column.astype(np.uint64)

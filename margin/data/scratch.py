@@ -28,6 +28,8 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+from ..interrupts import at_the_end, shielded
+
 __all__ = ["remove_stale", "scratch"]
 
 _PREFIX = "margin-"
@@ -53,9 +55,10 @@ def scratch() -> Iterator[Path]:
         with _locked(folder):
             yield folder
     finally:
-        if _held.pop(folder) == os.getpid():
-            _remove(folder)
-        _unwatch()
+        with shielded():
+            if _held.pop(folder) == os.getpid():
+                _remove(folder)
+            _unwatch()
 
 
 @contextlib.contextmanager
@@ -81,6 +84,7 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@at_the_end
 @atexit.register
 def _remove_held() -> None:
     """Remove the folders that this process made and still uses."""

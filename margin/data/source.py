@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..domain.domain import Domain
 from ..domain.values import telling
 from ..errors import DataError
+from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .files import FileSource, guesses_folders, guesses_types
 from .folders import FilesSource
@@ -170,6 +171,7 @@ class ColumnsSource:
         """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         declared = self._declared(names)
         for start in range(0, len(declared[0]), ROWS):
+            tell(start / len(declared[0]))
             slices = (getattr(column, "iloc", column)[start : start + ROWS] for column in declared)
             yield list(map(_arrow, names, slices))
 
@@ -237,6 +239,7 @@ class CodesSource:
         """The codes of all attributes, at most `ROWS` rows at a time."""
         self.check(domain)
         for start in range(0, len(self._codes), ROWS):
+            tell(start / len(self._codes))
             block = self._codes[start : start + ROWS]
             lowest = block.min(axis=0)
             highest = block.max(axis=0)

@@ -2,6 +2,7 @@
 Databases are opened read-only."""
 
 import os
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 from .._secrecy import is_path, masked
 from ..domain.domain import Domain
 from ..errors import DataError
+from ..interrupts import interruptible
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .files import FileSource, connect, guesses_folders, guesses_types, identifier, quoted, stream
 from .folders import FilesSource, open_path
@@ -19,6 +21,19 @@ from .scratch import scratch
 __all__ = ["Sql"]
 
 _SERVERS = ("postgres:", "postgresql:")
+
+_ABOUT_THE_TEXT = ("ParserException", "CatalogException", "BinderException")
+"""Errors of DuckDB that are found in the text of a query."""
+
+_READ_EARLY = re.compile(r"csv|json|xlsx", re.IGNORECASE)
+
+_CANDIDATES = re.compile(r"\s*Candidate (bindings|functions):[^\n]*(\n\t[^\n]*)*")
+
+_EXPLAIN = r"EXPLAIN \(FORMAT json\) "
+"""The words before a query that is explained, as a regular expression."""
+
+_SYNTAX = "42"
+"""The class of SQLSTATE for errors in the text of a query."""
 
 
 @dataclass(
@@ -153,9 +168,12 @@ class Sql:
         return list(places.values())
 
     def _failed(self, error: Exception) -> str:
-        """The message for a failure, by its kind. The database's own message may quote rows."""
+        """The message for a failure. It shows the database's own message if that holds no row."""
         state = getattr(error, "sqlstate", None)
         kind = type(error).__name__
+        # DuckDB reads the beginning of a CSV or JSON file in the text before it plans the query.
+        if not _READ_EARLY.search(self.text) and (told := _without_rows(error, kind, state)):
+            return f"{self._where} is not valid: {told}"
         if state:
             kind = f"{kind}, SQLSTATE {state}"
         return (
@@ -235,7 +253,8 @@ class Sql:
             )
         # A part that the optimizer drops from the plan may still determine types.
         connection.execute("PRAGMA disable_optimizer")
-        return str(connection.execute(f"EXPLAIN (FORMAT json) {self.text}").fetchall())
+        explain = _EXPLAIN.replace("\\", "")
+        return str(connection.execute(f"{explain}{self.text}").fetchall())
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
@@ -257,6 +276,7 @@ class Sql:
         with ExitStack() as stack:
             connection = quietly(lambda: dbapi.connect(address), unreachable)
             stack.enter_context(closing(connection))
+            interruptible(connection, "adbc_cancel")
             cursor = quietly(connection.cursor, unreachable)
             stack.enter_context(closing(cursor))
             # The result is of one snapshot of the database, and nothing can be written.
@@ -276,6 +296,20 @@ class _Columns:
     """The schema of a query's result without its rows, in place of a reader."""
 
     schema: Any
+
+
+def _without_rows(error: Exception, kind: str, state: str | None) -> str:
+    """The message of a database if it is about the text of the query; otherwise an empty text.
+
+    Such a message names tables, columns, functions and types. Similar names of columns are left
+    out: the first line of a file without a header is a row. A type may list values.
+    """
+    if kind not in _ABOUT_THE_TEXT and not (state or "").startswith(_SYNTAX):
+        return ""
+    text = _CANDIDATES.sub("", masked(str(error))).strip()
+    # The query was explained: leave out the words before it, and move the mark below it.
+    text = re.sub(rf"(LINE 1: ){_EXPLAIN}(.*\n) {{{len(_EXPLAIN) - 2}}}", r"\1\2", text)
+    return "" if "ENUM(" in text.upper() else text
 
 
 def _views(connection: Any) -> list[str]:

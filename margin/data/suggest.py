@@ -2,6 +2,7 @@
 of the data has reviewed it."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ..domain.values import faithful
 from ..errors import DataError
 from .encode import check_type, quietly
 from .files import FileSource, connect
+from .folders import FilesSource
 from .opening import open_source
 from .source import ColumnsSource, FrameSource
 
@@ -23,6 +25,29 @@ _MOST_VALUES = 50
 
 _SURELY_MORE = 2 * _MOST_VALUES
 """An estimated number of distinct values above which there are more than `_MOST_VALUES`."""
+
+_MOST_DISTINCT = 1_000
+"""Largest number of distinct texts of which the most frequent ones are listed."""
+
+_OWN = 0.7
+"""Share of distinct texts from which on nearly every row has a value of its own."""
+
+_LONG = 30
+"""Mean number of characters from which on texts are sentences rather than labels."""
+
+_IDENTIFIER = re.compile(
+    r"(^|[^a-z])(id|ids|uuid|guid|ssn|iban|passport|phone|e-?mail)([^a-z]|$)|(?-i:[a-z]I[dD]$)",
+    re.IGNORECASE,
+)
+"""Names of columns that identify people."""
+
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}"
+"""The texts that are read as dates."""
+
+_QUANTILES = [0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99]
+
+_FEWEST_EDGES = 5
+"""Number of different quantiles below which bins have equal widths."""
 
 _BINS = 10
 """About the number of bins of a numeric attribute."""
@@ -38,13 +63,14 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class _Column:
-    """A column to describe: its name, its name in SQL, and whether it holds texts, numbers, or
-    neither."""
+    """A column to describe: its name, its name in SQL, and whether it holds texts, numbers, dates
+    or none of these."""
 
     name: str
     sql: str
     is_text: bool
     is_number: bool
+    is_date: bool
 
     @property
     def cells(self) -> str:
@@ -62,19 +88,34 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the first pass finds out about a column: the numbers of nulls, of NaN, of values that
-    are not numbers (`odd`) and of distinct values (an estimate), and the 1st and 99th
-    percentiles."""
+    """What the first pass finds out about a column: the numbers of values, of nulls, of NaN, of
+    values that are not numbers (`odd`), of numbers that are not whole, of texts that are dates, and
+    of distinct values (an estimate); the mean length of the texts; the least and the largest
+    number; and the quantiles of the numbers."""
 
+    values: int
     nulls: int
     nans: int
     odd: int
+    broken: int
+    dates: int
     distinct: int
-    percentiles: list[float] | None
+    length: float | None
+    least: float | None
+    largest: float | None
+    quantiles: list[float] | None
 
     @property
     def is_numeric(self) -> bool:
         return not self.odd and self.distinct > 0
+
+    @property
+    def are_numbers_of_rows(self) -> bool:
+        """Whether the values are whole numbers, nearly all different, without large gaps."""
+        if not self.is_numeric or self.broken or self.least is None or self.largest is None:
+            return False
+        span = self.largest - self.least + 1
+        return self.distinct >= 0.9 * self.values and span <= 2 * self.values
 
     @property
     def is_missing(self) -> bool:
@@ -108,10 +149,13 @@ def suggest_domain(data: object) -> dict[str, Any]:
     entry marks it as a draft, and `Domain` refuses it until the owner has removed the mark.
 
     A column with at most 50 distinct values declares all of them, or their number if they are 0, 1,
-    ... without a gap. A numeric column with more values has about ten bins with round edges, open
-    at both ends. A text column with more values has its 49 most frequent values and `other`. A
-    column with nulls has `missing`. Columns without a name, and columns whose cells are not plain
-    values, are left out. The mark lists them.
+    ... without a gap. A numeric column with more values has about ten bins, open at both ends.
+    Their edges are rounded deciles. A text column with more values has its 49 most frequent values
+    and `other`. A column with nulls has `missing`.
+
+    These columns are left out, and the mark lists them with the reason: columns without a name;
+    columns whose cells are not plain values; and, if they have more than 50 values, identifiers,
+    free texts, dates and texts that are nearly all different.
 
     Parameters
     ----------
@@ -130,6 +174,10 @@ def suggest_domain(data: object) -> dict[str, Any]:
             table = source.query(found)
             fields = [(field.name, field.kind) for field in found]
             failed = source.failed
+        elif isinstance(source, FilesSource):
+            table, found = source.query()
+            fields = [(field.name, field.kind) for field in found]
+            failed = _unreadable_files
         elif isinstance(source, FrameSource | ColumnsSource):
             rows = source.table()
             failed = _unreadable
@@ -139,23 +187,36 @@ def suggest_domain(data: object) -> dict[str, Any]:
             fields = [(field.name, field.type) for field in rows.schema]
         else:
             raise DataError(
-                "a domain can be suggested for a file, a data frame or a dict of columns only, but "
+                "a domain can be suggested for files, a data frame or a dict of columns only, but "
                 f"data is of type {type(data).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
         described = _describe(_Table(connection, table, failed), columns)
-    draft: dict[str, Any] = {}
-    draft[DRAFT] = f"{_NOTE}; left out: {', '.join(left_out)}" if left_out else _NOTE
+    forms = {}
     for column, form in zip(columns, described, strict=True):
-        draft[column.name] = form
-    return draft
+        if isinstance(form, _Reason):
+            left_out[column.name] = form
+        else:
+            forms[column.name] = form
+    listed = ", ".join(f"{name!r} ({reason.text})" for name, reason in left_out.items())
+    note = f"{_NOTE}; left out: {listed}" if left_out else _NOTE
+    return {DRAFT: note, **forms}
 
 
-def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str]]:
-    """The columns that can be described, and the names of the others. A type of None stands for
-    text."""
+@dataclass(frozen=True)
+class _Reason:
+    """Why a column is left out."""
+
+    text: str
+
+
+def _columns(
+    fields: Sequence[tuple[str, Any]],
+) -> tuple[list[_Column], dict[str, _Reason]]:
+    """The columns that can be described, and the names of the others with the reasons. A type of
+    None stands for text."""
     columns = []
-    left_out = []
+    left_out = {}
     names = [name.strip() for name, _ in fields]
     for place, (name, (_, kind)) in enumerate(zip(names, fields, strict=True)):
         if name and names.count(name) > 1:
@@ -164,12 +225,12 @@ def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str
                 f"{name!r}; rename all but one of them"
             )
         if not name or not _is_plain(name, kind):
-            left_out.append(repr(name))
+            left_out[name] = _Reason("its cells are not plain values" if name else "no name")
             continue
         kind = getattr(kind, "value_type", kind)
         is_text = _is_text(kind)
         is_number = not is_text and _is_number(kind)
-        columns.append(_Column(name, f"c{place}", is_text, is_number))
+        columns.append(_Column(name, f"c{place}", is_text, is_number, _is_date(kind)))
     return columns, left_out
 
 
@@ -180,6 +241,13 @@ def _is_text(kind: Any) -> bool:
     if kind is None:
         return True
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_date(kind: Any) -> bool:
+    """Whether an Arrow type is one of dates or times."""
+    from pyarrow import types
+
+    return kind is not None and bool(types.is_temporal(kind))
 
 
 def _is_number(kind: Any) -> bool:
@@ -205,17 +273,11 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
     if not columns:
         return []
     first = []
-    for at in (column.sql for column in columns):
-        finite = f"FILTER (isfinite(n_{at}))"
-        first += [
-            f"count(*) - count(v_{at})",
-            f"count(*) FILTER (isnan(n_{at}))",
-            f"count(v_{at}) - count(n_{at})",
-            f"approx_count_distinct(v_{at})",
-            f"approx_quantile(n_{at}, [0.01, 0.99]) {finite}",
-        ]
+    for column in columns:
+        first += _first_pass(column)
     row = table.row(columns, first)
-    facts = [_Facts(*row[at : at + 5]) for at in range(0, len(row), 5)]
+    width = len(row) // len(columns)
+    facts = [_Facts(*row[at : at + width]) for at in range(0, len(row), width)]
     second = []
     for column, known in zip(columns, facts, strict=True):
         if known.distinct <= _SURELY_MORE:
@@ -225,7 +287,58 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
         else:
             second.append("NULL")
     values = table.row(columns, second)
-    return [_form(known, found or []) for known, found in zip(facts, values, strict=True)]
+    forms = []
+    for column, known, found in zip(columns, facts, values, strict=True):
+        forms.append(_reason(column, known) or _form(known, found or []))
+    return forms
+
+
+def _first_pass(column: _Column) -> list[str]:
+    """The aggregates of a column, in the order of `_Facts`."""
+    number, value = f"n_{column.sql}", f"v_{column.sql}"
+    finite = f"FILTER (isfinite({number}))"
+    text = f"{value}::VARCHAR" if column.is_text else "''"
+    return [
+        f"count({value})",
+        f"count(*) - count({value})",
+        f"count(*) FILTER (isnan({number}))",
+        f"count({value}) - count({number})",
+        f"count(*) FILTER (isfinite({number}) AND {number} != floor({number}))",
+        f"count(*) FILTER (regexp_full_match({text}, '{_DATE}'))",
+        f"approx_count_distinct({value})",
+        f"avg(length({text}))",
+        f"min({number}) {finite}",
+        f"max({number}) {finite}",
+        f"approx_quantile({number}, {_QUANTILES}) {finite}",
+    ]
+
+
+def _reason(column: _Column, facts: _Facts) -> _Reason | None:
+    """Why a column of many values should not be declared; None if it should."""
+    if facts.distinct <= _SURELY_MORE:
+        return None
+    texts = column.is_text and facts.odd > 0
+    if column.is_date or (texts and facts.dates == facts.values):
+        return _Reason("dates: make a column of years or months, for example with --sql")
+    if _IDENTIFIER.search(column.name) and not facts.broken:
+        return _Reason("an identifier, by its name and its many values; it may be the --unit")
+    if facts.are_numbers_of_rows:
+        return _Reason("an identifier: whole numbers that are nearly all different")
+    if texts and (facts.length or 0) > _LONG:
+        return _Reason("free text")
+    if texts and facts.distinct >= _OWN * facts.values:
+        return _Reason("texts that are nearly all different")
+    if texts and facts.distinct > _MOST_DISTINCT:
+        return _Reason("too many different texts: declare the ones that matter, with other")
+    return None
+
+
+def _unreadable_files(error: Exception) -> str:
+    """The message for files of a folder that cannot be read together."""
+    return (
+        "the files must be well-formed and hold the same kind of values in each column, but they "
+        "do not; run this command on one of them to see which"
+    )
 
 
 def _unreadable(error: Exception) -> str:
@@ -262,8 +375,7 @@ def _numeric_form(
     numbers = sorted({_number(value) for value in known})
     is_few = 1 <= len(numbers) <= _MOST_VALUES
     if not is_few or any(math.isinf(number) for number in numbers):
-        low, high = facts.percentiles or (0.0, 0.0)
-        return {"bins": _bins(low, high), **extras}
+        return {"bins": _edges(facts.quantiles or [0.0, 0.0]), **extras}
     is_a_range = numbers == list(range(len(numbers)))
     if is_a_range and len(numbers) > 1 and not extras:
         return len(numbers)
@@ -289,6 +401,31 @@ def _number(value: Any) -> int | float:
     # A large float may have been rounded. It is declared in the form in which it is written.
     is_rounded = isinstance(value, float) and abs(value) >= faithful(float)
     return int(value) if is_whole and not is_rounded else float(value)
+
+
+def _edges(quantiles: Sequence[float]) -> list[float | None]:
+    """Bins whose edges are rounded quantiles, with null (no bound) at both ends.
+
+    Each quantile is rounded to a multiple of 1, 2 or 5 times a power of ten that is near half the
+    distance of its neighbours. If most quantiles are equal, the bins have equal widths.
+    """
+    rounded = []
+    for before, at, after in zip(quantiles, quantiles[1:], quantiles[2:], strict=False):
+        if before < at < after:
+            rounded.append(_rounded(at, (after - before) / 2))
+    edges = sorted(set(rounded))
+    if len(edges) < _FEWEST_EDGES:
+        return _bins(quantiles[0], quantiles[-1])
+    return [None, *edges, None]
+
+
+def _rounded(value: float, step: float) -> int | float:
+    """A number rounded to a multiple of 1, 2 or 5 times a power of ten near `step`."""
+    power = math.floor(math.log10(step))
+    factor = min((1, 2, 5, 10), key=lambda factor: abs(factor * 10.0**power - step))
+    place = round(value / (factor * 10.0**power))
+    # Powers of ten are exact as integers, so that the edges are round.
+    return _number(place * factor * 10**power if power >= 0 else place * factor / 10**-power)
 
 
 def _bins(low: float, high: float) -> list[float | None]:

@@ -3,8 +3,6 @@
 import bisect
 import itertools
 import math
-import numbers
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,20 +10,31 @@ from typing import Any
 
 from .._names import did_you_mean
 from ..errors import DomainError
-from .values import Number, is_plain, number, standard, written
+from .categories import (
+    Value,
+    checked_edges,
+    checked_size,
+    checked_spellings,
+    checked_value,
+    checked_values,
+    declared_standard,
+    declared_text,
+    exact_number,
+)
+from .dates import Dates
+from .levels import Levels
+from .values import Number, instant, number, standard, written
 
 __all__ = ["UNSEEN", "Attribute", "Value", "exact_number"]
-
-Value = str | int | float | bool
 
 UNSEEN = -1
 """The code of a value for which its attribute has no category."""
 
-_KEYS = ("size", "values", "bins", "other", "missing")
-"""The keys of the JSON form of an attribute."""
+_KINDS = ("size", "values", "bins", "dates", "levels")
+"""The ways to declare categories; an attribute takes exactly one of them."""
 
-_MAX_SIZE = 2**31 - 1
-"""The largest number of categories of an attribute."""
+_KEYS = (*_KINDS, "ordered", "other", "missing")
+"""The keys of the JSON form of an attribute."""
 
 
 @dataclass(
@@ -33,7 +42,8 @@ _MAX_SIZE = 2**31 - 1
     init=False,
 )
 class Attribute:
-    """The declaration of one column's categories, by exactly one of `size`, `values` and `bins`.
+    """The declaration of one column's categories, by exactly one of `size`, `values`, `bins`,
+    `dates` and `levels`.
 
     `other` and `missing` name one of these categories or add a category. With `size` they cannot
     add one, so they must be one of the integers.
@@ -46,32 +56,65 @@ class Attribute:
         The categories are these values. Texts are compared as they are (see `values.written`);
         numbers, truth values and dates are compared by their meaning. So 1, 1.0, "1", "1.0" and
         True are the same value, and a table has the same codes as CSV, as Parquet and as a data
-        frame. "01" is a different text.
+        frame. "01" is a different text. A mapping from categories to lists, such as ``{"F": ["f",
+        "female"], "M": ["male"]}``, declares further spellings of each category.
     bins
         The categories are intervals [a, b) between these ascending edges. The last interval
         includes its upper edge. The first and the last edge may be -inf and inf (null in JSON).
+    dates
+        The categories are periods of the calendar, such as ``{"from": "2020-01-01", "to":
+        "2025-12-31", "by": "month"}``; `by` is "year", "quarter", "month", "week" or "day". They
+        are ordered, and a shorter period has the longer ones that it lies within as levels. A time
+        with a zone belongs to its day in UTC.
+    levels
+        The categories are the leaves of a tree, such as ``{"names": ["state", "county"], "paths":
+        [["CA", "Alameda"], ["NV", "Clark"]]}``; see `Levels.of` for codes with prefixes and for
+        files. Each row holds a leaf. A path that is shorter declares a leaf for rows that know no
+        more than its last label.
+    ordered
+        Whether the order of the categories has a meaning, so that sums over ranges of them may be
+        asked. Categories that `other` and `missing` add come last.
     other
         The category of every value that belongs to no other category. Without it such a value is an
         error.
     missing
         The category of nulls, NaN and empty texts. Without it they are an error.
 
+    Attributes
+    ----------
+    spellings
+        For each category its spellings beside its own name; empty if none are declared.
+
     Raises
     ------
     DomainError
         When the declaration has another form, or two of the values are the same value.
+    FileError
+        When the file of `levels` cannot be read.
 
     Examples
     --------
     >>> Attribute(values=["yes", "no"], missing="not asked").labels
     ('yes', 'no', 'not asked')
-    >>> Attribute(bins=[0, 18, 65, float("inf")]).labels
+    >>> Attribute(bins=[0, 18, 65, float("inf")], ordered=True).labels
     ('[0, 18)', '[18, 65)', '[65, inf]')
+    >>> Attribute(values={"F": ["f", "female"], "M": ["m", "male"]}).code("female")
+    0
+    >>> Attribute(dates={"from": "2020-01-01", "to": "2020-06-30", "by": "quarter"}).labels
+    ('2020-Q1', '2020-Q2')
+    >>> paths = [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"]]
+    >>> place = Attribute(levels={"names": ["state", "county"], "paths": paths})
+    >>> place.labels, place.at_level("state").labels
+    (('Alameda', 'Fresno', 'Clark'), ('CA', 'NV'))
     """
 
     size: int
     values: tuple[Value, ...] | None
     bins: tuple[float, ...] | None
+    dates: Dates | None
+    levels: Levels | None
+    ordered: bool
+    spellings: tuple[tuple[Value, ...], ...]
     other: Value | None
     missing: Value | None
 
@@ -79,34 +122,46 @@ class Attribute:
         self,
         *,
         size: int | None = None,
-        values: Iterable[Value] | None = None,
+        values: Iterable[Value] | Mapping[str, Iterable[Value]] | None = None,
         bins: Iterable[float | None] | None = None,
+        dates: Mapping[str, Any] | Dates | None = None,
+        levels: Mapping[str, Any] | Levels | None = None,
+        ordered: bool = False,
         other: Value | None = None,
         missing: Value | None = None,
     ) -> None:
-        given = {"size": size, "values": values, "bins": bins}
-        named = [name for name, value in given.items() if value is not None]
-        if len(named) != 1:
-            found = f"{' and '.join(named)} are" if named else "none of them is"
-            raise DomainError(
-                f"an attribute takes exactly one of size, values and bins, but {found} given; give "
-                "exactly one"
-            )
-        # The number of categories includes those that `other` and `missing` add.
-        extras = [label for label in (other, missing) if label is not None]
-        listed = _checked_values(values, extras) if values is not None else None
-        edges = _checked_edges(bins) if bins is not None else None
-        if listed is not None:
-            size = len(listed)
-        elif edges is not None:
-            added = dict.fromkeys(map(_checked_value, extras))
-            size = len(edges) - 1 + len(added)
+        _check_one_kind((size, values, bins, dates, levels))
+        if not isinstance(ordered, bool):
+            raise DomainError(f"ordered ({ordered!r}) must be True or False; pass one of these")
         put = object.__setattr__
-        put(self, "size", _checked_size(size))
-        put(self, "values", listed)
-        put(self, "bins", edges)
+        put(self, "ordered", ordered or dates is not None)
         put(self, "other", other)
         put(self, "missing", missing)
+        # The number of categories includes those that `other` and `missing` add.
+        extras = [label for label in (other, missing) if label is not None]
+        spellings: tuple[tuple[Value, ...], ...] = ()
+        if isinstance(values, Mapping):
+            values, spellings = checked_spellings(values)
+        calendar = None if dates is None else _dates(dates)
+        tree = _tree(levels, calendar, extras)
+        if tree is not None:
+            values = tree.leaves
+        elif calendar is not None:
+            values = calendar.labels
+        listed = None
+        if values is not None:
+            listed = checked_values(values, _new(extras, spellings))
+            size = len(listed)
+        edges = checked_edges(bins) if bins is not None else None
+        if edges is not None:
+            added = dict.fromkeys(map(checked_value, extras))
+            size = len(edges) - 1 + len(added)
+        put(self, "size", checked_size(size))
+        put(self, "values", listed)
+        put(self, "bins", edges)
+        put(self, "dates", calendar)
+        put(self, "levels", tree)
+        put(self, "spellings", spellings)
         for role, label in (("other", other), ("missing", missing)):
             if label is not None and self._label_code(label) == UNSEEN:
                 raise DomainError(
@@ -165,6 +220,52 @@ class Attribute:
             return code
         return self.labels[code]
 
+    def at_level(self, name: str) -> "Attribute":
+        """The attribute whose categories are the nodes of one of the levels.
+
+        Its codes are `levels.groups` of the leaves' codes. `missing` stays if it is a node.
+
+        Raises
+        ------
+        DomainError
+            When the attribute has no level of this name.
+        """
+        level = self.level_index(name)
+        if level not in self._nodes:
+            assert self.levels is not None
+            labels = self.levels.labels[level]
+            missing = self.missing if self.missing in labels else None
+            self._nodes[level] = Attribute(values=labels, ordered=self.ordered, missing=missing)
+        return self._nodes[level]
+
+    def level_index(self, name: str) -> int:
+        """The position of one of the levels, counted from the top.
+
+        Raises
+        ------
+        DomainError
+            When the attribute has no level of this name.
+        """
+        if self.levels is None:
+            raise DomainError(
+                f"there is no level {name!r}, because the attribute declares no levels; ask for the"
+                " attribute itself, or declare levels"
+            )
+        return self.levels.index(name)
+
+    @cached_property
+    def _nodes(self) -> dict[int, "Attribute"]:
+        """The attributes of levels that were asked for, by the positions of the levels."""
+        return {}
+
+    @cached_property
+    def is_by_day(self) -> bool:
+        """Whether the categories are dates, and every time has the code of its day: `other` and
+        `missing` do not name a certain time."""
+        extras = [label for label in (self.other, self.missing) if label is not None]
+        named = any(instant(declared_text(label)) is not None for label in extras)
+        return self.dates is not None and not named
+
     @cached_property
     def other_code(self) -> int:
         """The code of every value that belongs to no other category; `UNSEEN` without `other`."""
@@ -189,10 +290,19 @@ class Attribute:
     def to_json(self) -> Any:
         """The JSON form of the declaration, as Python lists, dictionaries and numbers."""
         roles = {"other": self.other, "missing": self.missing}
-        extras = {role: label for role, label in roles.items() if label is not None}
+        extras: dict[str, Any] = {role: it for role, it in roles.items() if it is not None}
+        if self.ordered and self.dates is None:
+            extras = {"ordered": True, **extras}
         if self.bins is not None:
             edges = [None if math.isinf(edge) else edge for edge in self.bins]
             return {"bins": edges, **extras}
+        if self.dates is not None:
+            return {"dates": self.dates.to_json(), **extras}
+        if self.levels is not None:
+            return {"levels": self.levels.to_json(), **extras}
+        if self.spellings:
+            pairs = zip(self.labels, self.spellings, strict=False)
+            return {"values": {str(name): list(others) for name, others in pairs}, **extras}
         if self.values is not None:
             values = list(self.values)
             return {"values": values, **extras} if extras else values
@@ -201,7 +311,7 @@ class Attribute:
     @classmethod
     def from_json(cls, form: Any) -> "Attribute":
         """An attribute from its JSON form: an integer, a list of values, or an object with the key
-        size, values or bins."""
+        size, values, bins, dates or levels."""
         if isinstance(form, Attribute):
             return form
         if isinstance(form, Mapping):
@@ -236,13 +346,16 @@ class Attribute:
 
     @cached_property
     def _texts(self) -> dict[str, int]:
-        """The code of each declared value by its text."""
-        return {_declared_text(value): code for code, value in enumerate(self.values or ())}
+        """The code of each declared value and spelling by its text."""
+        texts = {declared_text(value): code for code, value in enumerate(self.values or ())}
+        for code, others in enumerate(self.spellings):
+            texts.update({declared_text(value): code for value in others})
+        return texts
 
     @cached_property
     def _standards(self) -> dict[str, int]:
         """The code of each declared number, truth value or date by its standard form."""
-        forms = ((_standard(text), code) for text, code in self._texts.items())
+        forms = ((declared_standard(text), code) for text, code in self._texts.items())
         return {form: code for form, code in forms if form is not None}
 
     @cached_property
@@ -261,7 +374,7 @@ class Attribute:
     def _label_code(self, label: Value) -> int:
         """The code of the category `other` or `missing`."""
         if self.bins is None:
-            return self._text_code(_declared_text(label))
+            return self._text_code(declared_text(label))
         return len(self.bins) - 1 + self._bin_extras.index(label)
 
     def _text_code(self, text: str | None) -> int:
@@ -273,7 +386,10 @@ class Attribute:
             code = self._texts.get(text)
             if code is not None:
                 return code
-            return self._standards.get(standard(text) or "", UNSEEN)
+            code = self._standards.get(standard(text) or "")
+            if code is None and self.dates is not None:
+                code = self.dates.code(text)
+            return UNSEEN if code is None else code
         known = number(text)
         if known is None:
             return UNSEEN
@@ -292,138 +408,43 @@ class Attribute:
         return code if 0 <= code < len(self.edges) - 1 else UNSEEN
 
 
-def exact_number(value: float) -> Number:
-    """The exact value of a declared number in decimal notation: 0.1 is one tenth.
-
-    Examples
-    --------
-    >>> exact_number(0.1), exact_number(18), exact_number(2.0)
-    (Decimal('0.1'), 18, 2)
-    """
-    known = number(_declared_text(value))
-    assert known is not None
-    return known
-
-
-def _checked_size(size: object) -> int:
-    """Check a declared number of categories; return it as a plain int."""
-    if isinstance(size, bool) or not isinstance(size, numbers.Integral):
-        raise DomainError(
-            f"size ({size!r}) must be a whole number from 1 to {_MAX_SIZE}; give the number of "
-            "categories"
-        )
-    if not 1 <= int(size) <= _MAX_SIZE:
-        raise DomainError(
-            f"size ({size}) must be a whole number from 1 to {_MAX_SIZE}; give the number of "
-            "categories"
-        )
-    return int(size)
-
-
-def _checked_value(value: Any) -> Value:
-    """Check a declared value; return it as a plain Python object."""
-    value = value.item() if hasattr(value, "item") else value
-    if not isinstance(value, str | int | float | bool) or value != value:
-        raise DomainError(
-            f"a declared value must be a text, a number or a truth value, but it is {value!r}; "
-            "convert it to one of these"
-        )
-    return value
-
-
-def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value, ...]:
-    """Check the declared values; return them, followed by the extra categories that are new."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise DomainError(
-            f'values must be a list, such as ["yes", "no"]; it is of type {type(values).__name__}, '
-            "so put the values into a list"
-        )
-    listed = [_checked_value(value) for value in values]
-    if not listed:
-        raise DomainError(
-            "values must hold at least one value, but the list is empty; list the values that a "
-            "row may have"
-        )
-    seen: dict[tuple[str, str], Value] = {}
-    for value in listed:
-        for key in _keys(value):
-            if key in seen:
-                raise DomainError(
-                    f"declared values must differ, but {seen[key]!r} and {value!r} are the same "
-                    "value; keep one of them"
-                )
-        seen.update(dict.fromkeys(_keys(value), value))
-    for label in map(_checked_value, extras):
-        if not _keys(label) & seen.keys():
-            listed.append(label)
-            seen.update(dict.fromkeys(_keys(label), label))
-    return tuple(listed)
-
-
-def _keys(value: Value) -> set[tuple[str, str]]:
-    """The keys by which a declared value is found: its text, and its standard form if it has
-    one."""
-    text = _declared_text(value)
-    keys = {("text", text)}
-    form = _standard(text)
-    if form is not None:
-        keys.add(("standard", form))
-    return keys
-
-
-def _checked_edges(bins: object) -> tuple[float, ...]:
-    """Check the declared edges of bins; return them as plain numbers, with infinity for None."""
-    if isinstance(bins, str) or not isinstance(bins, Iterable):
-        raise DomainError(
-            "bins must be a list of ascending edges, such as [0, 18, 65]; it is of type "
-            f"{type(bins).__name__}, so put the edges into a list"
-        )
-    given = list(bins)
-    edges: list[float] = []
-    for place, edge in enumerate(given):
-        if edge is None:
-            edge = -math.inf if place == 0 else math.inf
-        if isinstance(edge, bool) or not isinstance(edge, numbers.Real) or edge != edge:
-            raise DomainError(
-                "each edge of bins must be a number, or None for an open end, but one of them is "
-                f"{edge!r}; give a number for it"
-            )
-        number = int(edge) if isinstance(edge, numbers.Integral) else float(edge)
-        if sys.float_info.max < abs(number) < math.inf:
-            raise DomainError(
-                f"each edge of bins must be from {-sys.float_info.max:g} to "
-                f"{sys.float_info.max:g}, or infinite, but one is larger in absolute value; use "
-                "inf or -inf for it"
-            )
-        edges.append(number)
-    if len(edges) < 2:
-        raise DomainError(
-            f"bins must hold at least two edges, but the number of edges is {len(edges)}; give the "
-            "lower and the upper edge of each bin"
-        )
-    for lower, upper in itertools.pairwise(edges):
-        if not lower < upper:
-            raise DomainError(
-                f"each edge of bins must be larger than the one before, but {upper} follows "
-                f"{lower}; sort the edges and name each once"
-            )
-    return tuple(edges)
-
-
-def _declared_text(value: Value) -> str:
-    """The text of a declared value, which is never missing."""
-    text = written(value)
-    assert text is not None
-    return text
-
-
-def _standard(text: str) -> str | None:
-    """The standard form of a declared text. A text such as "007" has none: it may be a code."""
-    return standard(text) if is_plain(text) else None
-
-
 def _number(value: float) -> str:
     """A number for the label of an interval; whole numbers have no decimal point."""
     if math.isfinite(value) and value == int(value):
         return str(int(value))
     return str(value)
+
+
+def _check_one_kind(given: tuple[object, ...]) -> None:
+    """Refuse a declaration that does not have exactly one of the kinds."""
+    named = [name for name, value in zip(_KINDS, given, strict=True) if value is not None]
+    if len(named) != 1:
+        found = f"{' and '.join(named)} are" if named else "none of them is"
+        raise DomainError(
+            f"an attribute takes exactly one of {', '.join(_KINDS[:-1])} and {_KINDS[-1]}, but "
+            f"{found} given; give exactly one"
+        )
+
+
+def _dates(form: Mapping[str, Any] | Dates) -> Dates:
+    """The periods that a form declares."""
+    return form if isinstance(form, Dates) else Dates.of(form)
+
+
+def _tree(
+    levels: Mapping[str, Any] | Levels | None,
+    dates: Dates | None,
+    extras: list[Value],
+) -> Levels | None:
+    """The tree that is declared, or that larger periods of the calendar form; None for neither."""
+    if levels is not None:
+        return Levels.of(levels, extras)
+    if dates is not None and dates.level_names:
+        return Levels.of({"names": dates.level_names, "paths": dates.paths}, extras)
+    return None
+
+
+def _new(extras: list[Value], spellings: tuple[tuple[Value, ...], ...]) -> list[Value]:
+    """The categories of `other` and `missing` that are not spellings of another one."""
+    texts = {declared_text(value) for others in spellings for value in others}
+    return [label for label in extras if declared_text(label) not in texts]

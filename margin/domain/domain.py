@@ -26,9 +26,10 @@ from .._names import did_you_mean
 from ..errors import DomainError, FileError
 from ..solvers.zeros import Zeros
 from .attribute import Attribute
+from .levels import LEVEL_MARK
 from .rules import Rule, checked_rules, labelled, zeros_of
 
-__all__ = ["DRAFT", "Domain", "View"]
+__all__ = ["DRAFT", "Domain", "View", "refuse_files"]
 
 View = tuple[str, ...]
 
@@ -49,13 +50,15 @@ class Domain(Mapping[str, Attribute]):
     ----------
     attributes
         A mapping from names to attributes, or the path of a JSON file with such a mapping. Each
-        attribute is an `Attribute`, an integer size, a list of values, or a mapping with `size`,
-        `values` or `bins`, and optionally `other` and `missing`. The keys "$impossible" and "$rows"
-        declare the next two parameters in a file. Another domain keeps its own rules and rows.
+        attribute is an `Attribute`, an integer size, a list of values, or a mapping with the
+        parameters of `Attribute`. The keys "$impossible" and "$rows" declare the next two
+        parameters in a file. Another domain keeps its own rules and rows. In a file, the path of a
+        file of levels is relative to the folder of the file.
     impossible
         Rules that state impossible combinations of categories. A rule is a mapping from attributes
         to a category or a list of categories, and all combinations of these are impossible. A
-        category is named by its label or by a value in it; None names the missing one. Answers and
+        category is named by its label or by a value in it; None names the missing one. A level,
+        such as "place@state", stands for the categories of its nodes. Answers and
         records respect the rules. The data is not checked against them: a row that breaks a rule
         is counted like any other.
     rows
@@ -96,7 +99,8 @@ class Domain(Mapping[str, Attribute]):
         rows: int | None = None,
     ) -> None:
         if isinstance(attributes, str | os.PathLike):
-            attributes = _read_json(Path(attributes))
+            path = Path(attributes)
+            attributes = _with_folder(_read_json(path), path.parent)
         if not isinstance(attributes, Mapping):
             raise DomainError(
                 'a domain must be a mapping from attribute names to declarations, such as {"age": '
@@ -122,6 +126,7 @@ class Domain(Mapping[str, Attribute]):
         # An attribute is immutable, so all attributes of one size share one object.
         plain: dict[int, Attribute] = {}
         self._attributes = {name: _attribute(name, form, plain) for name, form in forms.items()}
+        _check_marks(self._attributes)
         self._declare(stated.get(_IMPOSSIBLE, ()), stated.get(_ROWS))
         if isinstance(attributes, Domain):
             self._declare(attributes.impossible, attributes.rows)
@@ -156,6 +161,11 @@ class Domain(Mapping[str, Attribute]):
         try:
             return self._attributes[name]
         except (KeyError, TypeError):
+            if name in self.level_names:
+                raise DomainError(
+                    f"{name!r} is a level, but an attribute is needed here; name the attribute "
+                    f"{name.rpartition(LEVEL_MARK)[0]!r}"
+                ) from None
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
                 f"these{did_you_mean(name, self._attributes)}"
@@ -210,6 +220,16 @@ class Domain(Mapping[str, Attribute]):
     def position(self) -> dict[str, int]:
         """The position of each attribute in the domain, counted from 0."""
         return {name: axis for axis, name in enumerate(self._attributes)}
+
+    @cached_property
+    def level_names(self) -> tuple[str, ...]:
+        """The names of all levels, such as "place@state"."""
+        return tuple(
+            f"{name}{LEVEL_MARK}{level}"
+            for name, attribute in self._attributes.items()
+            if attribute.levels is not None
+            for level in attribute.levels.names
+        )
 
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:
@@ -314,8 +334,10 @@ class Domain(Mapping[str, Attribute]):
 
     @classmethod
     def from_json(cls, text: str) -> "Domain":
-        """The domain that is declared in a JSON text."""
-        return cls(_parse_json(text, "the text"))
+        """The domain that is declared in a JSON text, which must not name other files."""
+        forms = _parse_json(text, "the text")
+        refuse_files(forms)
+        return cls(forms)
 
 
 def _attribute(
@@ -338,6 +360,54 @@ def _attribute(
     except (DomainError, TypeError) as error:
         problem = str(error)
     raise DomainError(f"attribute {name!r}: {problem}")
+
+
+def _check_marks(attributes: Mapping[str, Attribute]) -> None:
+    """Refuse an attribute that has the name of a level of another one."""
+    for name in attributes:
+        if LEVEL_MARK not in name:
+            continue
+        owner, _, level = name.rpartition(LEVEL_MARK)
+        tree = attributes[owner].levels if owner in attributes else None
+        if tree is not None and level in tree.names:
+            raise DomainError(
+                f"attribute {name!r} has the same name as level {level!r} of attribute {owner!r}; "
+                "rename one of them"
+            )
+
+
+def _files_of_levels(forms: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The attributes in the JSON form of a domain whose levels name a file, with these levels."""
+    for name, form in forms.items() if isinstance(forms, Mapping) else ():
+        levels = form.get("levels") if isinstance(form, Mapping) else None
+        if isinstance(levels, Mapping) and "file" in levels:
+            yield name, levels
+
+
+def refuse_files(forms: Any) -> None:
+    """Refuse the JSON form of a domain that names a file of levels.
+
+    Anyone may have written a text or a .margin file, so that reading one must read no other file.
+
+    Raises
+    ------
+    DomainError
+        When it names a file.
+    """
+    for name, _ in _files_of_levels(forms):
+        raise DomainError(
+            f"attribute {name!r}: levels must be written out as paths here, but they name a file; "
+            "read the domain from a JSON file of its own"
+        )
+
+
+def _with_folder(forms: Any, folder: Path) -> Any:
+    """The JSON form of a domain with paths of files of levels that start at a folder."""
+    changed = {}
+    for name, levels in _files_of_levels(forms):
+        if isinstance(levels["file"], str):
+            changed[name] = {**forms[name], "levels": {**levels, "file": folder / levels["file"]}}
+    return {**forms, **changed} if changed else forms
 
 
 def _listing(names: Iterable[str], most: int = 12) -> str:

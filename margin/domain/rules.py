@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from .._names import did_you_mean
 from ..errors import DomainError
 from ..solvers.limits import BOX_CATEGORIES, BOX_COMBINATIONS
 from ..solvers.zeros import NoCellLeft, Zeros
 from .attribute import UNSEEN, Attribute, Value
+from .levels import LEVEL_MARK
 
 __all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
 
@@ -45,24 +48,48 @@ def _checked_rule(
             f'impossible categories, but it is {found}; write it as in {{"age": [0, 1], "married": '
             '"yes"}'
         )
-    for name in given:
-        if name not in attributes:
+    codes: dict[str, set[int]] = {}
+    for name, form in given.items():
+        own, listed = _codes(attributes, name, place, form)
+        codes[own] = codes.get(own, listed) & listed
+        if not codes[own]:
             raise DomainError(
-                f"rule {place} of impossible must name attributes of the domain, but {name!r} is "
-                "none of them; correct the name or declare the "
-                f"attribute{did_you_mean(name, attributes)}"
+                f"rule {place} of impossible must name a category of {own!r} that lies in all "
+                "levels that the rule names, but there is none; drop or correct one"
             )
-    codes = [(name, _codes(attributes[name], name, place, form)) for name, form in given.items()]
-    return tuple(sorted(codes))
+    return tuple(sorted((own, tuple(sorted(listed))) for own, listed in codes.items()))
 
 
 def _codes(
+    attributes: Mapping[str, Attribute],
+    name: str,
+    place: int,
+    form: object,
+) -> tuple[str, set[int]]:
+    """The attribute that a rule names, itself or by a level, and the codes that it lists."""
+    if name in attributes:
+        return name, _listed(attributes[name], name, place, form)
+    own, _, level = name.rpartition(LEVEL_MARK) if isinstance(name, str) else ("", "", "")
+    tree = attributes[own].levels if own in attributes else None
+    if tree is None or level not in tree.names:
+        known = [f"{own}{LEVEL_MARK}{one}" for one in tree.names] if tree else list(attributes)
+        raise DomainError(
+            f"rule {place} of impossible must name attributes of the domain, but {name!r} is "
+            "none of them; correct the name or declare the "
+            f"attribute{did_you_mean(name, known)}"
+        )
+    nodes = _listed(attributes[own].at_level(level), name, place, form)
+    group = tree.groups[tree.index(level)]
+    return own, set(np.flatnonzero(np.isin(group, list(nodes))).tolist())
+
+
+def _listed(
     attribute: Attribute,
     name: str,
     place: int,
     form: object,
-) -> tuple[int, ...]:
-    """The codes of the categories that a rule lists for one attribute, in ascending order."""
+) -> set[int]:
+    """The codes of the categories that a rule lists for one attribute or level."""
     several = isinstance(form, Iterable) and not isinstance(form, str | bytes | Mapping)
     categories = list(form) if several else [form]  # type: ignore[call-overload]
     if not categories:
@@ -77,7 +104,7 @@ def _codes(
             f"rule {place} of impossible: attribute {name!r} declares no category {wrong!r}; name "
             "a category by its label or by a value in it"
         )
-    return tuple(sorted(codes))
+    return codes
 
 
 def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value | list[Value]]:

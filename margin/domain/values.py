@@ -28,6 +28,9 @@ time of day                 `12:30:05`
 UUID                        its text
 ==========================  ====================================================================
 
+The code of a declared date, leaf or spelling is found from this text, too: the period of a date is
+that of the day in the text, in UTC if the value has a zone.
+
 `standard` gives one form to all texts with the same meaning, if they stand for a number, a truth
 value, a date, or a date and time. `"7.0"`, `"07"` and `"7"` have the standard form `7`, `"True"`
 has `1`, and `"2020-01-31 00:00:00"` has `2020-01-31`.
@@ -43,7 +46,17 @@ from uuid import UUID
 
 import numpy as np
 
-__all__ = ["Number", "faithful", "identity", "is_plain", "number", "standard", "telling", "written"]
+__all__ = [
+    "Number",
+    "faithful",
+    "identity",
+    "instant",
+    "is_plain",
+    "number",
+    "standard",
+    "telling",
+    "written",
+]
 
 Number = int | Decimal | float
 """An exact number: an int if it is whole, a float if it is infinite, otherwise a Decimal."""
@@ -149,7 +162,32 @@ def standard(text: str) -> str | None:
     known = number(text)
     if known is not None:
         return _shortest(known)
-    return _instant(text)
+    return instant(text)
+
+
+def instant(text: str) -> str | None:
+    """The standard form of a text that is a date, or a date and a time. None for any other text and
+    for days that do not exist. A time with a zone is converted to UTC.
+
+    Examples
+    --------
+    >>> instant("2020-01-31 23:30-02:00"), instant("2020-02-30")
+    ('2020-02-01T01:30:00', None)
+    """
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        return None
+    minute = found["minute"] or "00:00"
+    second = (found["second"] or ":00")[:3]
+    try:
+        moment = datetime.datetime.fromisoformat(f"{found['date']}T{minute}{second}")
+        # Convert to UTC if the text has a zone.
+        if found["zone"]:
+            zoned = datetime.datetime.fromisoformat(f"2000-01-01T00:00{found['zone']}")
+            moment -= zoned.utcoffset() or datetime.timedelta()
+    except (ValueError, OverflowError):
+        return None
+    return _joined(moment, found["part"] or "")
 
 
 def is_plain(text: str) -> bool:
@@ -285,25 +323,6 @@ def _shortest(known: Number) -> str:
     return f"-{shown}" if sign else shown
 
 
-def _instant(text: str) -> str | None:
-    """The standard form of a text that is a date, or a date and a time. None for any other text and
-    for days that do not exist."""
-    found = _INSTANT.fullmatch(text)
-    if found is None:
-        return None
-    minute = found["minute"] or "00:00"
-    second = (found["second"] or ":00")[:3]
-    try:
-        moment = datetime.datetime.fromisoformat(f"{found['date']}T{minute}{second}")
-        # Convert to UTC if the text has a zone.
-        if found["zone"]:
-            zoned = datetime.datetime.fromisoformat(f"2000-01-01T00:00{found['zone']}")
-            moment -= zoned.utcoffset() or datetime.timedelta()
-    except (ValueError, OverflowError):
-        return None
-    return _joined(moment, found["part"] or "")
-
-
 def _instant_text(value: datetime.datetime) -> str:
     """The text of a date and time in UTC, with its nanoseconds if it has some, or of the date alone
     at midnight. If the calendar has no such time in UTC, it is the text in the value's own zone."""
@@ -340,4 +359,4 @@ def _datetime64_text(value: np.datetime64) -> str:
     """The text of a numpy date and time of any unit."""
     unit = np.datetime_data(value.dtype)[0]
     text = str(value.astype("datetime64[s]") if unit in "YMWDhm" else value)
-    return _instant(text) or text
+    return instant(text) or text

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .._names import did_you_mean
 from ..errors import DomainError
 from .attribute import UNSEEN, Attribute, exact_number
 from .domain import Domain
+from .level_views import attribute_at, split_level
 from .values import number, written
 
-__all__ = ["Chosen", "chosen_codes", "whole_labels"]
+__all__ = ["Chosen", "chosen_codes", "codes_of", "whole_labels"]
 
 Chosen = dict[str, tuple[int, ...]]
 """The codes that are selected, ascending, by attribute. Other attributes are not restricted."""
@@ -30,7 +33,8 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
         categories, or a `range`. A range stands for the whole numbers in it if all declared values
         of the attribute are whole numbers, and for codes otherwise. For an attribute with `bins` it
         is a label, a list or set of labels, or a pair (low, high) of edges, for the bins between
-        them.
+        them. "place@state" names a level of an attribute; all conditions on an attribute and its
+        levels must hold.
 
     Returns
     -------
@@ -41,8 +45,9 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
     Raises
     ------
     DomainError
-        When an attribute is unknown, a category is not declared, a range holds no category or codes
-        that do not exist, or a pair does not consist of edges.
+        When an attribute or a level is unknown, a category is not declared, a range holds no
+        category or codes that do not exist, a pair does not consist of edges, or the conditions on
+        an attribute and its levels exclude each other.
 
     Examples
     --------
@@ -55,13 +60,37 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
             "where must be a mapping from attributes to categories, but it is of type "
             f'{type(where).__name__}; write it as in {{"sex": "F"}}, or {{}} for all rows'
         )
-    # Unknown names are refused.
-    codes = {name: _codes(domain[name], name, wanted) for name, wanted in where.items()}
+    codes: Chosen = {}
+    for name, wanted in where.items():
+        # Unknown names are refused.
+        own, level = split_level(domain, name)
+        found = codes_of(attribute_at(domain, name), name, wanted)
+        if level is not None:
+            found = _leaves(domain[own], level, found)
+        if own in codes:
+            found = tuple(sorted(set(found) & set(codes[own])))
+        if not found:
+            raise DomainError(
+                f"the conditions on attribute {own!r} must leave at least one category, but they "
+                "exclude each other; drop or correct one"
+            )
+        codes[own] = found
     return {
         name: codes[name]
         for name, attribute in domain.items()
         if name in codes and len(codes[name]) < attribute.size
     }
+
+
+def _leaves(
+    attribute: Attribute,
+    level: str,
+    nodes: tuple[int, ...],
+) -> tuple[int, ...]:
+    """The codes of the leaves of some nodes of a level, ascending."""
+    assert attribute.levels is not None
+    group = attribute.levels.groups[attribute.levels.index(level)]
+    return tuple(np.flatnonzero(np.isin(group, nodes)).tolist())
 
 
 def whole_labels(attribute: Attribute) -> dict[int, int] | None:
@@ -83,12 +112,12 @@ def whole_labels(attribute: Attribute) -> dict[int, int] | None:
     return found
 
 
-def _codes(
+def codes_of(
     attribute: Attribute,
     name: str,
     wanted: Any,
 ) -> tuple[int, ...]:
-    """The codes of one attribute that a condition selects, ascending."""
+    """The codes of one attribute that a condition selects, ascending; see `chosen_codes`."""
     if isinstance(wanted, range):
         return _in_range(attribute, name, wanted)
     if attribute.bins is not None and isinstance(wanted, tuple):

@@ -1,4 +1,4 @@
-"""`Workload`: the views to answer, each with a weight."""
+"""`Workload`: the views to answer, each with a weight, and what is asked of their attributes."""
 
 import itertools
 import math
@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 
+from .._names import did_you_mean
 from ..errors import DomainError
 from .domain import Domain, View
+from .level_views import level_view, with_levels
 
 __all__ = ["Workload"]
+
+_ASKS = ("cells", "prefixes", "ranges", "levels")
+"""What can be asked of an attribute."""
 
 _MOST_VIEWS = 10_000_000
 """Largest number of views in a workload of all k-way views; they take about a gigabyte."""
@@ -27,8 +32,18 @@ class Workload:
     weights
         The weight of the squared error of each cell of a view, > 0; 1 for each view when not given.
     kway
-        The number k if the workload consists of all views of k attributes with weight 1; otherwise
-        None.
+        The number k if the workload consists of all views of k attributes with weight 1 and no
+        levels; otherwise None.
+    levels
+        For each view the level of each of its attributes, None for the attribute itself; empty if
+        no view has a level. `views` name the attributes only: a view on a level is a sum of cells
+        of the view on the attribute.
+    asked
+        What is asked of an attribute in every view that it is in: "cells", the count of each
+        category; "prefixes", the counts of all categories up to each one; "ranges", the counts of
+        all categories from one to another; or "levels", the counts of the nodes of each level.
+        "cells" is asked of attributes that are left out. Sums of several attributes are products of
+        these.
     """
 
     views: tuple[View, ...]
@@ -36,6 +51,11 @@ class Workload:
     kway: int | None = field(
         default=None,
         compare=False,
+    )
+    levels: tuple[tuple[str | None, ...], ...] = ()
+    asked: Mapping[str, str] = field(
+        default_factory=dict,
+        hash=False,
     )
 
     def __post_init__(self) -> None:
@@ -48,6 +68,8 @@ class Workload:
         domain: Domain,
         views: "Workload | Mapping[View, float] | Iterable[Iterable[str]]",
         weights: Sequence[float] | None = None,
+        *,
+        asked: Mapping[str, str] | None = None,
     ) -> "Workload":
         """A workload of the given views.
 
@@ -57,20 +79,27 @@ class Workload:
             The domain of the views.
         views
             The views: lists of attribute names, a mapping from tuples of names to weights, or
-            another workload with its weights.
+            another workload with its weights. "place@state" names a level of an attribute.
         weights
             One weight for each view. They replace weights that `views` has.
+        asked
+            What is asked of some attributes: "cells", "prefixes", "ranges" or "levels". It replaces
+            what `views` asks.
 
         Raises
         ------
         DomainError
             When there is no view, when a view is not one of the domain, when the number of weights
-            is not the number of views, or when a weight is not a finite number > 0.
+            is not the number of views, when a weight is not a finite number > 0, or when prefixes
+            or ranges are asked of an attribute that is not ordered, or levels of one without.
 
         Examples
         --------
         >>> Workload.of(Domain({"a": 2, "b": 2}), [["a", "b"], ["a"]], weights=[1, 3]).weights
         (1.0, 3.0)
+        >>> ages = Domain({"age": {"bins": [0, 18, 65, 120], "ordered": True}, "sex": 2})
+        >>> dict(Workload.of(ages, [["age", "sex"]], asked={"age": "prefixes"}).asked)
+        {'age': 'prefixes'}
         """
         if isinstance(views, str | bytes) or not isinstance(views, Iterable):
             raise DomainError(
@@ -82,20 +111,25 @@ class Workload:
             weights = views.weights
         elif weights is None and isinstance(views, Mapping):
             weights = tuple(views.values())
-        checked = tuple(domain.view(view) for view in views)
+        if asked is None:
+            asked = views.asked if isinstance(views, Workload) else {}
+        given = views.names if isinstance(views, Workload) else views
+        checked, levels = _checked_views(domain, given)
         if not checked:
             raise DomainError(
                 "a workload needs at least one view, but the list is empty; add the views to answer"
             )
+        asks = _checked_asks(domain, asked)
         if weights is None:
-            return cls(checked)
+            return cls(checked, levels=levels, asked=asks)
         # A workload of all k-way views stays one if this domain has just as many.
         kway = None
         if isinstance(views, Workload) and weights is views.weights:
             kway = views.kway
         if kway is not None and math.comb(len(domain), kway) != len(checked):
             kway = None
-        return cls(checked, _checked(weights, checked), kway=kway)
+        weights = _checked(weights, checked)
+        return cls(checked, weights, kway=kway, levels=levels, asked=asks)
 
     @classmethod
     def all_kway(
@@ -129,11 +163,60 @@ class Workload:
             )
         return cls(tuple(itertools.combinations(domain.attributes, k)), kway=k)
 
+    @property
+    def names(self) -> tuple[View, ...]:
+        """The views with their levels as they are asked for, such as ("place@state", "sex")."""
+        if not self.levels:
+            return self.views
+        pairs = zip(self.views, self.levels, strict=True)
+        return tuple(with_levels(view, levels) for view, levels in pairs)
+
     def __iter__(self) -> Iterator[View]:
         return iter(self.views)
 
     def __len__(self) -> int:
         return len(self.views)
+
+
+def _checked_views(
+    domain: Domain,
+    names: Iterable[Iterable[str]],
+) -> tuple[tuple[View, ...], tuple[tuple[str | None, ...], ...]]:
+    """Check the names of views; return the views, and their levels if one of them has a level."""
+    if not domain.level_names:
+        # There may be millions of views.
+        return tuple(domain.view(view) for view in names), ()
+    found = [level_view(domain, view) for view in names]
+    has_levels = any(any(one.levels) for one in found)
+    levels = tuple(one.levels for one in found) if has_levels else ()
+    return tuple(one.view for one in found), levels
+
+
+def _checked_asks(domain: Domain, asked: object) -> dict[str, str]:
+    """Check what is asked of attributes. "cells", which is asked anyway, is left out."""
+    if not isinstance(asked, Mapping):
+        raise DomainError(
+            "asked must be a mapping from attributes to what is asked of them, such as {'age': "
+            f"'prefixes'}}, but it is of type {type(asked).__name__}; write it in this form"
+        )
+    for name, ask in asked.items():
+        attribute = domain[name]
+        if ask not in _ASKS:
+            raise DomainError(
+                f"what is asked of attribute {name!r} must be one of {', '.join(_ASKS)}, but it is "
+                f"{ask!r}; name one of these{did_you_mean(ask, _ASKS)}"
+            )
+        if ask in ("prefixes", "ranges") and not attribute.ordered:
+            raise DomainError(
+                f"{ask} can be asked of ordered attributes only, but attribute {name!r} is not "
+                'declared as ordered; declare it with "ordered": true, or ask for cells'
+            )
+        if ask == "levels" and attribute.levels is None:
+            raise DomainError(
+                f"levels can be asked of attributes with levels only, but attribute {name!r} "
+                'declares none; declare "levels", or ask for cells'
+            )
+    return {name: ask for name, ask in asked.items() if ask != "cells"}
 
 
 def _checked(weights: object, views: Sequence[View]) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from .choosing.auto import Auto
 from .choosing.residual import Residual
 from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
+from .items.group_and_smooth import GroupAndSmooth
 from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
 from .items.privbasis import PrivBasis
 from .items.thresholds import LogThreshold, Zealous
@@ -13,6 +14,7 @@ from .learning.mwem import MWEM
 from .learning.pmw import PMW
 from .learning.polynomial import Learning
 from .ordered.hierarchical import Hierarchical
+from .ordered.level_counts import LevelCounts
 from .ordered.wavelet import Wavelet
 from .sparse.count_sketch import CountSketch
 from .sparse.dyadic import Dyadic
@@ -21,12 +23,14 @@ from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
 from .sparse.prefix_tree import PrefixTree
 from .sparse.priority_sample import PrioritySample
+from .sparse.sparse_projection import SparseProjection
 from .sparse.threshold_sample import ThresholdSample
 from .spatial.dpcube import DPCube
 from .spatial.grids import AdaptiveGrid, UniformGrid
 from .spatial.kd_tree import KDTree
 from .spatial.quad_tree import QuadTree
 from .strategies import DataCubes, MatrixMechanism
+from .tables.compressive import Compressive
 from .tables.direct import Direct
 from .tables.flat import Flat
 from .tables.fourier import Fourier
@@ -40,6 +44,7 @@ __all__ = [
     "Adaptive",
     "AdaptiveGrid",
     "Auto",
+    "Compressive",
     "CountSketch",
     "DPCube",
     "DPSense",
@@ -54,11 +59,13 @@ __all__ = [
     "Fourier",
     "FourierItems",
     "FourierLP",
+    "GroupAndSmooth",
     "Haar",
     "Hierarchical",
     "HighPass",
     "KDTree",
     "Learning",
+    "LevelCounts",
     "LogThreshold",
     "MatrixMechanism",
     "PeeledItems",
@@ -70,6 +77,7 @@ __all__ = [
     "QuadTree",
     "Residual",
     "SampledItems",
+    "SparseProjection",
     "ThresholdSample",
     "Uniform",
     "UniformGrid",

@@ -268,13 +268,14 @@ def for_unit(
     unit
         The column that identifies the units; None for no such column.
     max_rows
-        The largest number of rows of one unit that are counted; None to keep the budget's
-        rows_per_person.
+        The largest number of rows of one unit that are counted. None to keep the budget's
+        rows_per_person, which must then be above 1.
 
     Raises
     ------
     BudgetError
-        When `max_rows` is given without `unit`, or the budget does not fit them.
+        When `max_rows` is given without `unit`, or `unit` without a number of rows, or the budget
+        does not fit them.
     DomainError
         When `unit` is not the name of a column.
     """
@@ -291,6 +292,12 @@ def for_unit(
             "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is "
             "not public when rows belong to units, but this budget has "
             f"neighbours={budget.neighbours}; change the budget or leave unit= out"
+        )
+    if max_rows is None and budget.rows_per_person == 1:
+        raise BudgetError(
+            f"unit= needs the largest number of rows of one {unit!r} that are counted, but it is "
+            "not given; pass max_rows=3 (--rows-per-person 3), or another number: further rows are "
+            "left out, so a small number makes totals too low, and a large one adds noise"
         )
     if max_rows is None:
         return budget

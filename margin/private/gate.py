@@ -15,6 +15,7 @@ from ..data.count import count
 from ..data.source import Source
 from ..domain.domain import Domain, View
 from ..errors import BudgetError, DomainError
+from ..interrupts import check
 from ..noise.entropy import Entropy
 from ..noise.laws import ExponentialMechanism, noisy_sum
 from ..privacy.account import Account
@@ -147,6 +148,7 @@ class Gate:
         """Charge the account, and, with the first charge, the ledger with the whole budget."""
         if units > self._account.remaining:
             self._account.charge(units)  # raises, before the ledger is charged
+        check()  # an interrupt that a library dropped must not be charged
         if self._ledger is not None and not self._account.spent:
             self._token = self._ledger.charge(self.budget)
         self._account.charge(units)

@@ -80,13 +80,14 @@ def truncated(
     """Count each item, where a set of more than `most` items counts less for each of them.
 
     The result is in units of 1 / grain, cut off at 2**61: array (items,). The formula is at the top
-    of this file.
+    of this file. A set may hold an item several times, as it does if items stand for groups.
     """
     sizes = baskets.sizes
     ends = np.cumsum(sizes)
     counts = np.zeros(items, np.int64)
-    # The shares of `step` sets sum to at most 2**61, and with earlier counts to at most 2**62.
-    step = max(1, LARGEST_TRUE // grain)
+    # A set adds at most grain * most. So the shares of `step` sets sum to at most 2**61, and with
+    # earlier counts to at most 2**62.
+    step = max(1, LARGEST_TRUE // (grain * most))
     for start in range(0, sizes.size, step):
         stop = min(start + step, sizes.size)
         some = sizes[start:stop]

@@ -9,6 +9,7 @@ import numpy as np
 from .._checks import positive_integer
 from .._numbers import Number, exact, shown
 from .._types import Integers
+from ..data.baskets import Baskets
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..errors import DomainError
@@ -27,6 +28,7 @@ from .item_counts import (
     truncated,
     walsh,
 )
+from .strategy import Groups
 
 __all__ = ["Items"]
 
@@ -48,6 +50,7 @@ class Items(Gate):
         *,
         most: int,
         grain: int = _GRAIN,
+        groups: Sequence[int] | Integers | None = None,
         spend: Number | None = None,
     ) -> Marginal:
         """Noisy numbers of rows that hold each item; a row of many items counts less.
@@ -59,6 +62,10 @@ class Items(Gate):
         which does not increase the difference of any two of them. The noise is a whole number of
         units.
 
+        With `groups`, the counts of the items of each group are added up before the noise. Adding a
+        row still changes the sums by at most grain * most in L1. In squared L2 it is grain**2 *
+        most * min(most, size of the largest group).
+
         Parameters
         ----------
         attributes
@@ -67,28 +74,42 @@ class Items(Gate):
             Largest number of items with which a row counts fully.
         grain
             Number of units in a count of one. Choose it well above the number of items in a row.
+        groups
+            The group of each item, from 0 to the number of groups - 1, shape (items,). It must not
+            depend on the data, except through results of `Private`. None counts each item.
         spend
             The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
         Marginal
-            The counts of the items.
+            The counts of the items, or the sums of the groups, as a table of one attribute "group".
 
         Raises
         ------
         DomainError
-            When an attribute is not an item, or grain times most is above 2**40. Nothing is
-            charged.
+            When an attribute is not an item, `groups` is not as described, or grain times most is
+            above 2**40. Nothing is charged.
         BudgetError
             When the budget does not hold enough. Nothing is charged.
         """
         names, items = self._universe(attributes)
         most = min(positive_integer("most", most), items.sizes[0])
         grain = positive_integer("grain", grain)
-        bounds = (grain * most, grain**2 * most)
-        event = self._items_event("truncated_counts", (names, most, grain), bounds, spend)
+        about: tuple[object, ...] = (names, most, grain)
+        # The largest number of items of a row in one group: one if each item is counted.
+        together = 1
+        parts = None
+        if groups is not None:
+            parts = self._parts(groups, items.sizes[0])
+            about += (parts.digest,)
+            items = Domain({"group": parts.rows})
+            together = min(most, int(np.bincount(parts.groups).max()))
+        bounds = (grain * most, grain**2 * most * together)
+        event = self._items_event("truncated_counts", about, bounds, spend)
         baskets = read_baskets(self._source, self.domain, names)
+        if parts is not None:
+            baskets = Baskets(baskets.sizes, parts.groups[baskets.items])
         true = truncated(baskets, items.sizes[0], most, grain)
         return self._noisy_items(event, true, items, grain)
 
@@ -464,6 +485,21 @@ class Items(Gate):
                 f"but it holds {shown(group)}; name each item once by its place"
             )
         return places
+
+    def _parts(
+        self,
+        groups: Sequence[int] | Integers,
+        items: int,
+    ) -> Groups:
+        """Check that each item has a group, numbered from 0; the result holds a copy."""
+        parts = Groups(np.array(groups))
+        if parts.columns != items or parts.rows > items:
+            raise DomainError(
+                f"groups must have one number for each of the {items} items, below {items}, but "
+                f"it has {parts.columns} numbers up to {parts.rows - 1}; pass the group of each "
+                "item"
+            )
+        return parts
 
     def _grid(self, grid: Sequence[int]) -> Integers:
         """Check the values of a grid: positive whole numbers of at most 2**40; returns an array."""

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..synopses.synopsis import Synopsis
 from .words import in_words
 
 __all__ = ["content", "packed_marginal"]
+
+log = logging.getLogger("margin")
 
 _VIEW_CELLS = 120_000
 """Largest number of cells of views in a page: about 1.3 MB of text."""
@@ -98,7 +101,7 @@ def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
     """
     if not isinstance(synopsis, ViewSynopsis):
         return []
-    tables = synopsis.tables
+    tables = synopsis.held
     shares: list[float | None] = [None] * len(tables.views)
     if tables.precisions is None:
         shares = _shares(synopsis)
@@ -127,7 +130,7 @@ def _shares(synopsis: ViewSynopsis) -> list[float | None]:
     v^(-1).
     """
     power = -0.5 if isinstance(synopsis.spent, PureDP) else -1.0
-    spent = np.array(synopsis.tables.variances) ** power
+    spent = np.array(synopsis.held.variances) ** power
     shares: list[float | None] = (spent / spent.sum()).tolist()
     return shares
 
@@ -144,13 +147,14 @@ def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
     for view in _candidates(domain):
         if complete and isinstance(synopsis, ViewSynopsis):
             axes = tuple(sorted(domain.axes(view)))
-            if synopsis.tables.covering(axes) is not None:
+            if synopsis.held.covering(axes) is not None:
                 continue
         cells = domain.cells(view)
         if cells > room:
             break
         room -= cells
         chosen.append(view)
+    log.info("answering the marginals of the page")
     return [packed_marginal(marginal, domain) for marginal in answered(synopsis, chosen)]
 
 
@@ -169,6 +173,7 @@ def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     """The mean noise part of the error, for each number of attributes where it is known."""
     found = []
     for size in range(1, _MOST_ASKED + 1):
+        log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
         errors = noise_errors(synopsis, size)
         if errors:
             found.append({"size": float(size), "error": float(np.mean(errors))})

@@ -5,6 +5,7 @@ from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
 from .count import Count, Difference, Ratio
 from .itemsets import ItemsetCounts
+from .level_table import LevelSynopsis
 from .marginals import MarginalSynopsis
 from .records import RecordSynopsis
 from .rounds import SolvedRound
@@ -21,6 +22,7 @@ __all__ = [
     "Difference",
     "Estimate",
     "ItemsetCounts",
+    "LevelSynopsis",
     "MarginalSynopsis",
     "Ratio",
     "RecordSynopsis",

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class BoxSynopsis(Synopsis):
         The variance of the noise in the measurement of each box, shape (boxes,): inf if it was not
         measured, and 0 if it is known. This is before negative counts were removed.
     """
+
+    _knows_sums: ClassVar[bool] = True
 
     view: View
     boxes: Integers
@@ -125,7 +127,7 @@ class BoxSynopsis(Synopsis):
         """The places of the boxes without children, in ascending order."""
         return self._tree.leaves
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """See `Synopsis.marginals`.
 
         Raises

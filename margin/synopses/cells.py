@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,8 @@ class CellSynopsis(Synopsis):
         missing, the noise in a sum of them is at most its standard error (Gauss-Markov); neither
         includes the cells that the filter dropped.
     """
+
+    _knows_sums: ClassVar[bool] = True
 
     axes: tuple[Axis, ...]
     codes: Integers
@@ -235,7 +237,7 @@ class CellSynopsis(Synopsis):
             picks[self.domain.position[name]] = Pick.interval(int(low), int(high))
         return self._picked(picks)
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Estimate the marginals of some views by sums over the kept cells.
 
         The variance of a count is the square of its `Estimate.standard_error`; NaN if not known.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class ColumnCounts(Synopsis):
         The parameters that the method chose privately, by name: theta, alpha.
     """
 
+    _knows_sums: ClassVar[bool] = True
+
     counts: Floats
     variance: Floats
     ranking: Integers
@@ -70,7 +72,7 @@ class ColumnCounts(Synopsis):
         (attribute,) = self.domain.values()
         return [attribute.labels[place] for place in self.order(k).tolist()]
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of some views. A view can only be the one attribute of the domain, so each
         marginal has the counts of all items.
 

@@ -11,7 +11,7 @@ from .._types import Floats
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
-from ..solvers import Tables, WeightedSum, covered_covariance
+from ..solvers import ComponentErrors, Tables, WeightedSum, covered_covariance
 from .count import Count, Difference, Ratio
 
 __all__ = ["Counting", "Sums", "box", "common", "covered_sums", "weights_on"]
@@ -223,10 +223,12 @@ def covered_sums(
     domain: Domain,
     tables: Tables,
     chosen: Sequence[Chosen],
+    component_noise: ComponentErrors | None = None,
 ) -> Sums:
     """Add up cells of views, if each set of restricted attributes lies within a view.
 
-    The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`.
+    The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`, and
+    `ComponentErrors.covariance` if that is given.
     """
     estimates = []
     sums = []
@@ -238,7 +240,10 @@ def covered_sums(
         estimates.append(float(tables.project(view, axes).ravel() @ weights))
         shape = tuple(domain.sizes[axis] for axis in axes)
         sums.append(WeightedSum(axes, weights.reshape(shape)))
-    noise = covered_covariance(tables, sums)
+    if component_noise is None:
+        noise = covered_covariance(tables, sums)
+    else:
+        noise = component_noise.covariance(sums)
     return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
 
 

@@ -54,7 +54,7 @@ def estimate(
     """
     synopsis = ViewSynopsis.of(domain, measured, reconstruction=reconstruction)
     log.info("making the views consistent")
-    consistent = consistency(synopsis.tables)
+    consistent = consistency(synopsis.held)
     return synopsis.with_tables(possible(consistent, nonnegativity, consistency))
 
 

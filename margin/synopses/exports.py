@@ -32,7 +32,7 @@ def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
     """
     mbi = needed("mbi")
     attributes = synopsis.domain.attributes
-    tables = synopsis.tables
+    tables = synopsis.held
     measurements = []
     for axes, table, variance in zip(tables.views, tables.values, tables.variances, strict=True):
         names = tuple(attributes[axis] for axis in axes)

@@ -44,7 +44,7 @@ class ItemsetCounts(Synopsis):
         (attribute,) = self.domain.values()
         return [tuple(attribute.labels[item] for item in items) for items in self.itemsets[:k]]
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Not available: a set of items is not a cell of a marginal.
 
         Raises

@@ -68,7 +68,7 @@ class MarginalSynopsis(Synopsis):
             held=tuple(marginals),
         )
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals that are held, or that are within one that is held.
 
         A marginal within a held one is a sum of its cells, of unknown variance.

@@ -103,7 +103,7 @@ class RecordSynopsis(Synopsis):
             codes[:, axis] = self._codes(axis)[chosen]
         return codes
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by counting the records: their shares times `total`.
 
         Their errors are not known: the variance is NaN.

@@ -1,7 +1,7 @@
 """`SketchSynopsis`: a synopsis that estimates single cells of a huge table from a count sketch."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,15 +12,17 @@ from .._numbers import shown
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
+from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.hashing import buckets
+from .counting import Sums
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["SketchSynopsis"]
 
 _MAX_CELLS = 1 << 22
-"""Largest number of cells of a marginal."""
+"""Largest number of cells of a marginal, or of a condition."""
 
 
 @dataclass(
@@ -31,7 +33,10 @@ _MAX_CELLS = 1 << 22
 class SketchSynopsis(Synopsis):
     """A synopsis that holds a noisy count sketch: sums of counts with random signs, in buckets.
 
-    Single cells are estimated from these sums.
+    Single cells are estimated from these sums, and `count` adds up the cells that satisfy a
+    condition, if they are few. The error of a count has two parts: noise, and the cells that share
+    buckets with those of the condition (`missed_variance`). The second part is estimated from the
+    sums. Neither is known if the median answers.
 
     Attributes
     ----------
@@ -101,7 +106,7 @@ class SketchSynopsis(Synopsis):
         found = np.median(estimates, axis=0) if self.median else estimates.mean(axis=0)
         return np.asarray(found, np.float64)
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The tables of views of *all* attributes, if they are small.
 
         Other marginals are refused: they are sums of many cells, whose errors by collisions in the
@@ -129,6 +134,49 @@ class SketchSynopsis(Synopsis):
             variance = self.variance / (1 if self.median else len(self.sums))
             answers.append(self._answered(view, counts, np.full(sizes, variance)))
         return answers
+
+    def _sums(self, chosen: Sequence[Chosen]) -> Sums:
+        """The numbers of rows with some codes, by sums of at most 2**22 cells."""
+        cells = [self._cells(codes) for codes in chosen]
+        rows, width = self.sums.shape
+        readings = np.empty((rows, len(cells)))
+        noise = np.zeros((len(cells), len(cells)))
+        for row, sums in enumerate(self.sums):
+            # The projected condition: the sum of the signs of its cells in each bucket.
+            projected = np.empty((len(cells), width))
+            for number, codes in enumerate(cells):
+                where, sign = buckets(list(codes.T), width, row, self.key)
+                projected[number] = np.bincount(where, sign, width)
+            readings[row] = projected @ sums
+            noise += projected @ projected.T * self.variance / rows**2
+        if self.median:
+            unknown = np.full_like(noise, math.nan)
+            return Sums(estimates=np.median(readings, axis=0), noise=unknown, missed=unknown)
+        estimates = readings.mean(axis=0)
+        # Two cells meet in a bucket with probability 1 / width. So the covariance of what two
+        # conditions q and r miss is at most (q.r |x|**2 + (q.x) (r.x)) / width in each row.
+        squares = (self.sums.astype(np.float64) ** 2).sum(axis=1).mean()
+        norm = max(squares - width * self.variance, 0.0)
+        shared = _shared(cells) * norm + np.outer(estimates, estimates)
+        return Sums(estimates=estimates, noise=noise, missed=shared / (rows * width))
+
+    def _cells(self, chosen: Chosen) -> NDArray[np.int64]:
+        """The codes of the cells that a condition selects, shape (cells, attributes)."""
+        sizes = [len(chosen.get(name, range(self.domain[name].size))) for name in self.domain]
+        if math.prod(sizes) > _MAX_CELLS:
+            raise DomainError(
+                f"a sketch adds up at most {_MAX_CELLS:,} cells, but this condition selects "
+                f"{math.prod(sizes):,}; restrict more attributes, or ask for single cells by "
+                "point()"
+            )
+        every = [
+            np.array(chosen.get(name, range(self.domain[name].size)), np.int64)
+            for name in self.domain
+        ]
+        cells = np.stack(np.meshgrid(*every, indexing="ij"), axis=-1).reshape(-1, len(every))
+        if self.domain.zeros is not None:
+            cells = cells[~self.domain.zeros.broken(cells)]
+        return cells
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
@@ -184,3 +232,16 @@ class SketchSynopsis(Synopsis):
             median=bool(fields["median"]),
             variance=float(fields["variance"]),
         )
+
+
+def _shared(cells: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """The number of cells that each two conditions have in common: shape (conditions, conditions).
+
+    The cells of a condition are distinct.
+    """
+    common = np.empty((len(cells), len(cells)))
+    for row, one in enumerate(cells):
+        for column, other in enumerate(cells[: row + 1]):
+            both = np.unique(np.concatenate([one, other]), axis=0)
+            common[row, column] = common[column, row] = len(one) + len(other) - len(both)
+    return common

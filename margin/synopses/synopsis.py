@@ -1,9 +1,10 @@
 """`Synopsis`, the result of a release, and `Provenance`, the record of how it was made."""
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +12,22 @@ from numpy.typing import NDArray
 from .._types import Floats
 from .._upwards import upwards
 from ..domain.domain import Domain, View
+from ..domain.level_views import LevelView, level_view
 from ..domain.marginal import Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
 from ..privacy.budget import Budget
 from ..privacy.ledger import Token
 from ..privacy.statement import Statement
 from ..queries import Queries
 from ..queries.marginals import shares
+from .agreeing import agreed
 from .counting import Counting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Packed", "Provenance", "Synopsis"]
+__all__ = ["Packed", "Provenance", "Synopsis", "describe"]
 
 
 @dataclass(
@@ -59,6 +63,26 @@ class Provenance:
         return self.statement.budget
 
 
+def describe(value: object) -> Any:
+    """Describe a mechanism, or a part of one, by JSON values: the name of its class and its
+    parameters.
+
+    An object that is not a dataclass is described by the name of its class alone.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        parameters = {name: describe(getattr(value, name)) for name in names}
+        return {"name": type(value).__name__, **parameters}
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): describe(item) for name, item in value.items()}
+    # Plain values are JSON values already.
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return {"name": type(value).__name__}
+
+
 class Packed(NamedTuple):
     """The content of a synopsis in a file, beside its domain and provenance.
 
@@ -83,7 +107,7 @@ class Synopsis(Counting):
     """The result of a release: an object that answers questions about the table.
 
     It contains nothing from the data except the noisy answers. Each form of it is a subclass with
-    the methods `marginals`, `summary`, `pack`, `room` and `unpack`.
+    the methods `_marginals`, `summary`, `pack`, `room` and `unpack`.
 
     Attributes
     ----------
@@ -92,6 +116,9 @@ class Synopsis(Counting):
     provenance
         How the synopsis was made; None until the release is complete.
     """
+
+    _knows_sums: ClassVar[bool] = False
+    """Whether `_sums` knows the errors of sums of cells by itself."""
 
     domain: Domain
     provenance: Provenance | None = None
@@ -113,18 +140,130 @@ class Synopsis(Counting):
         return self.provenance.spent
 
     def marginal(self, view: Iterable[str]) -> Marginal:
-        """The marginal of a view of the domain; see `marginals`."""
+        """The marginal of a view of the domain, such as ``["place@state", "sex"]``; see
+        `marginals`."""
         return self.marginals([view])[0]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of several views, in their order.
+
+        A view may name a level of an attribute, as "place@state". Its counts are then the sums of
+        those of the view on the attribute, and their variances those of the sums; they are NaN if
+        the synopsis does not know the covariances of its cells.
 
         Raises
         ------
         DomainError
             When a view is not one of the domain, or is too large to write out.
         """
+        if not self.domain.level_names:
+            return self._marginals(workload)
+        asked = Workload.of(self.domain, workload)
+        if not asked.levels:
+            return self._marginals(asked)
+        views = [level_view(self.domain, names) for names in asked.names]
+        # All views without a level are answered together, which may be much faster.
+        plain = [one.view for one in views if not any(one.levels)]
+        answers = iter(self._marginals(plain) if plain else ())
+        return [self._rolled(one) if any(one.levels) else next(answers) for one in views]
+
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The marginals of several views without levels; each form of synopsis defines it."""
         raise NotImplementedError
+
+    def tables(
+        self,
+        workload: Iterable[Iterable[str]],
+        *,
+        integers: bool = True,
+        seed: int = 0,
+    ) -> list[Marginal]:
+        """Tables of several views that agree exactly, to publish them side by side.
+
+        Answers of `marginals` need not agree with each other: two tables that were reconstructed
+        may have different sums on attributes that they share. These tables agree on everything that
+        they share, also across levels of attributes, and all have the same total. They are
+        non-negative, zero in impossible cells, and add up to the number of rows if the domain
+        declares it. They are near the separate answers: the sum of the squared differences is
+        small, where each table counts by the inverse of its mean variance.
+
+        This is post-processing: it spends no privacy. Tables of two calls need not agree with each
+        other, so ask for all that are published together in one call.
+
+        Parameters
+        ----------
+        workload
+            The views. They may name levels, as "place@state".
+        integers
+            Whether counts must be whole numbers. They then agree to the last unit; other counts
+            agree up to rounding errors of floats. `margin.solvers.WholeTables` has the method.
+        seed
+            The seed of the search for whole numbers, which is no part of the guarantee: the same
+            seed gives the same tables.
+
+        Returns
+        -------
+        list of Marginal
+            The tables, in the order of the workload. Their variances are those of the separate
+            answers, which agreement lowers on average but not in each cell; `noise_variance` also
+            has the mean square of what rounding to whole numbers changed.
+
+        Raises
+        ------
+        DomainError
+            When a view is not one of the domain, cannot be answered, or all tables together are too
+            large.
+
+        Examples
+        --------
+        >>> import margin
+        >>> from margin.datasets import people, people_domain
+        >>> synopsis = margin.simulate(
+        ...     people(), domain=people_domain(), budget=margin.PureDP(1), seed=1
+        ... ).synopsis
+        >>> one, other = synopsis.tables([["age", "region", "income"], ["region", "commute"]])
+        >>> one.project(["region"]).counts.tolist() == other.project(["region"]).counts.tolist()
+        True
+        """
+        asked = Workload.of(self.domain, workload)
+        views = [level_view(self.domain, names) for names in asked.names]
+        answers = self.marginals(asked)
+        cells = self._marginals([view.view for view in views]) if asked.levels else answers
+        return agreed(
+            self.domain,
+            views,
+            cells,
+            answers,
+            integers=integers,
+            seed=seed,
+        )
+
+    def _rolled(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels."""
+        if self._knows_sums and self.domain.zeros is None:
+            return self._rolled_by_sums(view)
+        (cells,) = self._marginals([view.view])
+        counts = view.rolled_up(cells.counts)
+        noise = view.variance_of_sums(cells.noise_variance)
+        missed = view.variance_of_sums(cells.missed_variance)
+        if self._knows_sums:
+            # The error of a sum of several cells, with that of cells that rules exclude.
+            sums = self._rolled_by_sums(view)
+            noise = np.where(np.isnan(noise), sums.noise_variance, noise)
+            missed = np.where(np.isnan(missed), sums.missed_variance, missed)
+        return Marginal(
+            view.rolled, counts, noise, missed_variance=missed if cells.reconstructed else None
+        )
+
+    def _rolled_by_sums(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels, each cell by itself, without regard to rules."""
+        sums = [self._sums([codes]) for codes in view.cells()]
+        parts = [(one.estimates[0], one.noise[0, 0], one.missed[0, 0]) for one in sums]
+        counts, noise, missed = np.array(parts).T.reshape(3, *view.rolled.sizes)
+        reconstructed = any(one.reconstructed for one in sums)
+        return Marginal(
+            view.rolled, counts, noise, missed_variance=missed if reconstructed else None
+        )
 
     def _answered(
         self,

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._types import Floats, Integers
 from ..domain.domain import Domain
+from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
@@ -55,7 +56,7 @@ class TableSynopsis(Synopsis):
     variance: float
     covariances: Mapping[int, Floats]
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by sums of cells.
 
         They have the exact variance of their noise if it is known, otherwise NaN.
@@ -73,6 +74,21 @@ class TableSynopsis(Synopsis):
                 variance = np.multiply.outer(variance, self._cell_variances(axis))
             answers.append(self._answered(view, counts, variance))
         return answers
+
+    def _rolled(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels. The variance of a sum over products of groups is a
+        product over the attributes, too."""
+        (cells,) = self._marginals([view.view])
+        axes = self.domain.axes(view.view)
+        dropped = [axis for axis in range(len(self.domain)) if axis not in axes]
+        of_sums = math.prod(self._covariance(axis) for axis in dropped)
+        variance = np.full((), self.variance * of_sums)
+        for axis, group in zip(axes, view.groups, strict=True):
+            variance = np.multiply.outer(variance, self._group_variances(axis, group))
+        # A sum of cells that must all be zero is known.
+        possible = view.rolled_up(self.domain.possible(view.view).astype(np.float64)) > 0
+        variance = np.where(possible, variance, 0.0)
+        return Marginal(view.rolled, view.rolled_up(cells.counts), variance)
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes, by sums of cells.
@@ -176,6 +192,18 @@ class TableSynopsis(Synopsis):
         if covariance is None:
             return np.ones(self.domain.sizes[axis])
         return covariance.diagonal()
+
+    def _group_variances(self, axis: int, group: Integers | None) -> Floats:
+        """The factor that one attribute contributes to the variance of the sum of each group of its
+        codes: shape (groups,). None stands for groups of one code."""
+        covariance = self.covariances.get(axis)
+        if group is None:
+            return self._cell_variances(axis)
+        if covariance is None:
+            return np.bincount(group).astype(np.float64)
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        blocks = np.add.reduceat(np.add.reduceat(covariance, starts, axis=0), starts, axis=1)
+        return np.asarray(blocks.diagonal())
 
     def _covariance(
         self,

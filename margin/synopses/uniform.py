@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,10 +43,12 @@ class UniformSynopsis(Synopsis):
         The variance of the noise in `total`, in squared rows.
     """
 
+    _knows_sums: ClassVar[bool] = True
+
     total: float
     variance: float
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by spreading the number of rows evenly over all possible cells."""
         total, variance = self._total
         answers = []

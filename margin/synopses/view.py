@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain, View
+from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
 from ..solvers import (
+    ComponentErrors,
     Ladder,
     Newton,
     Population,
@@ -31,12 +33,12 @@ from ..solvers import (
     Structure,
     Tables,
     coverage_error,
+    covered_group_variances,
 )
 from .counting import Sums, covered_sums, weights_on
-from .describe import describe
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of
-from .synopsis import Packed, Provenance, Synopsis
+from .synopsis import Packed, Provenance, Synopsis, describe
 
 __all__ = ["ViewSynopsis"]
 
@@ -45,6 +47,13 @@ _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
 
 _MOST_RECORDS = 10**8
+
+_MOST_WEIGHTS = 1 << 30
+"""Largest number of weights, cells times sums, for which the errors of sums of reconstructed cells
+are computed."""
+
+_SUMS_AT_ONCE = 256
+"""Largest number of sums of reconstructed cells that are computed together."""
 
 _LISTED = 20
 """Largest number of views that a summary names."""
@@ -95,15 +104,20 @@ class ViewSynopsis(Synopsis):
         See `Synopsis`.
     names
         The views, each with its attributes in the order in which they were asked for.
-    tables
+    held
         The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
+    noise
+        The covariance of the noise, if attributes were measured in bases of their own (see
+        `Residual`); None if all cells of a view have the same variance. Reconstructions use its
+        mean over the cells.
     """
 
     names: tuple[View, ...]
-    tables: Tables
+    held: Tables
     reconstruction: Solver = Newton()
+    noise: ComponentErrors | None = None
 
     @classmethod
     def of(
@@ -125,13 +139,13 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=reconstruction,
         )
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
         """The same synopsis with other tables of the same views."""
-        return dataclasses.replace(self, tables=tables)
+        return dataclasses.replace(self, held=tables)
 
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis with another solver for marginals that no view covers."""
@@ -144,30 +158,32 @@ class ViewSynopsis(Synopsis):
         tables: Tables,
         *,
         reconstruction: Solver,
+        noise: ComponentErrors | None = None,
     ) -> "ViewSynopsis":
         """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=reconstruction,
+            noise=noise,
         )
 
     @property
     def views(self) -> tuple[Marginal, ...]:
         """The consistent tables of the views, with the variance of the best linear estimate."""
         views = []
-        tables = zip(self.names, self.tables.views, self.tables.values, strict=True)
+        tables = zip(self.names, self.held.views, self.held.values, strict=True)
         for names, axes, table in tables:
             counts = in_view_order(table, self.domain.axes(names))
-            variance = np.full(counts.shape, self.tables.variance(axes))
+            variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
         return tuple(views)
 
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+    def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer the marginals of any views of the domain, in the order of the workload.
 
         Marginals of one shape that no view covers are reconstructed together, which is much faster
@@ -187,7 +203,7 @@ class ViewSynopsis(Synopsis):
             nothing = [_NOTHING] * len(places)
             answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
             # Read the marginals within views, and reconstruct the others.
-            covered = self.tables.covered(axes)
+            covered = self.held.covered(axes)
             self._read(np.flatnonzero(covered), answers)
             self._reconstruct(np.flatnonzero(~covered), answers)
             # Turn the axes of the tables to the order of the names, where it differs.
@@ -208,6 +224,32 @@ class ViewSynopsis(Synopsis):
                     attributes=views[place],
                 )
         return [marginal for marginal in marginals if marginal is not None]
+
+    def _rolled(self, view: LevelView) -> Marginal:
+        """The marginal of a view with levels: sums of cells of the marginal on its attributes."""
+        (cells,) = self._marginals([view.view])
+        counts = view.rolled_up(cells.counts)
+        axes = self.domain.axes(view.view)
+        if self.held.covering(tuple(sorted(axes))) is not None:
+            groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
+            if self.noise is None:
+                variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
+            else:
+                variance = self.noise.cell_variances(tuple(sorted(axes)), groups)
+            return Marginal(view.rolled, counts, in_view_order(variance, axes))
+        noise = np.full(counts.size, math.nan)
+        missed = np.full(counts.size, math.nan)
+        if counts.size * cells.counts.size <= _MOST_WEIGHTS:
+            chosen = list(view.cells())
+            step = max(1, min(_SUMS_AT_ONCE, _MAX_CELLS // cells.counts.size))
+            for start in range(0, len(chosen), step):
+                sums = self._sums(chosen[start : start + step])
+                noise[start : start + step] = sums.noise.diagonal()
+                missed[start : start + step] = sums.missed.diagonal()
+        shape = counts.shape
+        return Marginal(
+            view.rolled, counts, noise.reshape(shape), missed_variance=missed.reshape(shape)
+        )
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
         """Check that the views of a workload belong to the domain, and return them."""
@@ -249,13 +291,13 @@ class ViewSynopsis(Synopsis):
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
-        if all(self.tables.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.tables, chosen)
+        if all(self.held.covering(self._axes(codes)) is not None for codes in chosen):
+            return covered_sums(self.domain, self.held, chosen, self.noise)
         asked = self._axes({name: () for codes in chosen for name in codes})
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
         # With no positive total, zero is the only non-negative answer.
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             unknown = np.full((len(chosen), len(chosen)), math.nan)
             nothing = np.zeros(len(chosen))
             return Sums(estimates=nothing, noise=unknown, missed=unknown, reconstructed=True)
@@ -268,6 +310,13 @@ class ViewSynopsis(Synopsis):
             missed=self._structure.missed_covariance(asked, weights, found),
             reconstructed=True,
         )
+
+    def _cell_variances(self, axes: tuple[int, ...]) -> Floats:
+        """The variance of the noise in each cell of a view, with its axes ascending."""
+        if self.noise is not None:
+            return self.noise.cell_variances(axes)
+        shape = tuple(self.domain.sizes[axis] for axis in axes)
+        return np.full(shape, self.held.variance(axes))
 
     def _axes(self, codes: Chosen) -> tuple[int, ...]:
         """The axes of the attributes that a condition restricts, ascending."""
@@ -288,9 +337,9 @@ class ViewSynopsis(Synopsis):
             When `view` is not a view of the domain.
         """
         axes = tuple(sorted(self.domain.axes(self.domain.view(view))))
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             return math.nan
-        return coverage_error(self.tables, self._reconstruction.solver, axes)
+        return coverage_error(self.held, self._reconstruction.solver, axes)
 
     def population(
         self,
@@ -318,12 +367,12 @@ class ViewSynopsis(Synopsis):
             positive.
         """
         n = whole_number("n", n, most=_MOST_RECORDS)
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             raise DomainError(
                 "records need a noisy number of rows > 0, but it is not positive; release with a "
                 "larger budget"
             )
-        return Population().fit(self.tables, n, seed=seed)
+        return Population().fit(self.held, n, seed=seed)
 
     def records(self, n: int) -> NDArray[np.int64]:
         """Generate n synthetic rows: codes, shape (n, attributes). `population` also tells how well
@@ -339,19 +388,22 @@ class ViewSynopsis(Synopsis):
         listed = [", ".join(view) for view in self.names[:_LISTED]]
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
-        cells = sum(value.size for value in self.tables.values)
+        cells = sum(value.size for value in self.held.values)
         return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
 
     def pack(self) -> Packed:
         """The content of a file: the tables in one array, with axes in the order of the domain."""
         fields = {
             "views": self.names,
-            "variances": self.tables.variances,
+            "variances": self.held.variances,
             "reconstruction": describe(self.reconstruction),
         }
-        arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
-        if self.tables.precisions is not None:
-            arrays["precisions"] = np.concatenate(self.tables.precisions)
+        arrays = {"tables": np.concatenate([value.ravel() for value in self.held.values])}
+        if self.held.precisions is not None:
+            arrays["precisions"] = np.concatenate(self.held.precisions)
+        if self.noise is not None:
+            fields["components"], own = self.noise.pack()
+            arrays |= own
         return Packed(fields, arrays)
 
     @classmethod
@@ -366,6 +418,7 @@ class ViewSynopsis(Synopsis):
         return {
             "tables": sum(map(domain.cells, views)),
             "precisions": sum(1 << len(view) for view in views),
+            **ComponentErrors.room(domain.sizes, fields.get("components", ())),
         }
 
     @classmethod
@@ -387,7 +440,10 @@ class ViewSynopsis(Synopsis):
         # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
-        if arrays:
+        noise = None
+        if "components" in packed.fields:
+            noise = ComponentErrors.unpack(domain.sizes, packed.fields["components"], arrays)
+        elif arrays:
             raise ValueError(
                 "a file of views must hold only tables and precisions, but it also holds "
                 f"{', '.join(sorted(arrays))}; get a fresh copy of the file"
@@ -415,9 +471,10 @@ class ViewSynopsis(Synopsis):
         return cls(
             domain=domain,
             names=names,
-            tables=tables,
+            held=tables,
             reconstruction=solver,
             provenance=provenance,
+            noise=noise,
         )
 
     def _read(
@@ -428,13 +485,15 @@ class ViewSynopsis(Synopsis):
         """Fill in some rows of the answers: marginals that a view covers."""
         if not len(rows):
             return
-        known = self.tables.covered_variances(answers.axes[rows])
+        known = self.held.covered_variances(answers.axes[rows])
         for row, variance in zip(rows.tolist(), known, strict=True):
             own = tuple(answers.axes[row].tolist())
-            view = self.tables.covering(own)
+            view = self.held.covering(own)
             assert view is not None
-            counts = self.tables.project(view, own)
+            counts = self.held.project(view, own)
             variances = np.full(counts.shape, variance)
+            if self.noise is not None:
+                variances = self.noise.cell_variances(own)
             if self.domain.zeros is not None:
                 empty = self.domain.zeros.cells(own)
                 counts[empty] = 0.0
@@ -453,7 +512,7 @@ class ViewSynopsis(Synopsis):
         shape = tuple(self.domain.sizes[axis] for axis in answers.axes[rows[0]].tolist())
         step = _at_once(shape)
         # With no positive total, zero is the only non-negative answer.
-        if self.tables.total <= 0:
+        if self.held.total <= 0:
             for row in rows.tolist():
                 answers.counts[row] = np.zeros(shape)
                 answers.variances[row] = np.full(shape, np.nan)
@@ -507,11 +566,11 @@ class ViewSynopsis(Synopsis):
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
-        return Reconstruction(self.tables, self.reconstruction)
+        return Reconstruction(self.held, self.reconstruction)
 
     @cached_property
     def _structure(self) -> Structure:
-        return Structure(self.tables, self._reconstruction.solver)
+        return Structure(self.held, self._reconstruction.solver)
 
 
 def _split(

@@ -32,6 +32,7 @@ from .sampling import (
     sampled_variance,
     standard_errors,
 )
+from .starts import start
 
 _EXACT_MISS = 1e-5
 """If a moment with an exact target has a larger error, the targets contradict each other."""
@@ -211,6 +212,10 @@ class Dual:
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
         self._solve_last: Callable[[Floats], Floats]
+
+    def start(self, tolerance: float) -> Floats:
+        """Choose the dual variables at which a minimisation starts, shape (m,)."""
+        return start(self.problem)
 
     def value(self, theta: Floats) -> float:
         """Compute the dual function at `theta`, in nats."""
@@ -460,8 +465,8 @@ class Dual:
         """
         total = np.zeros(self.problem.cells)
         step = max(1, NUMBERS_AT_ONCE // self.problem.cells)
-        for start in range(0, len(weights), step):
-            some = weights[start : start + step]
+        for first in range(0, len(weights), step):
+            some = weights[first : first + step]
             centred = self.problem.functions(some) - (some @ mean)[:, None]
             total += (centred**2).sum(axis=0)
         return total

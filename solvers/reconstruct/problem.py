@@ -16,6 +16,7 @@ from ..tables.moments import known_moments, require_small
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .bars import Bars
+from .known_margins import KnownMargins
 
 __all__ = ["Problem", "Solution", "Solver"]
 
@@ -201,12 +202,21 @@ class Problem:
         """The number of axes of each known coefficient, shape (m,)."""
         return transform(self.shape).order[self.index]
 
+    @cached_property
+    def _margins(self) -> KnownMargins | None:
+        """The known marginals, if moments are computed faster by way of them."""
+        return KnownMargins.worth(self.shape, self.index)
+
     def moments(self, table: Floats) -> Floats:
         """Compute the known moments of a flattened table of sum one, shape (cells,) to (m,)."""
+        if self._margins is not None:
+            return self._margins.moments(table)
         return transform(self.shape).analyse(table)[self.index] * math.sqrt(self.cells)
 
     def functions(self, weights: Floats) -> Floats:
         """Add up the known basis functions with given weights, shape (..., m) to (..., cells)."""
+        if self._margins is not None:
+            return self._margins.functions(weights)
         coefficients = np.zeros((*weights.shape[:-1], self.cells))
         coefficients[..., self.index] = weights
         return transform(self.shape).synthesise(coefficients) * math.sqrt(self.cells)

@@ -9,11 +9,18 @@ import numpy as np
 
 from ..basis import contrasts, transform
 from ..fitted import REUSE, SPLIT_UNKNOWNS
-from ..limits import BORDER_UNKNOWNS, NUMBERS_AT_ONCE, SPLIT_NUMBERS
+from ..limits import (
+    BORDER_UNKNOWNS,
+    NUMBERS_AT_ONCE,
+    SCALED_CELLS,
+    SCALED_UNKNOWNS,
+    SPLIT_NUMBERS,
+)
 from ..types import Floats, Integers
 from .bars import Bars
 from .dual import Dual, LargeDual, is_large
 from .problem import Problem
+from .scaling import ScaledDual, blocks_of
 
 _LEAST_RIDGE = 1e-8
 """Smallest ridge. With less, rounding errors of the inverses spoil steps near zero cells."""
@@ -205,7 +212,11 @@ class _Elimination:
 
 
 def dual_of(problem: Problem, ridge: Floats) -> Dual:
-    """Choose the fastest class for a problem: `LargeDual`, `SplitDual` or `Dual`."""
+    """Choose the fastest class: `ScaledDual`, `SplitDual`, `LargeDual` or `Dual`."""
+    if len(ridge) > SCALED_UNKNOWNS or problem.cells > SCALED_CELLS:
+        blocks = blocks_of(problem, ridge)
+        if blocks is not None:
+            return ScaledDual(problem, ridge, blocks)
     if splits(problem, ridge):
         return SplitDual(problem, ridge)
     if is_large(problem.shape, len(ridge)):

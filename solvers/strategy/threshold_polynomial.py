@@ -44,6 +44,50 @@ def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
     return (0.0,) * order + (1.0,)
 
 
+@lru_cache
+def chebyshev_polynomial(order: int, error: float) -> tuple[float, ...]:
+    """The Chebyshev polynomial that is 1 at `order`, and within `error` of 0 at 0 ... order - 1.
+
+    Let j = order - s, and let T_r be the Chebyshev polynomial of degree r. On 1 <= j <= order the
+    argument below is within [-1, 1], so that T_r is too:
+
+        p(s) = T_r((order + 1 - 2 j) / (order - 1)) / T_r((order + 1) / (order - 1)).
+
+    The smallest degree r is taken whose denominator is at least 1 / error. It is about
+    sqrt(order) log(2 / error) / 2, as the lemma of Thaler, Ullman and Vadhan, ICALP 2012, states
+    for the polynomial 1 - p of a disjunction.
+
+    Parameters
+    ----------
+    order, error
+        See `threshold_polynomial`.
+
+    Returns
+    -------
+    tuple of float
+        See `threshold_polynomial`.
+
+    Examples
+    --------
+    >>> len(chebyshev_polynomial(9, 0.25)), chebyshev_polynomial(3, 0.01)
+    (5, (0.0, 0.0, 0.0, 1.0))
+    """
+    for degree in range(1, order):
+        chebyshev = np.polynomial.Chebyshev.basis(degree)
+        largest = float(chebyshev((order + 1) / (order - 1)))
+        if largest * error < 1:
+            continue
+        misses = order - np.arange(degree + 1)
+        values = chebyshev((order + 1 - 2 * misses) / (order - 1)) / largest
+        # Newton's forward differences are the coefficients of the binomials.
+        coefficients = []
+        while len(values):
+            coefficients.append(float(values[0]))
+            values = np.diff(values)
+        return tuple(coefficients)
+    return (0.0,) * order + (1.0,)
+
+
 def _best(basis: Floats, target: Floats) -> tuple[Floats, float]:
     """Minimise the largest absolute error of basis @ coefficients - target, by linear programming.
 

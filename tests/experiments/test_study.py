@@ -89,6 +89,17 @@ def test_a_key_that_takes_too_long_or_ends_its_process_costs_only_itself(folder,
     }
 
 
+def test_a_report_shows_what_there_is(folder, monkeypatch):
+    path = folder / "rows.csv"
+    sweep(path, measure, KEYS[:2])
+    text = path.read_text()
+    monkeypatch.setattr(_study, "measuring", False)
+    rows = sweep(path, measure, KEYS)
+    assert len(good(rows)) == 4
+    assert bad(rows) == ["4 measurements of the study were not run."]
+    assert path.read_text() == text
+
+
 def test_rows_of_other_keys_stay(folder):
     path = folder / "rows.csv"
     sweep(path, measure, KEYS[:2])
@@ -138,7 +149,7 @@ def test_pictures_are_the_same_each_time(tmp_path, draw):
         if draw == "candlesticks":
             panels = {"k = 4": {"ours": values, "flat": 2 * values}, "k = 6": {"ours": values}}
             written = candlesticks(
-                tmp_path / name, panels, ylabel="error", marks={"k = 6": {"flat": 3.0}}
+                tmp_path / name, panels, xlabel="error", marks={"k = 6": {"flat": 3.0}}
             )
         else:
             written = lines(

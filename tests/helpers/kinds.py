@@ -108,4 +108,31 @@ DECLARED = {
         missing="?",
     ),
     "size": Attribute(size=13, other=11, missing=12),
+    "spellings": Attribute(
+        values={"F": ["f", "7"], "M": ["x y", 0.1, "07"], "day": ["2020-01-31", "e\u0301"]},
+        other="M",
+        missing="?",
+    ),
+    "weeks": Attribute(
+        dates={"from": "2019-12-31", "to": "2020-02-02", "by": "week"}, other="other", missing="?"
+    ),
+    "years": Attribute(
+        dates={"from": "1969-07-20", "to": "2020-01-01", "by": "year"}, other="other", missing="?"
+    ),
+    "levels": Attribute(
+        levels={
+            "names": ["top", "middle", "leaf"],
+            "paths": [
+                ["a", "a1", "7"],
+                ["b", "b1", "F"],
+                ["a", "a1", 1.5],
+                ["b"],
+                ["a", "a2", "07"],
+                ["a", "x y"],
+                ["b", "b2", "2020-01-31"],
+            ],
+        },
+        other="other",
+        missing="?",
+    ),
 }

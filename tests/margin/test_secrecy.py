@@ -33,7 +33,9 @@ def test_an_address_is_in_no_message_no_chain_and_no_repr(address):
         lambda: source.check(margin.Domain({"a": 2})),
         lambda: list(source.batches(margin.Domain({"a": 2}))),
         lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1)),
-        lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1), unit="a"),
+        lambda: margin.release(
+            source, domain={"a": 2}, budget=margin.PureDP(1), unit="a", max_rows=1
+        ),
     ):
         with pytest.raises(margin.DataError) as refused:
             call()

@@ -124,8 +124,7 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
     assert Domain(manifest["domain"]) == domain
     cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)
     assert (
-        cells.tolist()
-        == np.concatenate([value.ravel() for value in synopsis.tables.values]).tolist()
+        cells.tolist() == np.concatenate([value.ravel() for value in synopsis.held.values]).tolist()
     )
     with zipfile.ZipFile(saved) as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}

@@ -22,6 +22,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import PAIRS_SHARE, ROUNDS_GAIN
+from ..ordered.level_counts import LevelCounts
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
 from .probes import learning_share, pays, probes, variance_after
@@ -269,6 +270,7 @@ class _Course:
         return self._synopsis(self._solver(chosen))
 
     def _solver(self, chosen: Candidate) -> Solver:
+        assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked
         return self.mechanism.reconstruction or chosen.mechanism.reconstruction
 
     def _measure_candidate(
@@ -279,6 +281,7 @@ class _Course:
         """Make the measurements of the candidate, and add them to the evidence."""
         log.info("measuring %s", chosen.note)
         mechanism = chosen.mechanism
+        assert not isinstance(mechanism, LevelCounts)
         if isinstance(mechanism, Residual):
             components = mechanism.components(self.domain, self.workload, self.budget)
             components.measure(self.private, self.evidence, spend=spend)
@@ -336,7 +339,7 @@ class _Course:
         return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
 
     def _add(self, measured: Sequence[Marginal]) -> None:
-        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).tables
+        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).held
         parts = zip(tables.views, tables.values, tables.variances, strict=True)
         for view, value, variance in parts:
             self.evidence.add_table(view, value, variance)

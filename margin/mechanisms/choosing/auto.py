@@ -10,7 +10,8 @@ from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
-from ...synopses import ViewSynopsis
+from ...synopses import LevelSynopsis, ViewSynopsis
+from .asked_candidates import asked_candidates
 from .candidates import Candidate, Candidates
 from .strength import Strength, Structure
 
@@ -34,7 +35,10 @@ class Auto:
     error of noise has a closed form. The error of missing components follows from an assumption
     about the strength of high-order structure, times the square of the number of rows. A part of
     the budget measures the number of rows, unless the domain declares it. The choice uses nothing
-    else about the data; `Adaptive` spends budget on learning more. `margin.plan(..., rows=)` shows
+    else about the data; `Adaptive` spends budget on learning more. If the workload asks prefixes,
+    ranges or levels, the candidates are components in bases for them (`Residual`), all levels of a
+    tree (`LevelCounts`), and the covers by views that hold what is asked; the closed forms of their
+    errors decide. `margin.plan(..., rows=)` shows
     the same errors before anything is spent.
 
     Parameters
@@ -65,10 +69,14 @@ class Auto:
         self,
         private: Private,
         workload: Workload | None,
-    ) -> ViewSynopsis:
+    ) -> ViewSynopsis | LevelSynopsis:
         """Run the mechanism: count the rows, choose a candidate, and measure it with the rest."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
+        if asked.asked:
+            best = asked_candidates(domain, asked, budget)[0]
+            log.info("measuring %s", best.note)
+            return best.mechanism.run(private, asked)
         considered = Candidates(domain, asked, budget)
         rows = counted_rows(private, spend=self.count_share)
         chosen = considered.priced(Strength.of(self.structure), rows)[0]
@@ -99,6 +107,8 @@ class Auto:
         """
         positive_number("rows", rows)
         asked = usual_workload(domain, None if workload is None else Workload.of(domain, workload))
+        if asked.asked:
+            return asked_candidates(domain, asked, budget)
         return Candidates(domain, asked, budget).priced(Strength.of(self.structure), rows)
 
 

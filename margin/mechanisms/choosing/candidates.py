@@ -4,6 +4,7 @@ The error of noise has a closed form; the error of missing components follows fr
 about the data.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...solvers.basis import widths
+from ..ordered.level_counts import LevelCounts
 from ..views.priview import PriView
 from .noise_left import share_left
 from .offers import Axes, Precision, offers
@@ -55,7 +57,7 @@ class Candidate:
         The expected squared error of the components that are not measured.
     """
 
-    mechanism: PriView | Residual
+    mechanism: PriView | Residual | LevelCounts
     note: str
     noise: float
     missed: float
@@ -65,6 +67,8 @@ class Candidate:
         """Whether nothing but single attributes is measured."""
         if isinstance(self.mechanism, Residual):
             return self.mechanism.order == 1
+        if isinstance(self.mechanism, LevelCounts):
+            return False
         return max(len(tuple(view)) for view in self.mechanism.views or [()]) == 1
 
     @property
@@ -92,6 +96,8 @@ class Candidates:
         workload: Workload,
         budget: Budget,
     ) -> None:
+        # What is asked beyond cells is priced by `asked_candidates`.
+        workload = dataclasses.replace(workload, asked={})
         self._asked = _Asked(domain, workload)
         found = [
             (offer, self._asked.known(offer.precision))

@@ -20,7 +20,7 @@ from ...synopses.noisy_tables import tables_of
 from ..views.priview import PriView
 from .residual import Residual
 
-__all__ = ["MOST_SETS", "Axes", "Offer", "Precision", "offers"]
+__all__ = ["MOST_SETS", "Axes", "Offer", "Precision", "covers", "offers"]
 
 
 Axes = tuple[int, ...]
@@ -103,11 +103,11 @@ def offers(
     their noise; and the residual components of each order. There are none if no cover can be
     compared.
     """
-    covers = list(_covers(domain, workload, budget))
-    if not covers:
+    held = list(covers(domain, workload, budget))
+    if not held:
         return
     yield _one_way(domain, budget)
-    yield from covers
+    yield from held
     yield from _best_views(domain, workload, budget)
     yield from _residuals(domain, workload, budget)
 
@@ -258,7 +258,7 @@ def _parts(
     return found
 
 
-def _covers(
+def covers(
     domain: Domain,
     workload: Workload,
     budget: Budget,

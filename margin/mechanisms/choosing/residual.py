@@ -16,6 +16,8 @@ from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
+from ..bases.plan import AskedComponents
+from ..bases.queries import asked_queries
 from ..components import Components, moments_in_answers
 from ..strategies.optimised_marginals import with_best_shares
 
@@ -44,6 +46,12 @@ class Residual:
     entropy, as `PriView` does.
 
     Under pure differential privacy, views of many attributes are usually better: see `Auto`.
+
+    If the workload asks prefixes, ranges or levels of an attribute (`Workload.asked`), its
+    components are measured by integer queries that are optimised for them (see
+    `margin.mechanisms.bases`), and the sum of the squared errors of the asked queries decides the
+    shares. Negative counts then stay: their removal would add more error to prefixes and ranges
+    than the noise has.
 
     Parameters
     ----------
@@ -98,6 +106,15 @@ class Residual:
         """Run the mechanism: measure the components with the whole budget, and make tables of
         them."""
         domain = private.domain
+        follows = self._following(domain, workload, private.budget)
+        if follows is not None:
+            tables, noise = follows.measure(private)
+            return ViewSynopsis.of_tables(
+                domain,
+                possible(tables, None, ResidualConsistency()),
+                reconstruction=self.reconstruction,
+                noise=noise,
+            )
         evidence = Evidence(
             sizes=domain.sizes,
             zeros=domain.zeros,
@@ -128,6 +145,9 @@ class Residual:
             error of its estimate has no closed form.
         """
         asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
+        follows = self._following(domain, asked, budget)
+        if follows is not None:
+            return follows.expected_error(asked)
         measured = self.components(domain, asked, budget)
         variances = dict(zip(measured.sets, measured.variances(budget), strict=True))
         needed = Components("Residual", domain, asked)
@@ -150,6 +170,9 @@ class Residual:
 
         The variance is of a moment times the total (see `solvers.basis`), in squared rows.
         """
+        follows = self._following(domain, workload, budget)
+        if follows is not None:
+            return follows.precisions
         measured = self.components(domain, workload, budget)
         precisions = {}
         for view, variance in zip(measured.sets, measured.variances(budget), strict=True):
@@ -168,6 +191,25 @@ class Residual:
         asked = self._asked(domain, best_for)
         components = Components("Residual", domain, asked, order=self.order)
         return with_best_shares(components, budget, largest=self.largest)
+
+    def _following(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> AskedComponents | None:
+        """The components in bases for the queries of the workload; None if only cells are asked."""
+        given = workload if self.workload is None else Workload.of(domain, self.workload)
+        best_for = self._asked(domain, given)
+        queries = asked_queries(domain, best_for)
+        if not queries and not asked_queries(domain, workload):
+            return None
+        if self.largest:
+            raise DomainError(
+                "largest=True must be combined with a workload of cells, but prefixes, ranges or "
+                "levels are asked of some attributes; use largest=False"
+            )
+        return AskedComponents("Residual", domain, best_for, queries, budget, order=self.order)
 
     def _asked(
         self,

@@ -15,7 +15,7 @@ from ...queries.walsh import sequency_order, transform
 from ...synopses.columns import ColumnCounts
 from .dpsense import check_share, column_counts, items_of
 
-__all__ = ["FourierItems", "PeeledItems", "PlainItems", "SampledItems"]
+__all__ = ["FourierItems", "PeeledItems", "PlainItems", "SampledItems", "fine_grain"]
 
 _GRAIN = 1 << 20
 """Largest number of units that a count of one is divided into."""
@@ -24,7 +24,7 @@ _MOST_UNITS = 1 << 40
 """Largest number of units in the counts of one row."""
 
 
-def _grain(longest: int) -> int:
+def fine_grain(longest: int) -> int:
     """The number of units that a count of one is divided into, for rows of `longest` items."""
     return max(1, min(_GRAIN, _MOST_UNITS // longest))
 
@@ -64,7 +64,7 @@ class PlainItems:
         counted = private.truncated_counts(
             self.attributes,
             most=longest,
-            grain=_grain(longest),
+            grain=fine_grain(longest),
         )
         return column_counts(counted)
 
@@ -187,7 +187,7 @@ class FourierItems:
         domain = items_of(private.domain, self.attributes)
         items = domain.sizes[0]
         longest = min(self.longest or items, items)
-        grain = _grain(longest)
+        grain = fine_grain(longest)
         # The transform takes a power of two; items beyond the last have count zero.
         size = 1 << (items - 1).bit_length()
         first = min(self.k, size)

@@ -138,7 +138,7 @@ class MWEM:
                 covariances={},
             )
         synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
-        consistent = ResidualConsistency()(synopsis.tables)
+        consistent = ResidualConsistency()(synopsis.held)
         return synopsis.with_tables(JointProjection()(consistent))
 
     def _check(self, domain: Domain) -> None:

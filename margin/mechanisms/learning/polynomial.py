@@ -14,7 +14,7 @@ from ...domain.workload import Workload
 from ...private import Private, Strategy
 from ...private.strategy import Factor
 from ...solvers import NonNegativity, Simplex
-from ...solvers.strategy.threshold_polynomial import threshold_polynomial
+from ...solvers.strategy.threshold_polynomial import chebyshev_polynomial, threshold_polynomial
 from ...synopses import MarginalSynopsis
 from ..asked import asked
 
@@ -45,15 +45,25 @@ class Learning:
     gamma
         The approximation error, as a share of the rows, > 0 and < 1. The comparison of Qardaji,
         Yang and Li, SIGMOD 2014, uses 1/2, 1/4 and 1/8.
+    chebyshev
+        Whether p is the scaled Chebyshev polynomial, which gives the degree of the paper's lemma,
+        about sqrt(k) log(2 / gamma) / 2. By default linear programming finds a polynomial of the
+        smallest degree, which is never higher.
     nonnegativity
         The step that removes negative counts from each marginal; None leaves them.
     """
 
     gamma: float = 0.25
+    chebyshev: bool = False
     nonnegativity: NonNegativity | None = Simplex()
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
+
+    @classmethod
+    def paper(cls, *, gamma: float = 0.25) -> "Learning":
+        """The polynomial of the paper; negative counts stay."""
+        return cls(gamma=gamma, chebyshev=True, nonnegativity=None)
 
     def run(
         self,
@@ -97,7 +107,8 @@ class Learning:
         """
         names = sorted(view, key=lambda name: domain.position[name])
         terms: list[tuple[View, float]] = []
-        for size, coefficient in enumerate(threshold_polynomial(len(view), self.gamma)):
+        polynomial = chebyshev_polynomial if self.chebyshev else threshold_polynomial
+        for size, coefficient in enumerate(polynomial(len(view), self.gamma)):
             if coefficient:
                 sets = itertools.combinations(names, size)
                 terms += [(subset, coefficient) for subset in sets]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._checks import positive_number
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...errors import DomainError
@@ -44,8 +45,19 @@ class DataCubes:
     of the paper: within a logarithmic factor of the optimum). The cuboids share the budget evenly
     and are made consistent. Marginals that no cuboid covers are reconstructed.
 
+    With `precise`, the choice is PMOST of the paper instead: as many marginals as possible are to
+    have a noise variance of at most `precise` in each cell, as read from one cuboid. For every
+    number s of cuboids, the noise fixes the limit on m. Greedy maximum coverage adds, s times, the
+    cuboid that holds most further marginals within the limit; it finds at least 1 - 1/e of the
+    largest possible number. The s with most marginals is taken; among equals, the smallest, which
+    has the least noise.
+
     Parameters
     ----------
+    precise
+        The noise variance, in squared rows, up to which a marginal counts as precise, > 0; None for
+        BMAX. A marginal that is not made precise is read from any cuboid that contains it, or is
+        reconstructed.
     consistency
         The step that makes the cuboids agree on shared attributes. `ResidualConsistency()` is the
         least-squares method of the paper in closed form.
@@ -57,9 +69,14 @@ class DataCubes:
         The solver for marginals that no cuboid covers.
     """
 
+    precise: float | None = None
     consistency: Consistency = ResidualConsistency()
     nonnegativity: NonNegativity | None = None
     reconstruction: Solver = Newton()
+
+    def __post_init__(self) -> None:
+        if self.precise is not None:
+            positive_number("precise", self.precise)
 
     def run(
         self,
@@ -78,7 +95,7 @@ class DataCubes:
             )
         measured = private.measure(self.cuboids(domain, workload, private.budget))
         synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
-        tables = self.consistency(synopsis.tables)
+        tables = self.consistency(synopsis.held)
         if self.nonnegativity is not None:
             tables = self.nonnegativity(tables)
             if not self.nonnegativity.keeps_consistency:
@@ -92,8 +109,10 @@ class DataCubes:
         budget: Budget,
     ) -> list[View]:
         """Choose the cuboids that `run` measures, without access to the data."""
-        power = 2 if isinstance(budget, PureDP) else 1
-        return _Lattice(domain, asked(domain, workload)).choice(power)
+        lattice = _Lattice(domain, asked(domain, workload))
+        if self.precise is not None:
+            return lattice.most(self.precise, budget)
+        return lattice.choice(2 if isinstance(budget, PureDP) else 1)
 
     def expected_error(
         self,
@@ -110,6 +129,7 @@ class DataCubes:
         ------
         DomainError
             When `consistency` is not `ResidualConsistency()`: for others no closed form is known.
+            Also when `precise` leaves a marginal of the workload without a cuboid that contains it.
         """
         if not isinstance(self.consistency, ResidualConsistency):
             name = type(self.consistency).__name__
@@ -126,6 +146,13 @@ class DataCubes:
                 budget,
             )
         ]
+        for view in views:
+            if not any(set(domain.axes(view)) <= set(held) for held in chosen):
+                raise DomainError(
+                    "the error of DataCubes can be computed in advance only for marginals within "
+                    f"a cuboid, but with precise= no cuboid contains {', '.join(view)}; raise "
+                    "precise, or leave the marginal out"
+                )
         shapes = [[domain.sizes[axis] for axis in view] for view in chosen]
         tables = Tables(
             sizes=domain.sizes,
@@ -186,24 +213,63 @@ class _Lattice:
         # The noise of the worst marginal: the cells in a sum, times the noise of a cell.
         found = [(level, self._cover(level)) for level in levels.tolist()]
         _, best = min(found, key=lambda item: item[0] * len(item[1]) ** power)
+        return self._views(best)
+
+    def most(self, precise: float, budget: Budget) -> list[View]:
+        """Choose the cuboids that leave most marginals with a variance of at most `precise`.
+
+        Raises
+        ------
+        DomainError
+            When no marginal can be that precise.
+        """
+        best: list[int] = []
+        covered = 0
+        for number in range(1, self._holds.shape[1] + 1):
+            variance = budget.counts_at_once(number)[0].variance
+            level = precise / variance if variance else math.inf
+            chosen = self._cover(level, number)
+            holds = self._holds[chosen] & (self._sums[chosen] <= level)
+            count = int(holds.any(axis=0).sum())
+            # More cuboids have more noise: without further marginals they are not taken.
+            if count > covered:
+                best, covered = chosen, count
+            # Further cuboids have more noise: they make no marginal precise, or all are already.
+            if level < 1 or covered == self._holds.shape[1]:
+                break
+        if not best:
+            raise DomainError(
+                f"precise ({precise:.6g}) must be at least the noise variance of one cuboid, which "
+                f"is {budget.counts_at_once(1)[0].variance:.6g}; pass a larger number or a larger "
+                "budget"
+            )
+        return self._views(best)
+
+    def _views(self, rows: list[int]) -> list[View]:
+        """The names of the attributes of some sets."""
         names = self.domain.attributes
         return [
             tuple(name for axis, name in enumerate(names) if self._sets[row] >> axis & 1)
-            for row in best
+            for row in rows
         ]
 
-    def _cover(self, level: float) -> list[int]:
+    def _cover(
+        self,
+        level: float,
+        most_sets: int | None = None,
+    ) -> list[int]:
         """Find a few cuboids from which every marginal can be computed, where each cell of a
         marginal is the sum of at most `level` cells of a cuboid.
 
         The search is greedy: each step takes the cuboid that contains most of the remaining
-        marginals. If several contain equally many, it takes the one with the fewest cells.
+        marginals. If several contain equally many, it takes the one with the fewest cells. It ends
+        after `most_sets` steps, or when a step would add no marginal.
         """
         holds = self._holds & (self._sums <= level)
         gain = holds.sum(axis=1)
         left = np.ones(holds.shape[1], np.bool_)
         chosen: list[int] = []
-        while left.any():
+        while gain.any() and len(chosen) != most_sets:
             most = np.flatnonzero(gain == gain.max())
             chosen.append(int(most[np.argmin(self._cells[most])]))
             new = left & holds[chosen[-1]]

@@ -1,1 +1,1 @@
-"""Solvers of `Problem` that use a general convex optimisation library; each has its own file."""
+"""Solvers of `Problem` that use a general solver of a library; each has its own file."""

@@ -27,6 +27,6 @@ def test_wrong_settings_are_refused(settings):
 
 
 def test_the_numbers_are_the_tables_of_the_views_or_what_output_gives():
-    views = SimpleNamespace(tables=SimpleNamespace(values=[np.ones((2, 2)), np.zeros(3)]))
+    views = SimpleNamespace(held=SimpleNamespace(values=[np.ones((2, 2)), np.zeros(3)]))
     assert BlackBox(runs=2).numbers(views).tolist() == [1.0] * 4 + [0.0] * 3
     assert BlackBox(runs=2, output=lambda n: [[n, n]]).numbers(7).tolist() == [7.0, 7.0]

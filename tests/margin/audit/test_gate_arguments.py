@@ -71,6 +71,7 @@ BASKETS = [
     Ask("truncated_counts", list("fbd"), most=2, grain=7),
     Ask("truncated_counts", most=1, grain=30, spend="1/2"),
     Ask("truncated_counts", most=5, grain=64),
+    Ask("truncated_counts", list("abcde"), most=3, grain=8, groups=[0, 1, 0, 2, 1]),
     Ask("sampled_counts", list("abcde"), most=3),
     Ask("sampled_counts", most=1),
     Ask("frequent_items", list("fbd"), most=2, least=3),

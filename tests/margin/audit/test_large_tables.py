@@ -101,7 +101,7 @@ def released(monkeypatch, arguments, tape=None):
 
 
 @pytest.mark.parametrize(
-    "more", [[], ["--unit", "id", "--max-rows", "1"], ["--mechanism", "Direct()"]], ids=str
+    "more", [[], ["--unit", "id", "--rows-per-person", "1"], ["--mechanism", "Direct()"]], ids=str
 )
 def test_a_release_of_the_command_line_tells_the_same_of_neighbours(more, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -878,7 +878,7 @@ def rows_bounded_by_unit_and_attribute(patch):
     rewritten(
         patch,
         rows_per_person.BoundedSource,
-        "batches",
+        "_first_rows",
         r"PARTITION BY unit",
         "PARTITION BY unit, c0",
     )

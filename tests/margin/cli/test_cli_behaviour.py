@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import logging
 import os
 import shlex
 import signal
@@ -20,7 +21,10 @@ import pytest
 import margin
 from margin.cli.common import painted
 from margin.cli.main import _parser, main
+from margin.cli.mechanisms import mechanism_of
 from margin.cli.progress import shown
+from margin.data import count
+from margin.interrupts.share import is_heard
 
 
 def leaves(parser, name=""):
@@ -57,6 +61,16 @@ def made(table, domain, tmp_path_factory):
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
+    visits = margin.Domain(
+        {
+            "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "Napa"]]}},
+            "visited": {"dates": {"from": "2020-01-01", "to": "2020-12-31", "by": "month"}},
+            "sex": ["f", "m"],
+        }
+    )
+    rows = {"place": ["Napa"] * 3, "visited": ["2020-04-01"] * 3, "sex": ["f", "m", "f"]}
+    release = margin.release(rows, domain=visits, budget=margin.PureDP(1))
+    release.save(folder / "visits.margin")
     margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
     (folder / "releases").mkdir()
     if HAS_KEYS:
@@ -174,9 +188,9 @@ WRITERS = {
 
 
 def test_the_commands_that_write_files_are_these():
-    assert {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()} == set(
-        WRITERS
-    )
+    writers = {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()}
+    # `publish` writes a folder: tests/margin/test_publication.py.
+    assert writers == {*WRITERS, "publish"}
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -250,7 +264,9 @@ MISTAKES = {
     "info": ["info", "none.margin"],
     "report": ["report", "people.csv"],
     "explore": ["explore", "none.margin"],
+    "publish": ["publish", "people.margin", "--tables", "shoes", "-o", "x"],
     "records": ["records", "people.margin", "-n", "0", "-o", "x.csv"],
+    "domain check": ["domain", "check", "none.csv", "domain.json"],
     "plan": ["plan", "--domain", "none.json", "--epsilon", "1"],
     "design": ["design", "4", "3", "5"],
     "compare": [
@@ -266,7 +282,7 @@ MISTAKES = {
     "keygen": ["keygen", "none/agency.key"],
     "sign": ["sign", "people.margin", "--key", "people.csv"],
     "verify": ["verify", "people.margin", "--key", "none.pub"],
-    "ledger create": ["ledger", "create", "agency.db", "--name", "people", "--epsilon", "1"],
+    "ledger create": ["ledger", "create", "agency.db", "--dataset", "people", "--epsilon", "1"],
     "ledger show": ["ledger", "show", "none.db"],
     "ledger verify": ["ledger", "verify", "people.csv"],
     "ledger check": ["ledger", "check", "agency.db", "--releases", "none"],
@@ -287,6 +303,66 @@ def test_a_mistake_takes_a_line_and_debug_shows_where(name, folder, capsys):
 def test_options_that_do_not_exist_take_a_line(name, capsys):
     code, out, err = run(capsys, [*words(LAST[name]), "--nothing"])
     assert code == 2 and out == "" and err.count("\n") == 1 and "--help" in err
+
+
+def test_a_misspelt_option_is_told_what_it_may_mean(capsys):
+    _, _, err = run(capsys, ["info", "people.margin", "--jsn"])
+    assert "did you mean '--json'?" in err
+    _, _, err = run(capsys, ["ledger", "show", "agency.db", "--debgu"])
+    assert "did you mean '--debug'?" in err
+
+
+ORDERS = [
+    ["people.margin", "age", "sex", "--format", "csv"],
+    ["people.margin", "age,sex", "--format", "csv"],
+    ["people.margin", "age,", "sex", "--format=csv"],
+    ["people.margin", "age", "--format", "csv", "sex"],
+    ["--format", "csv", "people.margin", "age", "--spreadsheet", "sex"],
+    ["people.margin", "--form", "csv", "age", "sex"],
+]
+
+
+@pytest.mark.parametrize("arguments", ORDERS, ids=" ".join)
+def test_options_stand_anywhere_and_names_take_commas_or_blanks(arguments, folder, capsys):
+    code, out, err = run(capsys, ["marginal", *arguments])
+    assert code == 0, err
+    assert out == run(capsys, ["marginal", *ORDERS[0]])[1] and out.startswith("age,sex,count")
+
+
+def test_a_name_with_a_comma_stays_whole(tmp_path, capsys):
+    domain = margin.Domain({"a,b": 2, "a": 2})
+    rows = {"a,b": [0, 1], "a": [1, 1]}
+    margin.release(rows, domain=domain, budget=margin.PureDP(1)).save(tmp_path / "x.margin")
+    code, out, _ = run(capsys, ["marginal", str(tmp_path / "x.margin"), "a,b", "--json"])
+    assert code == 0 and '"a,b"' in out and '"a"' not in out
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("PriView", "PriView"),
+        ("priview", "PriView"),
+        ("priview-paper", "PriView"),
+        ("PriView.paper", "PriView"),
+        ("optimised", "MatrixMechanism"),
+        ("MatrixMechanism", "MatrixMechanism"),
+        ("datacubes", "DataCubes"),
+        ("data-cubes", "DataCubes"),
+        ("QuadTree", "QuadTree"),
+        ("AUTO", "Auto"),
+    ],
+)
+def test_mechanisms_have_the_names_of_their_classes(given, made):
+    parsed = argparse.Namespace(mechanism=given, queries=None, size=None)
+    mechanism = mechanism_of(parsed, margin.Domain({"a": 2, "b": 2}), None)
+    assert type(mechanism).__name__ == made
+
+
+def test_mechanisms_are_compared_by_either_spelling(folder, capsys):
+    command = ["compare", "people.csv", "--domain", "domain.json", "--epsilon", "1", "--runs", "1"]
+    for names in (["uniform", "Flat"], ["Uniform,flat"]):
+        code, out, _ = run(capsys, [*command, "--mechanisms", *names, "--json"])
+        assert code == 0 and '"Uniform"' in out and '"Flat"' in out and '"uniform"' not in out
 
 
 def test_an_interrupt_is_a_line_and_130(folder):
@@ -374,37 +450,58 @@ def test_a_strangers_file_cannot_steer_the_terminal(tmp_path, capsys):
     assert "\x1b" not in run(capsys, ["marginal", str(tmp_path / "x.margin"), "\x1b[2J"])[2]
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress_says_the_stage_and_on_a_terminal_the_time_left(terminal, monkeypatch):
-    import logging
-
-    stream = Terminal(terminal)
+def as_terminal(monkeypatch):
+    """A terminal in the place of stderr, with a progress display that does not wait."""
+    stream = Terminal(True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
-    for name in ("_PATIENCE", "_TERMINAL_PAUSE", "_FILE_PAUSE"):
+    for name in ("_PATIENCE", "_PAUSE"):
         monkeypatch.setattr(f"margin.cli.progress.{name}", 0.01)
+    return stream
+
+
+def until(stream, text):
+    end = time.monotonic() + 20
+    while text not in stream.text:
+        assert time.monotonic() < end, stream.text
+        time.sleep(0.01)
+
+
+def test_progress_says_the_stage_and_the_time_left(monkeypatch):
+    terminal = as_terminal(monkeypatch)
     log = logging.getLogger("margin")
-
-    def until(text):
-        end = time.monotonic() + 20
-        while text not in stream.text:
-            assert time.monotonic() < end, stream.text
-            time.sleep(0.01)
-
     with shown():
         log.info("mechanism %d of %d", 1, 3)
-        until("margin: mechanism 1 of 3 ...")
+        until(terminal, "margin: mechanism 1 of 3 ...")
         log.info("counting the views")
-        until("margin: mechanism 1 of 3: counting the views ...")
+        until(terminal, "margin: mechanism 1 of 3: counting the views ...")
         log.info("mechanism %d of %d", 2, 3)
         log.info("round %d of %d", 5, 9)
-        until("margin: mechanism 2 of 3: round 5 of 9 ...")
-        if terminal:
-            until("s left")
-    if terminal:
-        assert stream.text.endswith("\r\x1b[K")
-    else:
-        assert "left" not in stream.text and "\x1b" not in stream.text
+        until(terminal, "margin: mechanism 2 of 3: round 5 of 9 ..., about")
+        until(terminal, "s left")
+    assert terminal.text.endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize("declared", [None, 5_000_000])
+def test_progress_says_the_share_of_the_table_but_no_number_of_its_rows(
+    declared, tmp_path, monkeypatch
+):
+    terminal = as_terminal(monkeypatch)
+    path = tmp_path / "t.csv"
+    path.write_text("a\n" + "0\n" * 300_017)
+    with shown():
+        count(path, margin.Domain({"a": 2}, rows=declared), [["a"]])
+        until(terminal, " %" if declared is None else " % of 5,000,000 declared rows")
+    assert "300" not in terminal.text and "017" not in terminal.text
+
+
+def test_progress_is_quiet_unless_on_a_terminal(monkeypatch):
+    stream = Terminal(False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with shown():
+        logging.getLogger("margin").info("counting the views")
+        assert not is_heard()
+    assert stream.text == ""
 
 
 def completed(line, tmp_path):
@@ -428,7 +525,7 @@ def completed(line, tmp_path):
     ("line", "offered"),
     [
         ("margin re", {"release", "report", "records"}),
-        ("margin release --mechanism pri", {"priview", "priview-paper"}),
+        ("margin release --mechanism Pri", {"PriView", "PriView.paper"}),
         ("margin ledger ", {"create", "show", "verify", "check"}),
         ("margin marginal people.margin ag", {"age"}),
     ],

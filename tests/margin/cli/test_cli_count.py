@@ -18,6 +18,16 @@ DOMAIN = Domain(
         "year": {"values": [2001, 2003.5, 2005], "missing": "never"},
         "place": ["town", "town, old", "sea"],
         "a>=b": ["x", "y"],
+        "home": {
+            "levels": {
+                "names": ["state", "county"],
+                "paths": [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"]],
+            }
+        },
+        "visit": {
+            "dates": {"from": "2019-11-01", "to": "2020-02-29", "by": "month"},
+            "missing": "never",
+        },
     }
 )
 
@@ -27,6 +37,7 @@ def file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = np.random.default_rng(0).integers(0, DOMAIN.sizes, (3000, len(DOMAIN)))
     views = [["sex", "age"], ["age", "children"], ["year", "place", "a>=b"], ["sex", "place"]]
+    views += [["home", "visit"]]
     margin.simulate(
         rows,
         domain=DOMAIN,
@@ -62,6 +73,12 @@ SELECTED = [
     (["place=town,sea"], {"place": ["town", "sea"]}),
     (["a>=b=x"], {"a>=b": ["x"]}),
     (["sex=F", "place=sea"], {"sex": ["F"], "place": ["sea"]}),
+    (["home@state=CA"], {"home@state": ["CA"]}),
+    (["home@state=CA", "home=Fresno,Clark"], {"home@state": ["CA"], "home": ["Fresno", "Clark"]}),
+    (["visit>=2019-12-24"], {"visit": ["2019-12", "2020-01", "2020-02"]}),
+    (["visit>2019-11", "visit<=2020-01"], {"visit": ["2019-12", "2020-01"]}),
+    (["visit=2020-01-05,never"], {"visit": ["2020-01", "never"]}),
+    (["visit@year<2020"], {"visit@year": ["2019"]}),
 ]
 
 
@@ -89,6 +106,10 @@ REFUSED = [
     (["children>9"], "leave at least one category"),
     (["children>x"], "compare with a number"),
     (["sex>1"], "needs an attribute whose categories are numbers or bins"),
+    (["home@stat=CA"], "no level 'stat'; .*did you mean 'state'"),
+    (["home@state=AC"], "'home@state' declares no category 'AC'"),
+    (["visit>=2021-01-01"], "a date or a month from 2019-11 to 2020-02"),
+    (["visit<never"], "a date or a month from"),
 ]
 
 
@@ -106,6 +127,11 @@ def test_wrong_conditions_are_refused(file, capsys, conditions, message):
         ([], {}, "The bounds contain the true number in about 95 % of releases."),
         (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "in about 95 % of releases"),
         (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "was reconstructed"),
+        (
+            ["home@state=CA", "visit@year=2020"],
+            {"home": ["Alameda", "Fresno"], "visit": range(2, 4)},
+            "in about 95 % of releases",
+        ),
     ],
 )
 def test_the_number_and_its_bounds_are_printed(file, capsys, conditions, where, meaning):
@@ -143,3 +169,34 @@ def test_an_unknown_error_is_said(file, capsys):
 def test_a_terminal_is_not_manipulated(file, capsys):
     code, _, err = run(capsys, "\x1b[2J=1")
     assert code == 2 and "\x1b" not in err
+
+
+def test_a_marginal_at_a_level_is_printed(file, capsys):
+    asked = ["home@state", "visit@year"]
+    code = main(["marginal", "x.margin", "--allow-simulation", *asked, "--json"])
+    out, err = capsys.readouterr()
+    marginal = file.marginal(asked)
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads(marginal.to_json())
+    assert main(["info", "x.margin", "--allow-simulation"]) == 0
+    assert "home@state (2), home@county (3), visit@year (3)" in capsys.readouterr().out
+    assert main(["marginal", "x.margin", "--allow-simulation", "home@stte"]) == 2
+    assert "did you mean 'state'" in capsys.readouterr().err
+
+
+def test_what_is_asked_is_part_of_the_workload(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    options = ["plan", "--domain", "domain.json", "--epsilon", "1"]
+    asked = ["--workload", "home@state,visit", "sex", "--asked", "visit=ranges", "home=levels"]
+    assert main([*options, *asked]) == 0
+    for wrong, message in (
+        (["--asked", "visit"], "write it as in age=ranges"),
+        (["--asked", "sex=ranges"], "'sex' is not declared as ordered"),
+    ):
+        assert main([*options, *wrong]) == 2
+        assert message in capsys.readouterr().err
+    release = ["release", "t.csv", *options[1:], "-o", "y.margin", "--asked", "visit=ranges"]
+    (tmp_path / "t.csv").write_text("sex\nF\n")
+    assert main(release) == 2
+    assert "but there is no --workload" in capsys.readouterr().err

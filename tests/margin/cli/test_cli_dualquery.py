@@ -67,8 +67,8 @@ def test_records_are_never_overwritten_silently(files, capsys):
             [*RELEASE, "--queries", "2way:5", "--views", "age,sex", "-o", "o.margin"],
             "either from --views or from --queries",
         ),
-        ([*RELEASE[:-1], "best", "-o", "o.margin"], "dualquery"),
-        ([*RELEASE[:-1], "priview", "--queries", "2way:5", "-o", "o.margin"], "for dualquery"),
+        ([*RELEASE[:-1], "best", "-o", "o.margin"], "DualQuery"),
+        ([*RELEASE[:-1], "priview", "--queries", "2way:5", "-o", "o.margin"], "for DualQuery"),
         (["records", "none.margin", "-n", "5", "-o", "rows.csv"], "none.margin"),
         (["records", "none.margin", "-n", "5", "-o", "rows.xls"], ".parquet"),
     ],
@@ -98,7 +98,7 @@ def test_views_have_records_too(files, capsys):
 
 def test_views_are_the_queries(files, capsys):
     assert run(capsys, *RELEASE, "--views", "age,sex", "region", "-o", "out.margin")[0] == 0
-    assert {"priview", "dualquery"} <= set(MECHANISMS)
+    assert {"PriView", "DualQuery"} <= set(MECHANISMS)
     (files / "views.json").write_text(json.dumps([["age", "sex"]]))
     assert run(capsys, *RELEASE, "--views", "views.json", "-o", "out.margin", "--force")[0] == 0
     assert np.isfinite(load("out.margin").marginal(["age"]).counts).all()

@@ -97,7 +97,7 @@ def test_a_release(trips, capsys):
         ("DPSense(grid=5)", "a parameter of DPSense has a value of the wrong type"),
         ("highpass", "or a mechanism as in Python"),
         ("Highpass(theta=5)", "unknown mechanism 'Highpass' (did you mean 'HighPass'?)"),
-        ("priveiw", "unknown mechanism 'priveiw' (did you mean 'priview'?)"),
+        ("priveiw", "unknown mechanism 'priveiw' (did you mean 'PriView'?)"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(trips, capsys, text, message):

@@ -235,7 +235,7 @@ def test_every_row_is_read_by_itself(name, kind, tmp_path):
     assert read(data, DECLARED["values"]) == expected(DECLARED["values"])
     # One more pass for the other attributes and for the identities.
     batches = [column for (column,) in open_source(data).columns(["v"])]
-    for attribute in (DECLARED["bins"], DECLARED["size"]):
+    for attribute in DECLARED.values():
         encoder = encode.Encoder("v", attribute)
         codes = np.concatenate([encoder.encode(column) for column in batches])
         assert codes.tolist() == expected(attribute)

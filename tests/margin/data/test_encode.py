@@ -314,3 +314,43 @@ def test_the_code_of_a_value_is_the_same_among_many(attribute, column):
         crowd[-1] = (place + 1) % len(column)
         codes = Encoder("col", attribute).encode(column.take(pa.array(crowd)))
         assert (codes == np.array(alone)[crowd]).all()
+
+
+PERIODS = {
+    by: Attribute(
+        dates={"from": "1969-12-30", "to": "2020-02-29", "by": by}, other="rest", missing="?"
+    )
+    for by in ("year", "quarter", "month", "week", "day")
+}
+# A certain time has a category of its own here, so times of one day have different codes.
+PERIODS["a time"] = Attribute(
+    dates={"from": "2020-01-01", "to": "2020-01-31", "by": "day"}, other="2020-01-05T12:00:00"
+)
+
+
+@given(
+    st.sampled_from(sorted(PERIODS)),
+    st.lists(st.one_of(st.none(), st.datetimes(), st.just(datetime.datetime(2020, 1, 5, 12)))),
+    st.sampled_from([None, "UTC", "Europe/Berlin", "-08:00"]),
+)
+@settings(max_examples=40)
+@example("day", [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), None], "Europe/Berlin")
+def test_a_time_has_the_code_of_its_day_in_utc(by, values, zone):
+    attribute = PERIODS[by]
+    if attribute.missing is None:
+        values = [value for value in values if value is not None]
+    column = pa.array(values, pa.timestamp("us")).cast(pa.int64()).view(pa.timestamp("us", zone))
+    codes = Encoder("v", attribute).encode(column)
+    assert codes.tolist() == [attribute.code(value) for value in values]
+
+
+def test_a_time_beyond_the_calendar_belongs_to_no_period():
+    column = pa.array([2**50, -(2**50), 0], pa.int64()).view(pa.timestamp("s"))
+    assert Encoder("v", PERIODS["day"]).encode(column).tolist() == [
+        PERIODS["day"].other_code,
+        PERIODS["day"].other_code,
+        2,
+    ]
+    unknown = Attribute(dates={"from": "2020", "to": "2021", "by": "year"})
+    with pytest.raises(DataError, match="more dates, or shorter paths of levels"):
+        Encoder("v", unknown).encode(column)

@@ -753,3 +753,40 @@ def test_a_real_table_of_texts(real_data):
     table = tables(path, domain)
     assert table.sum(axis=(1, 2)).tolist() == [37_155, 11_687]
     assert np.array_equal(table, tables(pq.read_table(path), domain))
+
+
+TYPOS = {
+    "SELECT agee FROM t": 'column "agee" not found',
+    "SELEC age FROM t": 'syntax error at or near "SELEC"',
+    "SELECT age FROM tt": "Table with name tt does not exist",
+    "SELECT 1 + [age] = {a: 1} FROM t": "No function matches",
+}
+
+
+@pytest.mark.parametrize(("query", "told"), TYPOS.items())
+def test_an_error_in_the_text_of_a_query_is_shown(query, told, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("age,S3cret\n1,2\n")
+    source = Sql(query, files={"t": path})
+    with pytest.raises(DataError) as error:
+        source.check(Domain({"age": 2}))
+    text = str(error.value)
+    assert told in text and f"LINE 1: {query}" in text
+    assert "S3cret" not in text and "Candidate" not in text and "EXPLAIN" not in text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT age::INT AS age FROM t",
+        "SELECT agee FROM read_csv('{folder}/t.csv')",
+        "SELECT error(age) AS age FROM t",
+    ],
+)
+def test_an_error_that_may_hold_a_row_is_not_shown(query, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("age,name\nS3cret,2\n")
+    source = Sql(query.format(folder=tmp_path), files={"t": path})
+    with pytest.raises(DataError, match=r"it failed|guess its types") as error:
+        list(source.batches(Domain({"age": 2})))
+    assert "S3cret" not in str(error.value)

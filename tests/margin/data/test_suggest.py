@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from margin.data import count
 from margin.data.opening import open_source
 from margin.data.suggest import _bins, suggest_domain
 from margin.domain.domain import DRAFT, Domain
@@ -177,6 +178,76 @@ def test_edges_are_round_and_ascend(low, width):
         assert np.allclose(steps, steps[0], rtol=1e-3)
 
 
+LEFT_OUT = {
+    "person_id": "an identifier, by its name",
+    "caseId": "an identifier, by its name",
+    "row": "whole numbers that are nearly all different",
+    "code": "nearly all different",
+    "remark": "free text",
+    "seen": "dates",
+    "seen as text": "dates",
+    "street": "too many different texts",
+}
+
+
+def people(rows=4000):
+    """A table with columns that should not be declared, and some that should."""
+    draws = np.random.default_rng(5)
+    days = np.datetime64("2020-01-01") + draws.integers(0, 900, rows)
+    return pa.table(
+        {
+            "person_id": [f"P{number:05}" for number in draws.integers(0, 900, rows)],
+            "caseId": draws.integers(10**8, 10**9, rows),
+            "row": np.arange(rows),
+            "code": [f"x{number}y" for number in draws.permutation(rows)],
+            "remark": [f"the {k} th visit went as it was planned" for k in range(300)]
+            * (rows // 300)
+            + ["none"] * (rows % 300),
+            "seen": days,
+            "seen as text": days.astype(str),
+            "street": [f"street {number}" for number in draws.integers(0, 2000, rows)],
+            "paid": draws.integers(0, 60, rows),
+            "income": np.exp(draws.normal(10, 1, rows)).round(2),
+            "sex": draws.choice(["F", "M"], rows),
+        }
+    )
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "pyarrow", "dict"])
+def test_columns_that_should_not_be_declared_are_left_out_with_the_reason(form, tmp_path):
+    data = in_forms(people(), tmp_path)[form]
+    draft = suggest_domain(data)
+    assert list(draft) == [DRAFT, "paid", "income", "sex"]
+    for name, reason in LEFT_OUT.items():
+        told = draft[DRAFT].split(f"{name!r} (")[1].split(")")[0]
+        assert reason in told, (name, told)
+    assert taken(draft, data) == 4000
+    assert "P0" not in json.dumps(draft) and "street 1" not in json.dumps(draft)
+
+
+def test_bins_hold_about_as_many_rows_each_and_have_round_edges():
+    draft = suggest_domain(people(20_000).select(["income"]))
+    edges = draft["income"]["bins"]
+    assert all(len(str(edge).rstrip("0")) <= 3 for edge in edges[1:-1]), edges
+    counts = count(people(20_000), Domain({"income": draft["income"]}), [["income"]])[0]
+    assert 8 <= len(counts) <= 11 and counts.min() > 800 and counts.max() < 3600
+
+
+def test_a_folder_with_a_value_in_its_name(tmp_path):
+    table = people(600).select(["sex", "paid", "person_id"])
+    for place, year in enumerate(("2020", "2021")):
+        folder = tmp_path / "all" / f"year={year}"
+        folder.mkdir(parents=True)
+        half = table.slice(300 * place, 300)
+        # Another order of the columns in the second file.
+        names = table.column_names if place else table.column_names[::-1]
+        pq.write_table(half.select(names), folder / "t.parquet")
+    draft = suggest_domain(tmp_path / "all")
+    assert list(draft) == [DRAFT, "paid", "sex", "year"]
+    assert draft["year"] == [2020, 2021] and draft["sex"] == ["F", "M"]
+    assert taken(draft, tmp_path / "all") == 600
+
+
 def test_a_file_of_a_header_and_no_rows(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("a,b\n")
@@ -192,15 +263,16 @@ def test_what_is_left_out_is_said(tmp_path):
     for data in (table, path):
         draft = suggest_domain(data)
         assert list(draft) == [DRAFT, "a"]
-        assert draft[DRAFT].endswith("left out: 'list', '', 'blob'")
+        plain = "its cells are not plain values"
+        assert draft[DRAFT].endswith(f"left out: 'list' ({plain}), '' (no name), 'blob' ({plain})")
     assert list(suggest_domain(pa.table({"blob": [b"x"]}))) == [DRAFT]
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.zeros((3, 2), int), "file, a data frame or a dict"),
-        (open_source(np.zeros((3, 2), int)), "file, a data frame or a dict"),
+        (np.zeros((3, 2), int), "files, a data frame or a dict"),
+        (open_source(np.zeros((3, 2), int)), "files, a data frame or a dict"),
         (
             pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]),
             "more than one column named 'a'",

@@ -73,16 +73,32 @@ def expected(attribute, value):
     if attribute.values is None:
         return expected_number(attribute, text, other)
     declared = [text_of(label) for label in attribute.values]
+    codes = list(range(len(declared)))
+    for code, others in enumerate(attribute.spellings):
+        declared += map(text_of, others)
+        codes += [code] * len(others)
     if text in declared:
-        return declared.index(text)
+        return codes[declared.index(text)]
     # A declared text such as "07" may be a code, and stands for nothing else.
     meanings = [
         None if re.fullmatch(r"\+.*|-?0\d.*", label) else meaning(label) for label in declared
     ]
     stands_for = meaning(text)
-    return (
-        meanings.index(stands_for) if stands_for is not None and stands_for in meanings else other
-    )
+    if stands_for is not None and stands_for in meanings:
+        return codes[meanings.index(stands_for)]
+    if attribute.dates is not None and isinstance(stands_for, datetime.datetime):
+        period = period_of(stands_for.date(), attribute.dates.by)
+        return declared.index(period) if period in declared else other
+    return other
+
+
+def period_of(day, by):
+    """The label of the period that contains a day."""
+    quarter = {1: "Q1", 4: "Q2", 7: "Q3", 10: "Q4"}[day.month - (day.month - 1) % 3]
+    forms = {"year": "%Y", "quarter": f"%Y-{quarter}", "month": "%Y-%m", "week": "%G-W%V"}
+    year, *rest = day.strftime(forms.get(by, "%Y-%m-%d")).split("-")
+    # `strftime` does not fill years with zeros on every system.
+    return "-".join([year.zfill(4), *rest])
 
 
 def expected_number(attribute, text, other):

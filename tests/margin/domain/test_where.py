@@ -15,6 +15,13 @@ DOMAIN = Domain(
         "children": 5,
         "year": {"values": [2001, "2003", 2005], "missing": "never"},
         "region": ["north", "north, far", "south"],
+        "place": {
+            "levels": {
+                "names": ["state", "county"],
+                "paths": [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"], ["NV"]],
+            }
+        },
+        "visit": {"dates": {"from": "2019-11-01", "to": "2020-04-30", "by": "month"}},
         "change": {"bins": [float("-inf"), -0.5, 0.1, float("inf")]},
     }
 )
@@ -41,6 +48,13 @@ SELECTED = [
     ({"change": (float("-inf"), 0.1)}, {"change": (0, 1)}),
     ({"sex": "F", "age": (0, 18)}, {"sex": (0,), "age": (0,)}),
     ({"age": (0, 18), "sex": "F"}, {"sex": (0,), "age": (0,)}),
+    ({"place@state": "CA"}, {"place": (0, 1)}),
+    ({"place@state": ["CA", "NV"]}, {}),
+    ({"place@county": "NV"}, {"place": (3,)}),
+    ({"place@state": "NV", "sex": "F", "place": ["Clark", "Fresno"]}, {"sex": (0,), "place": (2,)}),
+    ({"visit@year": 2020}, {"visit": (2, 3, 4, 5)}),
+    ({"visit@year": range(2000, 2020)}, {"visit": (0, 1)}),
+    ({"visit@quarter": "2020-Q1", "visit": ["2020-03-15", "2020-04"]}, {"visit": (4,)}),
 ]
 
 REFUSED = [
@@ -68,6 +82,10 @@ REFUSED = [
     ({"age": ()}, "two of its edges"),
     ({"age": (0, "18")}, "two of its edges"),
     ({"age": (False, 18)}, "two of its edges"),
+    ({"place@stat": "CA"}, "no level 'stat'; .*did you mean 'state'"),
+    ({"place@county": "Fresn"}, "'place@county' declares no category 'Fresn'.*mean 'Fresno'"),
+    ({"sex@state": "CA"}, "attribute 'sex': .*declares no levels"),
+    ({"place@state": "CA", "place": "Clark"}, "on attribute 'place' must leave at least one"),
     ({"age": (float("nan"), 18)}, "two of its edges"),
 ]
 

@@ -55,3 +55,48 @@ def test_more_views_than_memory_holds_are_refused():
         "attributes; name some",
     ):
         Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8)
+
+
+LEVELS = Domain(
+    {
+        "age": {"bins": [0, 18, 65, 120], "ordered": True},
+        "sex": ["F", "M"],
+        "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "x"], ["NV", "y"]]}},
+    }
+)
+
+
+def test_levels_and_what_is_asked_are_kept():
+    asked = {"age": "prefixes", "place": "levels", "sex": "cells"}
+    views = [["place@state", "age"], ["sex", "place"]]
+    workload = Workload.of(LEVELS, views, [1, 2], asked=asked)
+    assert workload.views == (("place", "age"), ("sex", "place"))
+    assert workload.levels == (("state", None), (None, None))
+    assert workload.names == (("place@state", "age"), ("sex", "place"))
+    assert workload.asked == {"age": "prefixes", "place": "levels"}
+    again = Workload.of(LEVELS, workload)
+    assert again == workload and hash(again) == hash(workload)
+    assert "asked={'age': 'prefixes', 'place': 'levels'}" in repr(workload)
+    assert Workload.of(LEVELS, workload, asked={}).asked == {}
+    assert Workload.of(LEVELS, views) != workload
+    assert Workload.of(LEVELS, [["place", "age"]]).names == (("place", "age"),)
+    every = Workload.of(LEVELS, Workload.all_kway(LEVELS, 2), asked=asked)
+    assert (every.kway, every.asked["age"]) == (2, "prefixes")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["age"], "asked must be a mapping"),
+        ({"aeg": "cells"}, "unknown attribute 'aeg'.*did you mean 'age'"),
+        ({"age": "prefix"}, "one of cells, prefixes, ranges, levels, .*did you mean 'prefixes'"),
+        ({"age": ["ranges"]}, "one of cells, prefixes"),
+        ({"sex": "ranges"}, "'sex' is not declared as ordered"),
+        ({"place": "prefixes"}, "'place' is not declared as ordered"),
+        ({"age": "levels"}, "'age' declares none"),
+        ({"place@state": "cells"}, "'place@state' is a level, but an attribute is needed here"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(asked, message):
+    with pytest.raises(DomainError, match=message):
+        Workload.of(LEVELS, [["age"]], asked=asked)

@@ -375,6 +375,54 @@ def test_data_cubes_choose_few_cuboids():
         assert any(set(pair) <= set(view) for view in chosen)
 
 
+def precise_marginals(cuboids, views, budget, most):
+    """The marginals of which each cell can be read with a variance of at most `most`."""
+    (noise, *_) = budget.counts_at_once(len(cuboids))
+    return sum(
+        any(
+            set(view) <= set(cuboid) and 2 ** (len(cuboid) - len(view)) * noise.variance <= most
+            for cuboid in cuboids
+        )
+        for view in views
+    )
+
+
+@pytest.mark.parametrize("precise", [3.0, 10.0, 40.0, 200.0, 10_000.0])
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.5")])
+def test_data_cubes_make_most_marginals_precise(precise, budget):
+    """PMOST: at least 1 - 1/e of the best choice of cuboids, found by trying all."""
+    domain = binary(4)
+    views = [("x0", "x1"), ("x1", "x2"), ("x2", "x3"), ("x0",), ("x3",)]
+    lattice = [
+        view for size in (1, 2, 3, 4) for view in itertools.combinations(domain.attributes, size)
+    ]
+    best = max(
+        precise_marginals(cuboids, views, budget, precise)
+        for count in (1, 2, 3)
+        for cuboids in itertools.combinations(lattice, count)
+    )
+    mechanism = DataCubes(precise=precise)
+    if not best:
+        with pytest.raises(DomainError, match="noise variance of one cuboid"):
+            mechanism.cuboids(domain, views, budget)
+        return
+    chosen = mechanism.cuboids(domain, views, budget)
+    assert precise_marginals(chosen, views, budget, precise) >= (1 - 1 / math.e) * best
+    assert len(chosen) == 1 or precise < 10_000
+
+
+def test_a_marginal_that_is_not_made_precise_has_no_known_error(codes):
+    mechanism = DataCubes(precise=3.0)
+    views = [("a", "b"), ("c", "d")]
+    assert len(mechanism.cuboids(DOMAIN, views, PureDP(1))) == 1
+    with pytest.raises(DomainError, match="no cuboid contains"):
+        mechanism.expected_error(DOMAIN, views, PureDP(1))
+    made = margin.simulate(
+        codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=views, seed=1
+    )
+    assert made.synopsis.marginal(["c", "d"]).counts.shape == DOMAIN.shape(["c", "d"])
+
+
 @pytest.mark.parametrize(
     "consistency",
     [AbsoluteConsistency(), MaximumConsistency()],
@@ -431,9 +479,10 @@ def test_learning_has_an_error_that_no_budget_removes(codes):
     assert errors[0.4] > 0 and errors[0.2] > 0 and errors[1e-6] == 0
 
 
-def test_learning_keeps_within_gamma(codes):
+@pytest.mark.parametrize("make", [Learning, Learning.paper])
+def test_learning_keeps_within_gamma(codes, make):
     for gamma in (0.4, 0.25, 0.125):
-        mechanism = Learning(gamma=gamma, nonnegativity=None)
+        mechanism = dataclasses.replace(make(gamma=gamma), nonnegativity=None)
         made = margin.simulate(
             codes,
             domain=DOMAIN,

@@ -212,8 +212,8 @@ def test_a_file_holds_all_of_it(tmp_path, codes):
         np.testing.assert_array_equal(again.marginal(view).counts, made.marginal(view).counts)
         np.testing.assert_array_equal(again.marginal(view).variance, made.marginal(view).variance)
     np.testing.assert_array_equal(
-        np.concatenate(again.tables.precisions),
-        np.concatenate(made.tables.precisions),
+        np.concatenate(again.held.precisions),
+        np.concatenate(made.held.precisions),
     )
 
 

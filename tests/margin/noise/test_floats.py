@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from margin import ApproxDP, Domain, PureDP, mechanisms
+from margin import ApproxDP, Domain, PureDP, Workload, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
     MWEM,
@@ -25,6 +25,7 @@ from margin.mechanisms import (
     Adaptive,
     AdaptiveGrid,
     Auto,
+    Compressive,
     CountSketch,
     DataCubes,
     DiffPart,
@@ -39,11 +40,13 @@ from margin.mechanisms import (
     Fourier,
     FourierItems,
     FourierLP,
+    GroupAndSmooth,
     Haar,
     Hierarchical,
     HighPass,
     KDTree,
     Learning,
+    LevelCounts,
     LogThreshold,
     MatrixMechanism,
     PeeledItems,
@@ -55,6 +58,7 @@ from margin.mechanisms import (
     QuadTree,
     Residual,
     SampledItems,
+    SparseProjection,
     ThresholdSample,
     Uniform,
     UniformGrid,
@@ -75,14 +79,18 @@ from margin.private.sparse_noise import Kept
 from margin.queries import Conjunctions
 from margin.solvers import Greedy, Newton
 from margin.store import _KINDS
-from margin.synopses.describe import describe
-from margin.synopses.synopsis import Provenance
+from margin.synopses.synopsis import Provenance, describe
 
 PAGE = Path(__file__).parents[3] / "docs" / "noise.md"
 BITS = Domain(dict.fromkeys("abcdef", 2))
 FEW = Domain({"a": 2, "b": 3, "c": 2})
 LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})
 STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
+TREE = Domain(
+    {"a": 2, "b": {"levels": {"names": ["x", "y"], "paths": [["p", "q"], ["p", "r"], ["s", "t"]]}}}
+)
+ORDERED = Domain({"a": 2, "x": {"size": 5, "ordered": True}})
+PREFIXES = Workload.of(ORDERED, [["a", "x"]], asked={"x": "prefixes"})
 BUDGET = PureDP("3/2")
 ROUGH = ApproxDP("3/2", "1/20")
 """The budget of mechanisms that publish what is frequent enough."""
@@ -93,11 +101,13 @@ ALL: list[tuple[Domain, object]] = (
         for mechanism in (
             Adaptive(rounds=1),
             Auto(),
+            Compressive(sparsity=6),
             CountSketch(width=7),
             CountSketch(width=5, rows=2, median=False),
             DPSense(grid=[1, 2, 4]),
             DPSenseS(grid=[1, 2, 4], scales=[1, 1.5]),
             DataCubes(),
+            DataCubes(precise=200.0),
             DiffPart(fanout=2, threshold=1.0),
             Direct(),
             DualQuery(
@@ -112,7 +122,10 @@ ALL: list[tuple[Domain, object]] = (
             Fourier(),
             FourierItems(k=3),
             FourierLP(),
+            GroupAndSmooth(),
+            GroupAndSmooth(size=2, share=None),
             Learning(gamma=0.2),
+            Learning.paper(gamma=0.2),
             LogThreshold(most=1),
             MWEM(rounds=2, replays=3),
             MatrixMechanism(),
@@ -128,11 +141,15 @@ ALL: list[tuple[Domain, object]] = (
             PrivBasis(k=4),
             Residual(),
             SampledItems(most=2),
+            SparseProjection(dimensions=32),
+            SparseProjection(dimensions=9, ones=None),
             Uniform(),
             Zealous(most=1, least=2),
         )
     ]
     + [(STEPS, PrefixTree(theta=2))]
+    + [(TREE, LevelCounts()), (TREE, LevelCounts(nonnegative=False))]
+    + [(ORDERED, Residual(workload=PREFIXES))]
     + [
         (FEW, MatrixMechanism(strategy=LowRank())),
         (FEW, MatrixMechanism(strategy=Semidefinite())),
@@ -141,6 +158,8 @@ ALL: list[tuple[Domain, object]] = (
         (LINE, mechanism)
         for mechanism in (
             AdaptiveGrid(),
+            Compressive(sparsity=5, wavelet=True),
+            Compressive.paper(sparsity=5),
             DPCube(),
             Dyadic(HighPass(theta=2)),
             Dyadic(HighPass(theta=1), attributes=["x"]),
@@ -175,7 +194,7 @@ OF_EACH_KIND = (
     PrivBasis,
     PriView,
 )
-OF_EACH_KIND += (QuadTree, Residual, Uniform, Wavelet)
+OF_EACH_KIND += (LevelCounts, QuadTree, Residual, Uniform, Wavelet)
 
 
 def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:

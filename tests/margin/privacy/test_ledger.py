@@ -460,12 +460,12 @@ def run(*arguments, code=0):
 def test_the_commands(tmp_path, capsys):
     path, releases = tmp_path / "agency.db", tmp_path / "releases"
     releases.mkdir()
-    run("ledger", "create", path, "--name", "census", "--epsilon", "2")
+    run("ledger", "create", path, "--dataset", "census", "--epsilon", "2")
     run(
         "ledger",
         "create",
         path,
-        "--name",
+        "--dataset",
         "survey",
         "--rho",
         "0.5",
@@ -480,7 +480,7 @@ def test_the_commands(tmp_path, capsys):
         "ledger",
         "create",
         path,
-        "--name",
+        "--dataset",
         "other",
         "--rho",
         "0.5",
@@ -535,7 +535,7 @@ UNITS = {
     "one row": (PureDP(1), {}),
     "one row replaced": (PureDP(1, neighbours=Neighbours.REPLACE_ROW), {}),
     "three rows, declared": (PureDP(1, rows_per_person=3), {}),
-    "a unit": (PureDP(1), {"unit": "id"}),
+    "a unit": (PureDP(1), {"unit": "id", "max_rows": 1}),
     "three rows of a unit": (PureDP(1), {"unit": "id", "max_rows": 3}),
     "three rows of another unit": (PureDP(1), {"unit": "a", "max_rows": 3}),
 }
@@ -797,17 +797,16 @@ def test_the_command_takes_the_unit(tmp_path, capsys):
         "ledger",
         "create",
         path,
-        "--name",
+        "--dataset",
         "visits",
         "--epsilon",
         "2",
         "--unit",
         "id",
-        "--max-rows",
+        "--rows-per-person",
         "3",
     )
-    run("ledger", "create", path, "--name", " visits", "--epsilon", "2", code=2)
-    run("ledger", "create", path, "--name", "others", "--epsilon", "2", "--max-rows", "3", code=2)
+    run("ledger", "create", path, "--dataset", " visits", "--epsilon", "2", code=2)
     ledger = Ledger(path)
     said = Statement(budget=PureDP("0.5", rows_per_person=3), unit="id")
     ledger.charge("visits", said.budget, statement=said)

@@ -101,7 +101,7 @@ def test_the_digest_is_that_of_canonical_json():
 RELEASES = {
     "a row": ({}, PureDP(1), (None, Bound.NOT_NEEDED, 1)),
     "rows of a person, declared": ({}, PureDP(1, rows_per_person=3), (None, Bound.DECLARED, 3)),
-    "a unit": ({"unit": "id"}, PureDP(1), ("id", Bound.ENFORCED, 1)),
+    "a unit": ({"unit": "id", "max_rows": 1}, PureDP(1), ("id", Bound.ENFORCED, 1)),
     "a unit of many rows": (
         {"unit": "id", "max_rows": 2},
         margin.ZCDP(1),

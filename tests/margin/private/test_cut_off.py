@@ -251,6 +251,19 @@ def test_truncated_counts_are_exact_or_cut_off_block_by_block(sets, most, grain,
     assert counts == [min(number, largest) for number in truth(sets, most, grain)]
 
 
+@settings(max_examples=50)
+@given(sets_of_items, st.integers(1, 5), st.integers(1, 9), st.integers(9, 60))
+def test_sums_of_groups_are_exact_or_cut_off_block_by_block(sets, most, grain, largest):
+    groups = np.array([1, 0, 1, 1, 0])
+    held = baskets(sets)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(item_counts, "LARGEST_TRUE", largest)
+        sums = truncated(Baskets(held.sizes, groups[held.items]), 2, most, grain).tolist()
+    each = truth(sets, most, grain)
+    expected = [each[1] + each[4], each[0] + each[2] + each[3]]
+    assert sums == [min(number, largest) for number in expected]
+
+
 @settings(max_examples=100)
 @given(
     sets_of_items,

@@ -102,6 +102,7 @@ CALLS = {
         ["a", "b"], [1], scales=[1], penalties=[[0]], longest=bad
     ),
     "most": lambda gate, bad: gate.truncated_counts(["a", "b"], most=2, grain=bad),
+    "groups": lambda gate, bad: gate.truncated_counts(["a", "b"], most=2, groups=[0, bad]),
     "grain": lambda gate, bad: gate.walsh_counts(["a", "b"], first=1, most=1, grain=bad),
     "chosen": lambda gate, bad: gate.chosen_counts(["a", "b"], chosen=[bad]),
     "rows of a sketch": lambda gate, bad: gate.sketch_counts(["a"], rows=bad, width=2, key=1),

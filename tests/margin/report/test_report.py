@@ -57,7 +57,7 @@ def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path)
     assert data["title"] == "A <title> & more" and data["private"] and not data["live"]
     assert data["guarantee"] == synopsis.spent.describe()
     assert data["statement"] == synopsis.provenance.statement.to_json()
-    for view, table in zip(data["views"], synopsis.tables.values, strict=True):
+    for view, table in zip(data["views"], synopsis.held.values, strict=True):
         assert (doubles(view["counts"]) == table.ravel()).all()
     assert sum(view["share"] for view in data["views"]) == pytest.approx(1)
     for answer in data["answers"]:

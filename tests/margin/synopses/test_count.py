@@ -267,7 +267,7 @@ def test_without_a_positive_total_nothing_is_known_of_reconstructions():
         synopsis = margin.simulate(
             empty, domain=DOMAIN, budget=PureDP("0.1"), mechanism=PriView(views=VIEWS), seed=seed
         ).synopsis
-        if synopsis.tables.total <= 0:
+        if synopsis.held.total <= 0:
             found = synopsis.count(OTHER[0])
             assert found.estimate == 0 and math.isnan(found.variance)
             assert math.isnan(synopsis.ratio(OTHER[0], {}).interval()[0])

@@ -114,7 +114,7 @@ def test_what_was_measured_elsewhere_answers_like_a_release(
         first, *others = [synopsis.marginal(view) for synopsis in made]
         for other in others:
             assert other.counts == pytest.approx(first.counts, rel=1e-9, abs=1e-9)
-        assert first.counts.min() >= 0 and first.total == pytest.approx(made[0].tables.total)
+        assert first.counts.min() >= 0 and first.total == pytest.approx(made[0].held.total)
 
 
 def test_a_set_measured_twice_counts_for_both(domain):

@@ -1,6 +1,7 @@
 """The optimisation behind strategies: against closed forms, convex programming and brute force."""
 
 import itertools
+import math
 
 import cvxpy
 import numpy as np
@@ -11,7 +12,11 @@ from margin.solvers import AbsoluteConsistency, MaximumConsistency, Tables
 from margin.solvers.strategy.bounded_weights import bounded_weights
 from margin.solvers.strategy.low_rank import low_rank
 from margin.solvers.strategy.semidefinite import best_gram
-from margin.solvers.strategy.threshold_polynomial import threshold_polynomial
+from margin.solvers.strategy.sparse_recovery import sparsest
+from margin.solvers.strategy.threshold_polynomial import (
+    chebyshev_polynomial,
+    threshold_polynomial,
+)
 from margin.solvers.tables.multiplicative import replayed
 from margin.solvers.tables.nearest_table import nearest_table
 
@@ -76,10 +81,45 @@ def test_the_nearest_table_of_a_contradiction():
     ) == pytest.approx([4, 0])
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_the_sparsest_solution_is_that_of_the_cone_programme(seed, nonnegative):
+    rng = np.random.default_rng(seed)
+    matrix = rng.choice([-1.0, 1.0], (14, 30))
+    truth = np.zeros(30)
+    truth[rng.choice(30, 4, replace=False)] = rng.normal(20, 10, 4)
+    measured = matrix @ (np.abs(truth) if nonnegative else truth) + rng.normal(0, 2, 14)
+    miss = (2.0, 8.0, 20.0)[seed % 3]
+    found = sparsest(matrix, measured, miss, nonnegative=nonnegative)
+    entries = cvxpy.Variable(30, nonneg=nonnegative)
+    programme = cvxpy.Problem(
+        cvxpy.Minimize(cvxpy.norm1(entries)),
+        [cvxpy.norm2(matrix @ entries - measured) <= miss],
+    )
+    best = programme.solve(solver="CLARABEL")
+    assert np.abs(found).sum() == pytest.approx(best, rel=1e-5)
+    assert np.linalg.norm(matrix @ found - measured) <= miss * (1 + 1e-9)
+    assert found.min() >= 0 or not nonnegative
+
+
+def test_too_few_measurements_end_the_path():
+    """Equal columns cannot be told apart, and a zero answer needs nothing."""
+    matrix = np.array([[1.0, 1.0, -1.0], [1.0, 1.0, 1.0]])
+    assert sparsest(matrix, np.zeros(2), 0.0).tolist() == [0, 0, 0]
+    found = sparsest(matrix, np.array([3.0, 3.0]), 0.0)
+    assert np.abs(found).sum() == pytest.approx(3)
+    assert sparsest(matrix, np.array([-3.0, -3.0]), 0.0, nonnegative=True).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("polynomial", [threshold_polynomial, chebyshev_polynomial])
 @pytest.mark.parametrize("order", range(1, 9))
 @pytest.mark.parametrize("error", [0.5, 0.25, 0.125, 0.01])
-def test_threshold_polynomials_are_near_and_of_low_degree(order, error):
-    coefficients = np.array(threshold_polynomial(order, error))
+def test_threshold_polynomials_are_near_and_of_low_degree(order, error, polynomial):
+    coefficients = np.array(polynomial(order, error))
+    assert len(coefficients) >= len(threshold_polynomial(order, error))
+    # The degree of the paper's lemma.
+    lemma = math.ceil(math.sqrt(order) * math.log(2 / error) / 2)
+    assert len(coefficients) - 1 <= max(lemma, 1)
     points = np.arange(order + 1)
     binomials = np.array(
         [

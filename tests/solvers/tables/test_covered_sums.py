@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from margin.solvers import Tables, WeightedSum, covered_covariance
+from margin.solvers import Tables, WeightedSum, Zeros, covered_covariance, covered_group_variances
 
 SIZES = (2, 3, 1, 4)
 VIEWS = ((0, 1), (1, 2, 3), (0, 3), (1,))
@@ -94,3 +94,26 @@ def test_the_covariance_matrix_has_no_negative_eigenvalue():
     rng = np.random.default_rng(5)
     sums = list(itertools.chain.from_iterable(_sums(rng) for _ in range(3)))
     assert np.linalg.eigvalsh(covered_covariance(_tables(), sums)).min() > -1e-9
+
+
+GROUPS = {0: None, 1: np.array([0, 1, 1]), 2: np.array([0]), 3: np.array([0, 0, 0, 1])}
+ZEROS = Zeros(SIZES, (((0, (1,)), (1, (0, 1))), ((1, (2,)), (3, (0, 3)))))
+
+
+@pytest.mark.parametrize("zeros", [None, ZEROS], ids=["free", "zeros"])
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2, 3), (0, 3), (2, 3)])
+def test_variances_of_groups_are_those_of_their_sums(axes, zeros):
+    tables = _tables(zeros=zeros)
+    shape = [SIZES[axis] for axis in axes]
+    groups = [GROUPS[axis] for axis in axes]
+    found = covered_group_variances(tables, axes, groups)
+    members = [np.arange(SIZES[axis]) if GROUPS[axis] is None else GROUPS[axis] for axis in axes]
+    possible = np.ones(shape) if zeros is None else 1.0 - zeros.cells(axes)
+    assert found.shape == tuple(group.max() + 1 for group in members)
+    for cell in np.ndindex(found.shape):
+        inside = [group == place for group, place in zip(members, cell, strict=True)]
+        weights = possible.copy()
+        for axis, own in enumerate(inside):
+            weights *= own.reshape([-1 if axis == other else 1 for other in range(len(axes))])
+        expected = covered_covariance(tables, [WeightedSum(axes, weights)])[0, 0]
+        assert found[cell] == pytest.approx(expected, abs=1e-12)

@@ -4,11 +4,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ..types import Floats
-from .batch import OneByOne
-from .dual import Dual, Penalised
-from .problem import Problem, Solution
-from .starts import independent
+from ...types import Floats
+from ..batch import OneByOne
+from ..dual import Dual, Penalised
+from ..problem import Problem, Solution
+from ..starts import independent
 
 
 @dataclass(

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Floats
-from .batch import OneByOne
-from .dual import Dual, Penalised
-from .problem import Problem, Solution
-from .starts import independent
+from ...types import Floats
+from ..batch import OneByOne
+from ..dual import Dual, Penalised
+from ..problem import Problem, Solution
+from ..starts import independent
 
 
 @dataclass(

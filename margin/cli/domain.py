@@ -1,0 +1,89 @@
+"""The commands `margin domain suggest` and `margin domain check`. Their output is not private."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import margin
+
+from .common import Said, add_command, add_group, painted, printable
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin domain suggest` and `margin domain check` to the parser of the command line."""
+    group = add_group(commands, "domain", "make or check the file that declares the attributes")
+    suggest = add_command(
+        group,
+        "suggest",
+        _suggest,
+        does="draft a domain from a table; the draft is not private and must be reviewed",
+        examples=[
+            "margin domain suggest people.csv > draft.json",
+            "margin domain suggest 'people*.csv' > draft.json",
+        ],
+    )
+    _add_table(suggest)
+    check = add_command(
+        group,
+        "check",
+        _check,
+        does="list everything in a table that does not fit a domain; the list is not private",
+        examples=["margin domain check people.csv domain.json"],
+    )
+    _add_table(check)
+    check.add_argument(
+        "domain",
+        type=Path,
+        metavar="DOMAIN.json",
+        help="the file that declares the attributes",
+    )
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="TABLE",
+        help="a CSV, Parquet or JSON file, a folder of such files, or a pattern such as "
+        "'people*.csv'",
+    )
+
+
+def _suggest(parsed: argparse.Namespace) -> Said:
+    from ..data.suggest import suggest_domain
+
+    draft = suggest_domain(parsed.file)
+    _warn("this draft is derived from the data, so it is not private; review it")
+    # One attribute per line.
+    lines = []
+    for key, form in draft.items():
+        lines.append(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}")
+    inner = ",\n".join(lines)
+    return Said(f"{{\n{inner}\n}}", draft)
+
+
+def _check(parsed: argparse.Namespace) -> Said:
+    from ..data.fit import check_fit
+
+    domain = margin.Domain(parsed.domain)
+    misfits = check_fit(parsed.file, domain)
+    values = []
+    lines = []
+    for misfit in misfits:
+        values.append({**vars(misfit), "values": [list(shown) for shown in misfit.values]})
+        lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
+    found = f"{len(misfits)} of {len(domain)} attributes do not fit"
+    heading = found if misfits else f"all {len(domain)} attributes fit"
+    if misfits:
+        _warn("this list is derived from the data, so it is not private; keep it on this machine")
+    text = "\n".join([f"{parsed.file}: {heading}", *map(printable, lines)])
+    said = {"fits": not misfits, "private": False, "attributes": values}
+    return Said(text, said, code=2 if misfits else 0)
+
+
+def _warn(text: str) -> None:
+    """Print a warning, so that it is not part of the output."""
+    print(painted(f"margin: {text}", "beware", sys.stderr), file=sys.stderr)

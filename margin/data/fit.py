@@ -1,0 +1,206 @@
+"""`check_fit`: every column of a table that does not fit a domain, with counts. It shows values of
+the data, so it is for the holder of the data only."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._names import did_you_mean
+from ..domain.attribute import UNSEEN, Attribute
+from ..domain.domain import Domain
+from ..domain.values import written
+from ..errors import DataError
+from ..interrupts import watched
+from .encode import Encoder, one_chunk, plain_values
+from .files import FileSource
+from .folders import FilesSource
+from .opening import open_source
+from .source import Source, Tabular
+
+__all__ = ["Misfit", "check_fit"]
+
+_MOST_COUNTED = 100_000
+"""Largest number of different values that are counted one by one, for each column."""
+
+_SHOWN = 5
+"""Number of values that a misfit shows."""
+
+
+@dataclass
+class Misfit:
+    """What does not fit in one column. It is derived from the data, so it is not private.
+
+    Attributes
+    ----------
+    column
+        The name of the attribute.
+    problem
+        Why the column cannot be read at all; empty if it can.
+    missing
+        Number of rows with a null or an empty cell, if the attribute declares no category for them.
+    unseen
+        Number of rows with a value that has no category.
+    values
+        The most frequent of these values, each with its number of rows and with a hint such as
+        "; did you mean 'female'?".
+    """
+
+    column: str
+    problem: str = ""
+    missing: int = 0
+    unseen: int = 0
+    values: list[tuple[str, int, str]] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """The misfit in words, one line for each problem."""
+        lines = [self.problem] if self.problem else []
+        if self.missing:
+            lines.append(f"empty in {_rows(self.missing)} (null or blank): declare missing=...")
+        if self.unseen:
+            shown = [f"{value!r} ({_rows(rows)}{hint})" for value, rows, hint in self.values]
+            lines.append(
+                f"a value without a category in {_rows(self.unseen)}, such as "
+                f"{', '.join(shown)}: declare the value, other=..., or wider bins"
+            )
+        return lines
+
+
+def check_fit(data: object, domain: Domain) -> list[Misfit]:
+    """Compare a table with a domain. All columns and all rows are looked at.
+
+    The result is not private: it shows numbers of rows and values of the data. Use it before a
+    release, on the machine that holds the data, and do not publish it.
+
+    Parameters
+    ----------
+    data
+        Data that `open_source` accepts and that has named columns.
+    domain
+        The declared attributes.
+
+    Returns
+    -------
+    list of Misfit
+        One for each column that does not fit; empty if the table fits.
+
+    Raises
+    ------
+    DataError
+        When the table cannot be read.
+
+    Examples
+    --------
+    >>> table = {"sex": ["F", "M", "f", None], "age": [3, 4, 5, 200]}
+    >>> found = check_fit(table, Domain({"sex": ["F", "M"], "age": {"bins": [0, 18, 120]}}))
+    >>> [(misfit.column, misfit.missing, misfit.unseen) for misfit in found]
+    [('sex', 1, 1), ('age', 0, 1)]
+    """
+    source = open_source(data)
+    if not isinstance(source, Tabular):
+        raise DataError(
+            "only a table with named columns can be compared with a domain, but "
+            f"{type(source).__name__} has none; pass a file, a query, a data frame or a dict"
+        )
+    with watched():
+        misfits = {name: Misfit(name, problem) for name, problem in _unreadable(source, domain)}
+        present = [name for name in domain if name not in misfits]
+        columns = [_Column(name, domain[name]) for name in present]
+        if present:
+            for arrays in source.columns(present):
+                for column, array in zip(columns, arrays, strict=True):
+                    column.add(array)
+    for column in columns:
+        if column.missing or column.unseen:
+            misfits[column.name] = column.misfit()
+    return [misfits[name] for name in domain if name in misfits]
+
+
+def _unreadable(source: Source, domain: Domain) -> list[tuple[str, str]]:
+    """The attributes whose columns cannot be read, with the reasons.
+
+    DataError if no column can be read for the same reason, such as a file that does not exist.
+    """
+    problems: list[tuple[str, str]] = []
+    known = _names(source)
+    for name, attribute in domain.items():
+        try:
+            source.check(Domain({name: attribute}))
+        except DataError as error:
+            is_named = name in known or name.strip() in map(str.strip, known)
+            hint = "" if is_named else did_you_mean(name, known)
+            problems.append((name, f"{error}{hint}"))
+    reasons = {problem.replace(repr(name), "") for name, problem in problems}
+    if len(problems) == len(domain) and len(reasons) == 1 and not known:
+        raise DataError(problems[0][1])
+    return problems
+
+
+def _names(source: Source) -> list[str]:
+    """The names of the columns of a file; empty for other sources."""
+    try:
+        if isinstance(source, FileSource):
+            return [field.name for field in source.fields()]
+        if isinstance(source, FilesSource):
+            return [field.name for field in source.query()[1]]
+    except DataError:
+        return []
+    return []
+
+
+class _Column:
+    """One column, and what does not fit in it so far."""
+
+    def __init__(self, name: str, attribute: Attribute) -> None:
+        self.name = name
+        self.missing = 0
+        self.unseen = 0
+        self._attribute = attribute
+        self._encoder = Encoder(name, attribute)
+        self._values: Counter[str] = Counter()
+
+    def add(self, array: Any) -> None:
+        """Look at the values of some rows, an Arrow array."""
+        try:
+            self._encoder.encode(array)
+        except DataError:
+            self._count(array)
+
+    def _count(self, array: Any) -> None:
+        """Count the values that do not fit, by one look at each distinct value."""
+        import pyarrow as pa
+
+        plain = one_chunk(array) if isinstance(array, pa.ChunkedArray) else array
+        if isinstance(plain.type, pa.BaseExtensionType):
+            plain = plain.storage
+        if pa.types.is_dictionary(plain.type):
+            plain = plain.dictionary.take(plain.indices)
+        counted = plain.value_counts()
+        values = plain_values(counted.field("values"))
+        for value, rows in zip(values, counted.field("counts").to_pylist(), strict=True):
+            if value is None or self._attribute.is_missing(value):
+                if self._attribute.missing is None:
+                    self.missing += rows
+            elif self._attribute.code(value) == UNSEEN:
+                self.unseen += rows
+                text = written(value) or ""
+                if text in self._values or len(self._values) < _MOST_COUNTED:
+                    self._values[text] += rows
+
+    def misfit(self) -> Misfit:
+        """The result."""
+        labels = [str(label) for label in self._attribute.labels] if _is_listed(self) else []
+        values = []
+        for value, rows in self._values.most_common(_SHOWN):
+            values.append((value, rows, did_you_mean(value, labels)))
+        return Misfit(self.name, "", self.missing, self.unseen, values)
+
+
+def _is_listed(column: _Column) -> bool:
+    """Whether the categories of an attribute are listed texts, which may be misspelt."""
+    values: Sequence[object] | None = column._attribute.values
+    return values is not None and any(isinstance(value, str) for value in values)
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'' if number == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Bases of attributes that follow the queries that are asked of them."""

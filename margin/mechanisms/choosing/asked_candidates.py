@@ -1,0 +1,133 @@
+"""The candidates of `Auto` for workloads that ask prefixes, ranges or levels."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ..._types import Floats
+from ...domain.countable import countable
+from ...domain.domain import Domain, View
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...privacy.budget import Budget
+from ..bases.queries import AxisQueries, asked_queries
+from ..ordered.level_counts import LevelCounts
+from ..views.priview import PriView
+from .candidates import Candidate
+from .offers import Precision, covers
+from .residual import Residual
+
+__all__ = ["asked_candidates"]
+
+_MOST_CELLS = 1 << 26
+"""Largest number of cells of all tables that are made of components."""
+
+_LONGEST = 10
+"""Largest number of attributes of a view for which covers are priced."""
+
+
+def asked_candidates(
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> list[Candidate]:
+    """List mechanisms for a workload that asks more than cells, the best first.
+
+    They are components in bases for the queries (`Residual`), the levels of a tree (`LevelCounts`),
+    and the covers by views of `Candidates` that hold all components, without the removal of
+    negative counts. The errors are the closed forms of the noise in the asked queries.
+
+    Raises
+    ------
+    DomainError
+        When no mechanism can measure what is asked.
+    """
+    found = []
+    order = max(map(len, workload))
+    cells = sum(domain.cells(view) for view in workload)
+    mechanisms: list[tuple[Residual | LevelCounts, str]] = []
+    if cells <= _MOST_CELLS:
+        mechanisms.append((Residual(order=order), "components for the queries that are asked"))
+    if "levels" in workload.asked.values():
+        mechanisms.append((LevelCounts(), "all levels of a tree"))
+    problem = ""
+    for mechanism, note in mechanisms:
+        try:
+            error = mechanism.expected_error(domain, workload, budget)
+        except DomainError as refused:
+            problem = str(refused)
+        else:
+            found.append(Candidate(mechanism=mechanism, note=note, noise=error, missed=0.0))
+    found += _covers(domain, workload, budget)
+    if not found:
+        raise DomainError(
+            "prefixes, ranges or levels must be asked of views that can be measured, but these "
+            f"views are too large ({problem}); ask for fewer attributes or wider bins"
+        )
+    return sorted(found, key=lambda candidate: candidate.error)
+
+
+def _covers(
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> Iterator[Candidate]:
+    """The covers by views that hold all components of the workload, and their errors."""
+    queries = asked_queries(domain, workload)
+    if max(map(len, workload)) > _LONGEST:
+        return
+    within, outside = _factors(domain, queries)
+    for offer in covers(domain, workload, budget):
+        error = _error(domain, workload, offer.precision, within, outside)
+        assert isinstance(offer.mechanism, PriView)
+        if math.isfinite(error):
+            with contextlib.suppress(DomainError):
+                countable(domain, offer.mechanism.views or ())
+                signed = dataclasses.replace(offer.mechanism, nonnegativity=None)
+                yield Candidate(mechanism=signed, note=offer.note, noise=error, missed=0.0)
+
+
+def _factors(domain: Domain, queries: Mapping[str, AxisQueries]) -> tuple[Floats, Floats]:
+    """For each attribute the summed error variances of its queries W, with W'W = M: by errors of
+    variance one in each of its moments, tr(M (I - 11' / n)) / n, and in the total, 1'M1 / n**2."""
+    within, outside = [], []
+    for name, attribute in domain.items():
+        size = attribute.size
+        trace, total = float(size), float(size)  # of the identity, for cells
+        if name in queries:
+            gram = queries[name].gram
+            trace, total = float(np.trace(gram)), float(gram.sum())
+        within.append((trace - total / size) / size)
+        outside.append(total / size**2)
+    return np.array(within), np.array(outside)
+
+
+def _error(
+    domain: Domain,
+    workload: Workload,
+    precision: Precision,
+    within: Floats,
+    outside: Floats,
+) -> float:
+    """The summed error variance of a workload; inf if a component is not measured."""
+    by_length: dict[int, list[tuple[View, float]]] = {}
+    for view, weight in zip(workload.views, workload.weights, strict=True):
+        by_length.setdefault(len(view), []).append((view, weight))
+    error = 0.0
+    for length, listed in by_length.items():
+        axes = np.array([sorted(domain.axes(view)) for view, _ in listed], dtype=np.int64)
+        weights = np.array([weight for _, weight in listed])
+        products = weights[:, None]
+        for place in range(length):
+            own = axes[:, place, None]
+            products = np.concatenate([products * outside[own], products * within[own]], axis=1)
+        known = precision(axes)
+        # Attributes of one value have no component of their own.
+        needed = products > 0
+        if (known[needed] <= 0).any():
+            return math.inf
+        error += float((products[needed] / known[needed]).sum())
+    return error

@@ -1,0 +1,229 @@
+"""`publish`: a folder of tables that agree exactly, with a manifest that states what they are.
+
+The folder has a file for each table and format, and ``manifest.json``. It appears complete or not
+at all. The manifest holds the statement of privacy, the domain, and for each table its attributes
+and the SHA-256 of each file.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..domain.marginal import Marginal
+from ..errors import DomainError, FileError
+from ..synopses.synopsis import Synopsis
+from .formats import ENDINGS, FORMATS, LEVEL, NUMBERS, Label, write_table
+
+__all__ = ["check_folder", "publish"]
+
+_MANIFEST = "manifest.json"
+
+_NAME_LENGTH = 80
+"""Largest number of characters of a file's name that come from names of attributes."""
+
+_MEANING = (
+    "count is the published number of rows. Any two tables have exactly the same counts on the "
+    "attributes that they share, and all tables have the same total. low and high bound the true "
+    "number with a probability of 95 %: they allow for the noise that was added on purpose and, in "
+    "tables with reconstructed = true, for an estimate of what the measured tables do not say. "
+    "They are null where the error is not known."
+)
+
+
+def publish(
+    synopsis: Synopsis,
+    workload: Iterable[Iterable[str]],
+    folder: str | os.PathLike[str],
+    *,
+    formats: Sequence[str] = FORMATS,
+    replace: bool = False,
+    seed: int = 0,
+    csv_label: Label = lambda label: label,
+) -> dict[str, Any]:
+    """Write tables of whole numbers that agree exactly to a folder; see `Synopsis.tables`.
+
+    Parameters
+    ----------
+    synopsis
+        The result of a release, or of a simulation, of which the manifest then says that it is not
+        private.
+    workload
+        The tables: views of the domain.
+    folder
+        The folder to write. It must not exist, unless `replace` is true and it was written by this
+        function.
+    formats
+        Formats from `FORMATS`.
+    replace
+        Whether to replace an earlier publication in the same folder.
+    seed
+        As for `Synopsis.tables`.
+    csv_label
+        A function that is applied to each name and category in CSV files.
+
+    Returns
+    -------
+    dict
+        The content of the manifest.
+
+    Raises
+    ------
+    DomainError
+        When the views cannot be answered, an attribute is named like a column of numbers, or the
+        synopsis does not come from a complete release.
+    FileError
+        When a format is unknown, or the folder exists or cannot be written.
+    """
+    target = Path(folder)
+    check_folder(target, replace=replace)
+    _check_formats(formats)
+    _check_names(synopsis)
+    tables = synopsis.tables(workload, integers=True, seed=seed)
+    manifest = _about(synopsis, tables, seed)
+    with _replacing(target) as part:
+        for number, table in enumerate(tables, 1):
+            name = _file_name(number, table)
+            files = {}
+            for form in formats:
+                file = part / (name + ENDINGS[form])
+                write_table(form, file, table, about=manifest, csv_label=csv_label)
+                digest = hashlib.sha256(file.read_bytes()).hexdigest()
+                files[form] = {"name": file.name, "sha256": digest}
+            manifest["tables"].append(_entry(table, files))
+        text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+        (part / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return manifest
+
+
+def check_folder(target: Path, *, replace: bool) -> None:
+    """Check that a publication can be written to a folder.
+
+    Raises
+    ------
+    FileError
+        If the folder exists, unless it is a publication and `replace` is true; or if the folder
+        above it does not exist.
+    """
+    if not target.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(target)!r} must exist, but it does not; create it first, or "
+            "choose another folder"
+        )
+    if not target.exists():
+        return
+    if not (target / _MANIFEST).is_file():
+        raise FileError(
+            f"the output must be a new folder, but {str(target)!r} exists and is no publication; "
+            "choose another name"
+        )
+    if not replace:
+        raise FileError(
+            f"the output must be a new folder, but {str(target)!r} exists already; choose another "
+            "name, or add --force (replace=True) to replace it"
+        )
+
+
+def _check_formats(formats: Sequence[str]) -> None:
+    for form in formats:
+        if form not in FORMATS:
+            raise FileError(
+                f"a format must be one of {', '.join(FORMATS)}, but one is {form!r}; name one of "
+                "these"
+            )
+    if not formats:
+        raise FileError(f"formats must name at least one of {', '.join(FORMATS)}; name one")
+
+
+def _check_names(synopsis: Synopsis) -> None:
+    for name in synopsis.domain:
+        if name in NUMBERS:
+            raise DomainError(
+                f"tables have the columns {', '.join(NUMBERS)}, but an attribute is named "
+                f"{name!r} too; release with another name"
+            )
+
+
+def _about(
+    synopsis: Synopsis,
+    tables: Sequence[Marginal],
+    seed: int,
+) -> dict[str, Any]:
+    """The manifest without its tables."""
+    provenance = synopsis.provenance
+    if provenance is None:
+        raise DomainError(
+            "a publication needs the result of a release, but this synopsis is not yet one; use "
+            "the synopsis that release() returns"
+        )
+    statement = provenance.statement
+    said = statement.describe() if provenance.private else "None: this is a simulation."
+    return {
+        "format": "margin publication 1",
+        "software": f"margin {__version__}",
+        "private": provenance.private,
+        "privacy": said,
+        "statement": statement.to_json(),
+        "mechanism": provenance.mechanism,
+        "released_with": f"margin {provenance.version}",
+        "domain": json.loads(synopsis.domain.to_json()),
+        "meaning": _MEANING,
+        "level": LEVEL,
+        "total": int(tables[0].total),
+        "seed": seed,
+        "tables": [],
+    }
+
+
+def _entry(table: Marginal, files: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "attributes": list(table.attributes),
+        "cells": table.counts.size,
+        "reconstructed": table.reconstructed,
+        "files": files,
+    }
+
+
+def _file_name(number: int, table: Marginal) -> str:
+    """A name that every file system takes, such as "007-age-sex"; the number makes it unique."""
+    joined = "-".join(table.attributes)
+    return f"{number:03d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', joined)[:_NAME_LENGTH]}"
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """Make a new folder that becomes `target` when the `with` block ends without an error.
+
+    An older publication at `target` is then removed.
+    """
+    part = target.with_name(f".margin-{secrets.token_hex(8)}.part")
+    old = target.with_name(f".margin-{secrets.token_hex(8)}.old")
+    problem = ""
+    try:
+        part.mkdir()
+        yield part
+        for file in part.iterdir():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        if target.exists():
+            target.rename(old)
+        part.rename(target)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+        # The older publication stays if the new one cannot take its place.
+        if old.exists() and not target.exists():
+            old.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+    if problem:
+        raise FileError(
+            f"{str(target)!r} cannot be written ({problem}); choose a folder that you can write to"
+        )

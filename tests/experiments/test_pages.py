@@ -1,0 +1,142 @@
+"""Every measured figure of a results page comes from a kept reading."""
+
+import dataclasses
+
+import pytest
+
+from experiments import _page_tools, _readings, _trace
+from experiments._manifest import entry, summary
+from experiments._readings import Claim, Readings, load, picture_name, save
+
+TEMPLATES = list(_trace.pages())
+ROWS = (
+    {"table": "a", "epsilon": 0.5, "error": 1.0},
+    {"table": "a", "epsilon": 0.5, "error": 2.0},
+    {"table": "b", "epsilon": 1, "error": ""},
+)
+MANIFEST = {"dates": ["2026-01-02", "2026-01-02"], "commit": ["c"], "machine": ["m; 2 cores"],
+            "libraries": ["numpy 2"], "python": ["3"], "keys": 3, "cpu_seconds": 1.5}  # fmt: skip
+STUDY = Readings(
+    title="T",
+    about="On X.",
+    claims=(Claim(claim="A is best.", measured="1 to 3", holds=True, detail="1, 2, 3"),),
+    rows=ROWS,
+    manifest=MANIFEST,
+)
+
+
+@pytest.mark.parametrize(("template", "page"), TEMPLATES, ids=[p.stem for _, p in TEMPLATES])
+def test_a_page_has_the_figures_of_the_readings_and_no_others(template, page):
+    text = template.read_text()
+    assert _trace.untraced(text) == []
+    made = _trace.rendered(text, _readings.kept(), template)
+    assert page.read_text() == made, "run `python -m experiments pages`"
+
+
+def test_the_readings_are_small_and_say_how_they_were_made():
+    files = list(_readings.READINGS.glob("*.json"))
+    assert files and sum(path.stat().st_size for path in files) < 1_000_000
+    for path in files:
+        manifest = load(path).manifest
+        assert manifest["keys"] > 0 and manifest["commit"] and manifest["machine"], path.name
+
+
+def test_readings_are_read_as_they_were_saved(tmp_path):
+    save(STUDY, tmp_path / "one.json")
+    assert load(tmp_path / "one.json") == STUDY
+
+
+def test_a_reading_is_the_mean_of_the_rows_that_match():
+    assert STUDY("error", table="a", epsilon=0.5) == 1.5
+    with pytest.raises(LookupError, match="no row"):
+        STUDY("error", table="b")
+    with pytest.raises(LookupError, match="no row"):
+        STUDY("error", table="c")
+    assert STUDY.claim("best").measured == "1 to 3"
+    with pytest.raises(LookupError, match="0 claims"):
+        STUDY.claim("worst")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("an error of 0.27", ["0.27"]),
+        ("takes 38 s, or 1,200 seconds", ["38", "1,200"]),
+        ("lower by 30 %, 3 times", ["30", "3"]),
+        ("22 of 24 rounds", ["22 of 24"]),
+        ("| 5 | .25 |", [".25"]),
+        ("k = 3 and `0.27`, [text](page2.5.md), $0.5 x$, <!-- 0.3 -->", []),
+        ('{{ study("error") | .2f }} and version 2', []),
+        ("<!-- given: 0.27; 38 -->\n0.27 in 38 s, then 0.28", ["0.28"]),
+        ("```\nx = 0.5\n```\n", []),
+    ],
+)
+def test_a_figure_in_the_text_is_found_unless_it_is_given(text, found):
+    assert _trace.untraced(text) == found
+
+
+def test_expressions_are_replaced_and_paragraphs_filled(tmp_path):
+    text = (
+        "# T\n\nThe error\nis {{ study('error', table='a') | .2f }}.\n\n{{ claims(study) }}\n\n"
+        "Not\nfilled.\n"
+    )
+    made = _trace.rendered(text, {"study": STUDY}, tmp_path / "t.md")
+    assert "The error is 1.50.\n" in made and "Not\nfilled.\n" in made
+    assert "| A is best | 1 to 3 | yes |" in made
+    details = _trace.rendered("{{ details('study', study) }}", {"study": STUDY}, tmp_path / "t.md")
+    assert (
+        "- A is best: 1, 2, 3." in details and "Measurements: 3; processor seconds: 2." in details
+    )
+    with pytest.raises(NameError):
+        _trace.rendered("{{ other('error') }}", {}, tmp_path / "t.md")
+
+
+def test_a_long_list_of_claims_begins_with_those_that_do_not_hold():
+    claims = [
+        Claim(claim=f"C{n}.", measured=str(n), holds=[True, False, None][n % 3]) for n in range(7)
+    ]
+    study = Readings(title="T", about="", claims=tuple(claims), manifest=MANIFEST)
+    text = _page_tools.claims(study)
+    shown, _, folded = text.partition("<details")
+    assert shown.startswith("3 of the 5 claims hold; these do not:")
+    assert "| C1 |" in shown and "| C4 |" in shown and "| C0 |" not in shown
+    assert "| C0 |" in folded and "| C2 | 2 | not tested |" in folded and "| C1 |" not in folded
+
+
+def test_a_study_that_was_broken_off_says_so():
+    assert _page_tools.unfinished(STUDY).startswith("All measurements")
+    notes = ("x", "4 measurements of the study were not run.")
+    broken = dataclasses.replace(STUDY, notes=notes)
+    assert "3 measurements were made and 4 were not" in _page_tools.unfinished(broken)
+
+
+def test_the_errors_of_two_methods_are_compared_panel_by_panel():
+    rows = [
+        {"panel": panel, "method": method, "mean": mean}
+        for panel, method, mean in (
+            ("k = 4", "a", 2.0),
+            ("k = 4", "b", 1.0),
+            ("k = 6", "a", 3.0),
+            ("k = 8", "a", 3.0),
+            ("k = 8", "b", 1.0),
+        )
+    ]
+    study = Readings(title="T", about="", rows=tuple(rows), manifest=MANIFEST)
+    assert _page_tools.span(study, "a", "b") == "2 to 3"
+    assert _page_tools.span(study, "a", "b", "k = 8") == "3"
+    with pytest.raises(LookupError, match="no panel"):
+        _page_tools.span(study, "a", "b", "k = 6")
+
+
+def test_a_manifest_adds_up_with_the_last_line_of_a_key():
+    lines = [entry({"k": 4}, 2.0), entry({"k": 6}, None), entry({"k": 4}, 3.0)]
+    found = summary(lines)
+    assert (found["keys"], found["untimed"], found["cpu_seconds"]) == (2, 1, 3.0)
+    assert len(found["commit"]) == len(found["machine"]) == 1
+    assert summary([entry({"k": 4}, None)])["cpu_seconds"] is None
+
+
+def test_names_of_pictures():
+    assert picture_name("figure2", "figure2-l2.png") == "figure2-l2.png"
+    assert picture_name("dualquery_figure2", "figure2.png") == "dualquery-figure2.png"
+    assert picture_name("dpsense", "ndcg.png") == "dpsense-ndcg.png"

@@ -1,0 +1,100 @@
+"""What does not fit a domain: told all at once, with counts, to the holder of the data only."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import margin
+from margin import DataError, Domain
+from margin.cli.main import main
+from margin.data.fit import check_fit
+
+DOMAIN = Domain(
+    {
+        "age": {"bins": [0, 18, 120]},
+        "sex": ["female", "male"],
+        "region": {"values": ["north", "south"], "missing": "unknown"},
+        "children": 4,
+        "regoin": ["north"],
+    }
+)
+TABLE = {
+    "age": [3, 200, 200, None, 50],
+    "sex": ["femal", "femal", "male", "x", "female"],
+    "region": ["north", None, "", "south", "east"],
+    "children": [0, 1, 2, 3, 3],
+}
+EXPECTED = {
+    "age": (1, 2, [("200", 2, "")]),
+    "sex": (0, 3, [("femal", 2, "; did you mean 'female'?"), ("x", 1, "")]),
+    "region": (0, 1, [("east", 1, "")]),
+    "regoin": (0, 0, []),
+}
+
+
+def in_form(form, folder):
+    table = pa.table(TABLE)
+    if form == "dict":
+        return TABLE
+    if form == "arrow":
+        return table
+    path = folder / f"t.{form}"
+    if form == "parquet":
+        pq.write_table(table, path)
+    else:
+        table.to_pandas().astype({"age": "Int64"}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("form", ["dict", "arrow", "parquet", "csv"])
+def test_every_column_and_every_row_is_told(form, tmp_path):
+    found = check_fit(in_form(form, tmp_path), DOMAIN)
+    told = {misfit.column: (misfit.missing, misfit.unseen, misfit.values) for misfit in found}
+    assert told == EXPECTED and list(told) == list(EXPECTED)
+    assert "no column named 'regoin'" in found[-1].problem
+    assert form in ("dict", "arrow") or found[-1].problem.endswith("; did you mean 'region'?")
+
+
+def test_counts_are_those_of_all_batches():
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 12, 200_000)
+    (misfit,) = check_fit({"a": codes}, Domain({"a": 10}))
+    assert misfit.unseen == (codes >= 10).sum()
+    assert {value: rows for value, rows, _ in misfit.values} == {
+        "10": (codes == 10).sum(),
+        "11": (codes == 11).sum(),
+    }
+
+
+def test_a_table_that_fits_has_no_misfits_and_is_released():
+    table = {"a": [0, 1]}
+    assert check_fit(table, Domain({"a": 2})) == []
+    margin.release(table, domain={"a": 2}, budget=margin.PureDP(1))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [("nowhere.csv", "does not exist"), (np.zeros((2, 2), int), "only a table with named columns")],
+)
+def test_what_cannot_be_read_is_one_error(data, message):
+    with pytest.raises(DataError, match=message):
+        check_fit(data, DOMAIN)
+
+
+def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, capsys):
+    path = in_form("csv", tmp_path)
+    declared = tmp_path / "d.json"
+    declared.write_text(DOMAIN.to_json())
+    assert main(["domain", "check", str(path), str(declared)]) == 2
+    out, err = capsys.readouterr()
+    assert "4 of 5 attributes do not fit" in out and "keep it on this machine" in err
+    assert "empty in 1 row" in out and "did you mean 'female'?" in out
+    assert main(["domain", "check", "--json", str(path), str(declared)]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert told["fits"] is False and told["private"] is False and len(told["attributes"]) == 4
+    declared.write_text('{"children": 4}')
+    assert main(["domain", "check", str(path), str(declared)]) == 0
+    assert "all 1 attributes fit" in capsys.readouterr().out

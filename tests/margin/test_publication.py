@@ -1,0 +1,234 @@
+"""`publish` and `margin publish`: all formats hold the same numbers, whole or not at all."""
+
+import csv
+import hashlib
+import itertools
+import json
+import os
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import margin
+from margin import Domain, DomainError, FileError, PureDP
+from margin.cli.main import main
+from margin.publication import FORMATS, formats, publish
+
+DOMAIN = Domain(
+    {
+        "sex": ["F", "M"],
+        "age/band": {"bins": [0, 18, 65, 120], "missing": "?"},
+        "=town": ["A, old", "-B", "\u00e9"],
+        "measure": 4,
+    },
+    rows=900,
+)
+VIEWS = [["sex"], ["sex", "age/band"], ["measure", "=town", "sex"], ["=town", "age/band"]]
+
+
+@pytest.fixture(scope="module")
+def synopsis():
+    rows = np.random.default_rng(0).integers(0, DOMAIN.sizes, (900, len(DOMAIN)))
+    mechanism = margin.PriView(views=[["sex", "age/band"], ["=town", "measure"]])
+    return margin.release(
+        {name: DOMAIN[name].labels and np.take(_values(name), rows[:, axis]).tolist()
+         for axis, name in enumerate(DOMAIN)},
+        domain=DOMAIN,
+        budget=PureDP(2, neighbours=margin.Neighbours.REPLACE_ROW),
+        mechanism=mechanism,
+    )  # fmt: skip
+
+
+def _values(name):
+    return np.array([5, 30, 80, None], object) if name == "age/band" else DOMAIN[name].labels
+
+
+def of_csv(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    return head, [tuple(row) for row in rows]
+
+
+def of_parquet(path):
+    table = pyarrow.parquet.read_table(path)
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return table.column_names, [tuple("" if x is None else str(x) for x in row) for row in rows]
+
+
+def of_json_stat(path):
+    form = json.loads(path.read_text(encoding="utf-8"))
+    assert form["version"] == "2.0" and form["class"] == "dataset"
+    *names, measure = form["id"]
+    assert form["role"] == {"metric": [measure]}
+    assert form["size"] == [
+        len(form["dimension"][name]["category"]["index"]) for name in form["id"]
+    ]
+    labels = []
+    for name in names:
+        category = form["dimension"][name]["category"]
+        labels.append([category["label"][index] for index in category["index"]])
+    numbers = form["dimension"][measure]["category"]["index"]
+    values = ["" if value is None else str(value) for value in form["value"]]
+    rows = [
+        (*cell, *values[len(numbers) * place : len(numbers) * (place + 1)])
+        for place, cell in enumerate(itertools.product(*labels))
+    ]
+    return [form["dimension"][name]["label"] for name in names] + numbers, rows
+
+
+def test_all_formats_and_the_manifest_say_the_same(synopsis, tmp_path):
+    manifest = publish(synopsis, VIEWS, tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8")) == manifest
+    tables = synopsis.tables(VIEWS)
+    named = {"manifest.json"}
+    for entry, view, table in zip(manifest["tables"], VIEWS, tables, strict=True):
+        assert entry["attributes"] == view and entry["cells"] == table.counts.size
+        assert entry["reconstructed"] is table.reconstructed
+        paths = {}
+        for form, file in entry["files"].items():
+            paths[form] = tmp_path / "out" / file["name"]
+            named.add(file["name"])
+            assert hashlib.sha256(paths[form].read_bytes()).hexdigest() == file["sha256"]
+        head, rows = of_csv(paths["csv"])
+        assert head == [*view, "count", "low", "high"]
+        assert of_parquet(paths["parquet"]) == (head, rows) == of_json_stat(paths["json-stat"])
+        assert [int(row[len(view)]) for row in rows] == table.counts.ravel().tolist()
+        low, high = table.interval(0.95)
+        bounds = np.array([[int(cell) for cell in row[-2:]] for row in rows])
+        inside = (bounds[:, 0] <= table.counts.ravel()) & (table.counts.ravel() <= bounds[:, 1])
+        assert inside.all()
+        assert (bounds[:, 0] - low.ravel() < 1).all() and (high.ravel() - bounds[:, 1] < 1).all()
+        metadata = pyarrow.parquet.read_schema(paths["parquet"]).metadata[b"margin"]
+        assert json.loads(metadata)["statement"] == manifest["statement"]
+    assert set(os.listdir(tmp_path / "out")) == named
+    assert manifest["total"] == 900 and manifest["private"] is True
+    assert manifest["statement"] == synopsis.provenance.statement.to_json()
+    assert manifest["privacy"] == synopsis.provenance.statement.describe()
+
+
+def test_the_same_seed_writes_the_same_bytes(synopsis, tmp_path):
+    for name in ("one", "other"):
+        publish(synopsis, VIEWS, tmp_path / name, seed=3)
+    for file in os.listdir(tmp_path / "one"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_leaves_what_was_there(synopsis, tmp_path, monkeypatch, form, error):
+    publish(synopsis, VIEWS[:1], tmp_path / "out")
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")}
+    writers = dict(formats.WRITERS)
+
+    def fail(*_):
+        raise error
+
+    writers[form] = fail
+    monkeypatch.setattr(formats, "WRITERS", writers)
+    expected = FileError if isinstance(error, OSError) else KeyboardInterrupt
+    for folder in ("out", "new"):
+        with pytest.raises(expected):
+            publish(synopsis, VIEWS, tmp_path / folder, replace=True)
+    assert os.listdir(tmp_path) == ["out"]
+    after = {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")}
+    assert after == before
+
+
+def test_what_is_refused(synopsis, tmp_path):
+    (tmp_path / "mine").mkdir()
+    publish(synopsis, VIEWS[:1], tmp_path / "out", formats=["csv"])
+    for folder, options, message in (
+        ("mine", {"replace": True}, "is no publication"),
+        ("out", {}, "--force"),
+        ("no/out", {}, "create it first"),
+        ("new", {"formats": ["xls"]}, "one of csv, parquet, json-stat"),
+        ("new", {"formats": []}, "at least one of"),
+    ):
+        with pytest.raises(FileError, match=message):
+            publish(synopsis, VIEWS, tmp_path / folder, **options)
+    named = margin.simulate({"low": [0, 1]}, domain={"low": 2}, budget=PureDP(1), seed=0).synopsis
+    with pytest.raises(DomainError, match="named 'low'"):
+        publish(named, [["low"]], tmp_path / "new")
+    bare = margin.synopses.ViewSynopsis.of_tables(
+        DOMAIN, synopsis.held, reconstruction=synopsis.reconstruction
+    )
+    with pytest.raises(DomainError, match="not yet"):
+        publish(bare, VIEWS, tmp_path / "new")
+    assert sorted(os.listdir(tmp_path)) == ["mine", "out"]
+
+
+def run(capsys, *arguments):
+    code = main(["publish", "x.margin", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    synopsis.save("x.margin")
+    code, out, err = run(capsys, "--tables", "all:1", "all:2", "sex,measure", "-o", "out/")
+    assert code == 0, err
+    assert out == (
+        "out: 10 tables, 75 cells, each with the total 900; 4 reconstructed. They agree exactly.\n"
+    )
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    every = [
+        list(view) for size in (1, 2) for view in itertools.combinations(DOMAIN.attributes, size)
+    ]
+    assert [entry["attributes"] for entry in manifest["tables"]] == every
+    code, _, err = run(capsys, "--tables", "all:1", "-o", "out")
+    assert code == 2 and "--force" in err
+    (tmp_path / "asked.json").write_text('[["=town", "sex"]]')
+    options = ["--format", "csv", "--spreadsheet", "--json", "--force"]
+    code, out, err = run(capsys, "--tables", "asked.json", "-o", "out", *options)
+    assert code == 0, err
+    assert json.loads(out) == {
+        "output": "out",
+        "tables": 1,
+        "cells": 6,
+        "reconstructed": 1,
+        "total": 900,
+        "formats": ["csv"],
+    }
+    assert sorted(os.listdir("out")) == ["001-_town-sex.csv", "manifest.json"]
+    head, rows = of_csv(tmp_path / "out" / "001-_town-sex.csv")
+    assert head[0] == "'=town" and {row[0] for row in rows} == {"A, old", "'-B", "\u00e9"}
+
+
+def test_the_command_takes_levels(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    levels = {"names": ["state", "town"], "paths": [["S", "x"], ["S", "y"], ["T", "z"]]}
+    domain = Domain({"place": {"levels": levels}, "sex": 2})
+    data = {"place": ["x", "y", "z"], "sex": [0, 1, 1]}
+    margin.release(data, domain=domain, budget=PureDP(1)).save("x.margin")
+    options = ["--format", "csv", "-o", "out"]
+    code, _, err = run(capsys, "--tables", "place@state,sex", "place", "sex", *options)
+    assert code == 0, err
+    assert len(os.listdir("out")) == 4
+    head, rows = of_csv(tmp_path / "out" / "001-place_state-sex.csv")
+    assert head == ["place@state", "sex", "count", "low", "high"]
+    assert [row[:2] for row in rows] == [("S", "0"), ("S", "1"), ("T", "0"), ("T", "1")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tables", "all:9", "-o", "new"], "from 1 to the number of attributes"),
+        (["--tables", "sex,nobody", "-o", "new"], "nobody"),
+        (["--tables", "all:1", "-o", "new", "--seed", "-1"], "must be >= 0"),
+        (["--tables", "all:1", "-o", "none/new"], "create it first"),
+    ],
+)
+def test_wrong_arguments_write_nothing(synopsis, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    synopsis.save("x.margin")
+    code, _, err = run(capsys, *arguments)
+    assert code == 2 and message in err
+    assert os.listdir(tmp_path) == ["x.margin"]
+
+
+def test_a_simulation_says_that_it_is_not_private(tmp_path):
+    made = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=PureDP(1), seed=0).synopsis
+    manifest = publish(made, [["a"]], tmp_path / "out")
+    assert manifest["private"] is False and "simulation" in manifest["privacy"]

@@ -1,0 +1,60 @@
+"""The share of the rows that has been read: what a display of progress is told."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import margin
+from margin.data import count
+from margin.data.opening import open_source
+from margin.data.rows_per_person import bound
+from margin.interrupts.share import declaring, is_heard, listening, tell, within
+
+ROWS = 260_000
+DOMAIN = margin.Domain({"a": 2, "b": 3}, rows=12)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """The same rows as files, as a frame and in memory."""
+    folder = tmp_path_factory.mktemp("share")
+    rows = np.arange(ROWS)
+    table = pa.table({"a": rows % 2, "b": rows % 3, "id": rows // 2})
+    pa.csv.write_csv(table, folder / "t.csv")
+    pa.parquet.write_table(table, folder / "t.parquet", row_group_size=30_000)
+    (folder / "many").mkdir()
+    for place in range(4):
+        pa.csv.write_csv(
+            table.slice(place * ROWS // 4, ROWS // 4), folder / "many" / f"{place}.csv"
+        )
+    paths = {name: open_source(folder / name) for name in ("t.csv", "t.parquet", "many")}
+    pandas = open_source(table.to_pandas())
+    codes = open_source(np.stack([rows % 2, rows % 3], axis=1))
+    unit = bound(paths["t.csv"], "id", 1, bytes(16))
+    return {**paths, "pandas": pandas, "codes": codes, "unit": unit}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "many", "pandas", "codes", "unit"])
+def test_the_share_rises(name, sources):
+    """DuckDB reads ahead, so its own share of one file is rough."""
+    heard = []
+    with listening(lambda share, declared: heard.append((share, declared))):
+        tables = count(sources[name], DOMAIN, [["a"]])
+    shares = [share for share, _ in heard]
+    assert shares == sorted(shares) and shares[0] >= 0 and 0.3 < shares[-1] <= 1
+    assert name in ("t.csv", "t.parquet") or shares[0] < 0.3 < 0.55 < shares[-1]
+    assert len(shares) > 2 and {declared for _, declared in heard} == {12}
+    assert np.array_equal(tables[0], count(sources[name], DOMAIN, [["a"]])[0])
+
+
+def test_shares_of_parts_are_shares_of_the_whole():
+    heard = []
+    with listening(lambda *told: heard.append(told)), declaring(None), within(0.5, 1):
+        tell(0.5)
+        with within(0, 0.5):
+            tell(1)
+        tell(7)
+    assert heard == [(0.75, None), (0.75, None), (1.0, None)]
+    assert not is_heard()

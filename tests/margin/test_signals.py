@@ -1,0 +1,213 @@
+"""Ctrl-C and SIGTERM at random moments: never lost, never another error, and truly told."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import margin
+from margin import DataError, Ledger, PureDP
+from margin.data.encode import quietly
+from margin.interrupts import check, shielded, watched
+from margin.mechanisms import Flat
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+ROOT = Path(__file__).parent.parent.parent
+CODES = np.array([[0], [1], [1]])
+DOMAIN = margin.Domain({"a": 2})
+BUDGET = PureDP("0.001")
+NOTHING, CHARGED = "nothing has been charged", "has already been charged"
+
+TRIALS, SEED = 200, 26
+
+
+@pytest.mark.slow
+def test_signals_at_random_moments_are_told_truly(tmp_path):
+    """Two hundred releases of sixteen kinds of sources, with one signal each."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tests.helpers.interrupted_releases"),
+            *(str(tmp_path), str(TRIALS), str(SEED)),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    trials = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(trials) == TRIALS
+    told = {True: 0, False: 0}
+    for trial in trials:
+        if trial["too late"]:  # the release had ended, or its watch was ending
+            assert trial["charged"], trial
+            continue
+        expected = 130 if trial["signal"] == signal.SIGINT else -trial["signal"]
+        assert trial["code"] == expected, trial
+        is_charged = CHARGED in trial["text"] or "its budget spent" in trial["text"]
+        assert is_charged == trial["charged"], trial
+        assert (NOTHING in trial["text"]) == (not trial["charged"]), trial
+        assert "DataError" not in trial["text"], trial
+        told[trial["charged"]] += 1
+    assert min(told.values()) >= 15 and sum(told.values()) >= TRIALS / 2, told
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(1))
+    return ledger.dataset("p")
+
+
+def stopped(dataset, data=CODES, mechanism=None):
+    """The text of the interrupt of a release."""
+    mechanism = mechanism or Flat()
+    with pytest.raises(KeyboardInterrupt) as error:
+        margin.release(data, domain=DOMAIN, budget=BUDGET, mechanism=mechanism, ledger=dataset)
+    return str(error.value)
+
+
+class Signalled:
+    """A table whose reading receives a signal, which a library drops or reports as its own."""
+
+    def __init__(self, *, dropped):
+        self.dropped = dropped
+
+    def check(self, domain):
+        pass
+
+    def batches(self, domain):
+        yield {"a": np.array([0, 1], np.uint8)}
+        if self.dropped:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        else:
+            quietly(self._failing, "the file is damaged")
+        yield {"a": np.array([1], np.uint8)}
+
+    def _failing(self):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise RuntimeError("Query interrupted")
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_an_interrupt_that_a_library_drops_or_renames_is_not_charged(dataset, dropped):
+    assert NOTHING in stopped(dataset, Signalled(dropped=dropped))
+    assert dataset.ledger.spent("p") == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Dropping(Flat):
+    """A mechanism that drops the interrupt after its charge."""
+
+    def run(self, private, workload, /):
+        synopsis = super().run(private, workload)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return synopsis
+
+
+def test_an_interrupt_that_is_dropped_after_the_charge_is_told(dataset):
+    assert CHARGED in stopped(dataset, mechanism=Dropping())
+    assert dataset.ledger.spent("p") > 0
+
+
+def test_a_query_that_is_waited_for_is_cancelled(dataset):
+    endless = margin.Sql("SELECT (max(i) % 2)::INT AS a FROM range(1000000000000) r(i)")
+    waiting = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+    waiting.start()
+    assert NOTHING in stopped(dataset, endless)
+    assert dataset.ledger.spent("p") == 0
+
+
+def twice_dropped(watch):
+    """Drop two exceptions of one signal."""
+    watch.explain = lambda: "told"
+    dropped = 0
+    os.kill(os.getpid(), signal.SIGINT)
+    while dropped < 2:
+        try:
+            threading.Event().wait(5)
+        except KeyboardInterrupt:
+            dropped += 1
+
+
+def test_the_exception_is_raised_again_until_it_is_told():
+    with pytest.raises(KeyboardInterrupt, match="told"), watched() as watch:
+        twice_dropped(watch)
+
+
+def shielded_work(seen):
+    with shielded():
+        signal.raise_signal(signal.SIGINT)
+        check()
+        seen.append("after the signal")
+    seen.append("after the shield")
+
+
+def test_a_shield_keeps_signals_back():
+    seen = []
+    with pytest.raises(KeyboardInterrupt), watched():
+        shielded_work(seen)
+    assert seen == ["after the signal"]
+
+
+def test_a_signal_that_was_taken_is_forgotten():
+    with watched() as watch:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        watch.taken()
+        check()
+
+
+def test_a_handler_of_the_program_stays():
+    calls = []
+    before = signal.signal(signal.SIGINT, lambda *_: calls.append(1))
+    try:
+        with watched():
+            signal.raise_signal(signal.SIGINT)
+            check()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert calls == [1]
+
+
+def test_errors_without_a_signal_stay_as_they_are():
+    with pytest.raises(DataError, match="own"), watched():
+        raise DataError("own")
+    with pytest.raises(KeyboardInterrupt, match="own"), watched():
+        raise KeyboardInterrupt("own")
+
+
+STUCK = """
+import os, signal, sys, threading
+import margin.cli.main as cli
+
+class Parsed:
+    debug = json = False
+    @staticmethod
+    def command(parsed):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        while True:  # a library that drops every interrupt
+            try:
+                threading.Event().wait(60)
+            except KeyboardInterrupt:
+                pass
+
+cli.Parser.parse_args = lambda *_: Parsed
+cli.main([])
+"""
+
+
+@pytest.mark.slow
+def test_a_command_that_does_not_stop_is_ended():
+    done = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, timeout=30)
+    assert done.returncode == 130 and b"margin: interrupted" in done.stderr

@@ -1,0 +1,157 @@
+"""Scaling of large problems: its blocks, its optimum and its bars, beside the general dual."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from margin.solvers import Newton, Problem
+from margin.solvers.basis import transform
+from margin.solvers.reconstruct import split
+from margin.solvers.reconstruct.dual import Dual
+from margin.solvers.reconstruct.known_margins import KnownMargins
+from margin.solvers.reconstruct.scaling import ScaledDual, blocks_of
+from margin.solvers.reconstruct.split import dual_of
+
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+SHAPES = [
+    ((5, 4, 3), PAIRS),
+    ((6, 3, 4), [(0, 1), (1, 2)]),
+    ((4, 3, 2, 3), [*itertools.combinations(range(4), 2)]),
+    ((3, 4, 2, 3), [(0, 1, 2), (1, 2, 3), (0, 3)]),
+    ((7, 2, 5), [(0, 1), (2,)]),
+]
+IDS = ["triangle", "path", "all pairs", "triples", "apart"]
+
+
+def problem_of(shape, views, seed=0, noise=1e-3, zeros=0.0):
+    """A problem that knows the components of the views; their variances differ."""
+    rng = np.random.default_rng(seed)
+    cells = math.prod(shape)
+    table = rng.dirichlet(np.full(cells, 0.7))
+    must = None
+    if zeros:
+        must = rng.random(cells) < zeros
+        table = np.where(must, 0.0, table)
+        table /= table.sum()
+    basis = transform(shape)
+    masks = {sum(1 << axis for axis in view) for view in views}
+    known = [any(mask & one == one for mask in masks) for one in basis.component]
+    index = np.flatnonzero(known)[1:]
+    variance = noise**2 * (1 + basis.component[index] % 3).astype(float)
+    moments = basis.analyse(table)[index] * math.sqrt(cells)
+    target = moments + rng.normal(size=len(index)) * np.sqrt(variance)
+    return Problem(
+        shape=shape, index=index, target=target, variance=variance,
+        total=1000.0, total_variance=9.0, zeros=must,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
+def test_the_blocks_add_up_to_the_penalty(shape, views):
+    problem = problem_of(shape, views)
+    newton = Newton()
+    blocks = blocks_of(problem, newton.ridge(problem))
+    distribution = np.random.default_rng(1).dirichlet(np.ones(problem.cells))
+    misses = problem.moments(distribution) - problem.target
+    penalty = (misses**2 / newton.ridge(problem)).sum()
+    cube = distribution.reshape(shape)
+    split_up = sum(
+        ((block.marginal(cube) - block.target) ** 2).sum() / block.ridge for block in blocks
+    )
+    assert split_up == pytest.approx(penalty, rel=1e-9)
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3], ids=["all cells", "zeros"])
+@pytest.mark.parametrize("noise", [1e-1, 1e-3])
+@pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
+def test_scaling_finds_the_optimum_of_the_dual(shape, views, noise, zeros):
+    problem = problem_of(shape, views, noise=noise, zeros=zeros)
+    newton = Newton(tolerance=1e-9)
+    ridge = newton.ridge(problem)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    theta = scaled.start(1e-9)
+    gradient = scaled.gradient(theta, scaled.distribution(theta))
+    assert np.abs(gradient).max() <= 2e-9
+    expected = newton.solve(problem)
+    table = problem.total * scaled.distribution(theta).reshape(shape)
+    np.testing.assert_allclose(table, expected.table, atol=1e-4)
+
+
+@pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
+def test_moments_by_margins_are_those_of_the_whole_table(shape, views):
+    problem = problem_of(shape, views)
+    margins = KnownMargins(shape, problem.index)
+    rng = np.random.default_rng(2)
+    table = rng.dirichlet(np.ones(problem.cells))
+    np.testing.assert_allclose(margins.moments(table), problem.moments(table), atol=1e-13)
+    weights = rng.normal(size=(2, 3, len(problem.index)))
+    expected = problem.functions(weights)
+    np.testing.assert_allclose(margins.functions(weights), expected, atol=1e-10)
+
+
+def relative_errors(bars, exact):
+    """The largest relative differences of the two parts of the bars."""
+    parts = zip(bars, exact, strict=True)
+    return [np.abs(part / true - 1).max() for part, true in parts]
+
+
+@pytest.mark.parametrize("place", [1, 4], ids=["path", "apart"])
+def test_bars_are_exact_where_the_known_sets_are_a_tree(place):
+    shape, views = SHAPES[place]
+    problem = problem_of(shape, views, noise=1e-4)
+    ridge = Newton().ridge(problem)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    distribution = scaled.distribution(scaled.start(1e-10))
+    exact = Dual(problem, ridge).bars(distribution)
+    # The rest is the ridge, which the closed form treats cell by cell.
+    assert max(relative_errors(scaled.bars(distribution), exact)) < 0.01
+
+
+@pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
+def test_bars_are_exact_at_the_uniform_table(shape, views):
+    problem = problem_of(shape, views, noise=1e-4)
+    ridge = Newton().ridge(problem)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    uniform = problem.uniform
+    exact = Dual(problem, ridge).bars(uniform)
+    bars = scaled.bars(uniform)
+    np.testing.assert_allclose(bars.variance, exact.variance, rtol=1e-3)
+    np.testing.assert_allclose(bars.undetermined, exact.undetermined, rtol=1e-3, atol=1e-3)
+
+
+def test_bars_of_a_triangle_are_near_the_exact_ones():
+    problem = problem_of((9, 8, 7), PAIRS, noise=1e-2)
+    ridge = Newton().ridge(problem)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    distribution = scaled.distribution(scaled.start(1e-10))
+    exact = Dual(problem, ridge).bars(distribution)
+    for part, true in zip(scaled.bars(distribution), exact, strict=True):
+        assert part.sum() == pytest.approx(true.sum(), rel=0.25)
+
+
+def test_large_problems_are_scaled(monkeypatch):
+    problem = problem_of(*SHAPES[0])
+    newton = Newton()
+    expected = newton.solve(problem)
+    monkeypatch.setattr(split, "SCALED_UNKNOWNS", 10)
+    assert isinstance(dual_of(problem, newton.ridge(problem)), ScaledDual)
+    solution = newton.solve(problem)
+    assert solution.status.ok
+    np.testing.assert_allclose(solution.table, expected.table, atol=1e-4)
+    assert solution.objective == pytest.approx(expected.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("what", ["ridges", "weights"])
+def test_a_penalty_without_blocks_is_solved_as_before(what, monkeypatch):
+    problem = problem_of(*SHAPES[0])
+    ridge = Newton().ridge(problem)
+    order = problem.order
+    if what == "ridges":
+        ridge[-1] *= 2  # one moment of a component has another ridge
+    else:
+        ridge[order == 1] = 10 * ridge.max()  # single axes have less weight than their pairs
+    assert blocks_of(problem, ridge) is None
+    monkeypatch.setattr(split, "SCALED_UNKNOWNS", 10)
+    assert not isinstance(dual_of(problem, ridge), ScaledDual)
