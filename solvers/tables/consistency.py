@@ -368,8 +368,7 @@ class Components:
             turn = self._turns[row]
             like = self._source.values[row].transpose(turn)
             turned = cells[start : start + like.size].reshape(like.shape)
-            # Unlike `ascontiguousarray`, this leaves the table of no attributes without an axis.
-            values[row] = np.array(turned.transpose(np.argsort(turn)), order="C")
+            values[row] = np.ascontiguousarray(turned.transpose(np.argsort(turn)))
             start += like.size
         return self._source.with_values(values)
 

@@ -192,7 +192,7 @@ class Evidence:
             for places in _subsets(varying):
                 axes = tuple(view[place] for place in places)
                 estimate = self.weighted[axes] / self.precision[axes]
-                moments[(row, *_part(places, len(shape)))] = estimate
+                moments[row][_part(places, len(shape))] = estimate
         cells = math.prod(shape)
         coefficients = moments.reshape(-1, cells) / math.sqrt(cells)
         return transform(shape).synthesise(coefficients).reshape(-1, *shape)

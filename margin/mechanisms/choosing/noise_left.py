@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._types import Floats
-from ..fitted import LEAST_LEFT, SPREAD_BY_NOISE
+from ..fitted import LEAST_LEFT, SPREAD_BY_NOISE, SPREAD_CELLS
 
 __all__ = ["noise_left", "share_left"]
 
@@ -53,7 +53,8 @@ def share_left(
     means = rows / cells / deviations
     # The less noise, the more of the smaller counts stand out from it.
     empty_power = (1 - spread) / (1 + means) ** SPREAD_BY_NOISE
-    return noise_left(means, cells.astype(np.float64) ** -empty_power)
+    occupied = np.minimum(cells, SPREAD_CELLS) ** -empty_power
+    return noise_left(means, occupied)
 
 
 def noise_left(
