@@ -29,7 +29,8 @@ def claims(*studies: Readings) -> str:
         return _claims(listed)
     tested = [claim for claim in listed if claim.holds is not None]
     count = f"{len(tested) - len(failed)} of the {len(tested)} claims hold"
-    shown = f"{count}; these do not:\n\n{_claims(failed)}" if failed else f"{count}."
+    others = "this one does not" if len(failed) == 1 else "these do not"
+    shown = f"{count}; {others}:\n\n{_claims(failed)}" if failed else f"{count}."
     rest = [claim for claim in listed if claim.holds is not False]
     return f"{shown}\n\n{fold('The other claims', _claims(rest))}"
 
@@ -81,10 +82,12 @@ def details(name: str, study: Readings) -> str:
 
 def span(study: Readings, one: str, other: str, *words: str, digits: int = 2) -> str:
     """The error of a method divided by that of another, "smallest to largest" over the panels
-    of a figure whose titles contain all words.
+    of a figure whose titles contain all words; those of the Jensen-Shannon divergence (", JS")
+    only if asked for.
     """
     names = dict.fromkeys(str(row["panel"]) for row in study.rows)
     panels = [name for name in names if all(word in name for word in words)]
+    panels = [name for name in panels if "JS" in words or not name.endswith(", JS")]
     ratios = []
     for panel in panels:
         try:

@@ -143,7 +143,7 @@ def run(smoke: bool, out: Path) -> str:
     def effort(method: str, k: int) -> tuple[int, int]:
         return _effort(method, k, runs, queries)
 
-    # Left out for their time: the published method on 350 views of 45 attributes, and its solver on
+    # Left out for their time: the published method on 330 views of 45 attributes, and its solver on
     # C3 at k = 8.
     asked = [
         key

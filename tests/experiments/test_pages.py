@@ -6,7 +6,9 @@ import pytest
 
 from experiments import _page_tools, _readings, _trace
 from experiments._manifest import entry, summary
+from experiments._pages import page
 from experiments._readings import Claim, Readings, load, picture_name, save
+from experiments._study import sweep
 
 TEMPLATES = list(_trace.pages())
 ROWS = (
@@ -25,12 +27,12 @@ STUDY = Readings(
 )
 
 
-@pytest.mark.parametrize(("template", "page"), TEMPLATES, ids=[p.stem for _, p in TEMPLATES])
-def test_a_page_has_the_figures_of_the_readings_and_no_others(template, page):
+@pytest.mark.parametrize(("template", "made"), TEMPLATES, ids=[p.stem for _, p in TEMPLATES])
+def test_a_page_has_the_figures_of_the_readings_and_no_others(template, made):
     text = template.read_text()
     assert _trace.untraced(text) == []
-    made = _trace.rendered(text, _readings.kept(), template)
-    assert page.read_text() == made, "run `python -m experiments pages`"
+    expected = _trace.rendered(text, _readings.kept(), template)
+    assert made.read_text() == expected, "run `python -m experiments pages`"
 
 
 def test_the_readings_are_small_and_say_how_they_were_made():
@@ -89,6 +91,27 @@ def test_expressions_are_replaced_and_paragraphs_filled(tmp_path):
     )
     with pytest.raises(NameError):
         _trace.rendered("{{ other('error') }}", {}, tmp_path / "t.md")
+
+
+def test_a_page_leaves_readings_that_can_be_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(_readings, "READINGS", tmp_path / "readings")
+    monkeypatch.setattr(_readings, "FIGURES", tmp_path)
+    results = tmp_path / "results"
+    sweep(results / "rows.csv", measure, [{"k": 4}, {"k": 6}])
+    (results / "one.png").write_bytes(b"picture")
+    claim = Claim(claim="C.", measured="m", holds=True)
+    rows = [{"k": "4", "error": "0.25"}, {"k": "6", "error": ""}]
+    page(results / "page.md", title="T", about="A.", claims=[claim], rows=rows,
+         pictures=[results / "one.png", results / "one.svg"])  # fmt: skip
+    copies = _readings.keep("study", results)
+    assert [path.name for path in copies] == ["study.json", "study-one.png"]
+    found = _readings.kept()["study"]
+    assert found("error", k=4) == 0.25 and found.manifest["keys"] == 2
+    assert found.claims == (claim,) and found.pictures == ("one.png",)
+
+
+def measure(k):
+    return {"error": k}
 
 
 def test_a_long_list_of_claims_begins_with_those_that_do_not_hold():

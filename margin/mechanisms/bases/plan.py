@@ -19,6 +19,7 @@ from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..components import closure, precise_shares
 from .basis import AxisBasis, cell_basis, rounded
 from .choice import options
+from .largest import least_largest, profile
 from .queries import AxisQueries, asked_queries
 from .weights import ComponentCosts, best_choices
 
@@ -57,6 +58,8 @@ class AskedComponents:
         The budget that is spent.
     order
         The largest number of attributes of a measured component; None for no limit.
+    largest
+        Whether the shares minimise the largest weighted variance of a query, instead of the sum.
     """
 
     name: str
@@ -65,6 +68,7 @@ class AskedComponents:
     queries: Mapping[str, AxisQueries]
     budget: Budget
     order: int | None = None
+    largest: bool = False
 
     @cached_property
     def sets(self) -> list[View]:
@@ -130,10 +134,27 @@ class AskedComponents:
         The variance of the answers on S at share s is in proportion to p_S / s (zCDP), with p_S the
         squared L2 sensitivity, or to p_S / s**2 (pure), with p_S the square of the L1 sensitivity.
         So the best shares are in proportion to the square roots, or the cube roots, of p_S c_S.
+        With `largest`, `least_largest` finds the shares.
         """
         bounds = [strategy.sensitivity(self.budget) for strategy in self.strategies]
-        steep = [float(l1) ** 2 if self._power == 2 else float(l2) for l1, l2 in bounds]
-        return precise_shares((np.array(steep) * self.costs) ** (1 / (1 + self._power)))
+        steep = np.array([float(l1) ** 2 if self._power == 2 else float(l2) for l1, l2 in bounds])
+        if not self.largest:
+            return precise_shares((steep * self.costs) ** (1 / (1 + self._power)))
+        views = [
+            (tuple(name for name in self.bases if name in view), weight)
+            for view, weight in zip(self.workload.views, self.workload.weights, strict=True)
+        ]
+        found = least_largest(self.sets, views, self.profiles, steep, power=self._power)
+        return precise_shares(found)
+
+    @cached_property
+    def profiles(self) -> dict[str, Floats]:
+        """For each attribute of two or more values the variances of its queries; see `profile`."""
+        found = {}
+        for name, basis in self.bases.items():
+            cells = AxisQueries("cells", self.domain[name].size)
+            found[name] = profile(basis, self.queries.get(name, cells))
+        return found
 
     @cached_property
     def variances(self) -> list[float]:
