@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import MarginError
-from ...mechanisms.learning import clock
+from ...synopses import clock
 from ..violation import Violation
 from .digest import Digest, combined, difference, digest_of
 from .process_state import state_around, watched_environment

@@ -18,8 +18,8 @@ from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
 from ...solvers import BestResponse, Constraint, Responder, Status
+from ...synopses import clock
 from ...synopses.rounds import RANDOM_RECORD, SolvedRound
-from . import clock
 
 __all__ = ["Play", "probe"]
 
