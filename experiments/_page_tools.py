@@ -42,8 +42,8 @@ def unfinished(*studies: Readings) -> str:
         return "All measurements of the study were run."
     made = sum(one.manifest["keys"] for one in studies)
     return (
-        f"**The study was broken off**: {made:,} measurements were made and {left:,} were not; the "
-        "first run of each method came first, so that most means are over fewer runs than planned."
+        f"**The study was broken off**: {made:,} measurements were made and {left:,} were not. The "
+        "first runs came first; where later ones are missing, a mean is over fewer runs."
     )
 
 
