@@ -37,14 +37,19 @@ def claims(*studies: Readings) -> str:
 
 def unfinished(*studies: Readings) -> str:
     """A sentence where the study was broken off, so that some measurements are missing."""
-    left = sum(int(note.split()[0]) for one in studies for note in one.notes if _NOT_RUN in note)
+    left = sum(map(_not_run, studies))
     if not left:
         return "All measurements of the study were run."
     made = sum(one.manifest["keys"] for one in studies)
     return (
-        f"**The study was broken off**: {made:,} measurements were made and {left:,} were not; the "
-        "first run of each method came first, so that most means are over fewer runs than planned."
+        f"**The study was broken off**: {made:,} measurements were made and {left:,} were not. The "
+        "first runs came first; where later ones are missing, a mean is over fewer runs."
     )
+
+
+def _not_run(study: Readings) -> int:
+    """How many measurements are missing, because the study was broken off."""
+    return sum(int(note.split()[0]) for note in study.notes if _NOT_RUN in note)
 
 
 def _claims(listed: list[Claim]) -> str:
@@ -178,7 +183,8 @@ def manifests(studies: dict[str, Readings]) -> str:
     for name, study in studies.items():
         one = study.manifest
         days = " to ".join(dict.fromkeys(one["dates"]))
-        lines.append(f"| `{name}` | {days} | {one['keys']:,} | {study.seconds} |")
+        left = _not_run(study) or "-"
+        lines.append(f"| `{name}` | {days} | {one['keys']:,} | {left} | {study.seconds} |")
     return "\n".join(lines)
 
 

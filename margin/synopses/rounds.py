@@ -1,7 +1,9 @@
-"""`SolvedRound`: how the integer programme of one synthetic record was solved."""
+"""`SolvedRound`: how the integer programme of one synthetic record was solved, and in what time."""
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,32 @@ from ..solvers import Status
 RANDOM_RECORD = "random record"
 """Stands in place of the solver's name after it failed."""
 
-__all__ = ["RANDOM_RECORD", "SolvedRound", "pack_rounds", "unpack_rounds"]
+__all__ = [
+    "RANDOM_RECORD",
+    "SolvedRound",
+    "clock_seconds",
+    "pack_rounds",
+    "stopped_clock",
+    "unpack_rounds",
+]
+
+_clock: list[Callable[[], float]] = [time.perf_counter]
+"""The last entry tells the time."""
+
+
+def clock_seconds() -> float:
+    """Seconds since some fixed moment, for the seconds that a synopsis reports."""
+    return _clock[-1]()
+
+
+@contextlib.contextmanager
+def stopped_clock() -> Generator[None]:
+    """Let `clock_seconds` return zero meanwhile, so that equal runs report equal times."""
+    _clock.append(lambda: 0.0)
+    try:
+        yield
+    finally:
+        _clock.pop()
 
 
 @dataclass(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import MarginError
-from ...synopses import clock
+from ...synopses.rounds import stopped_clock
 from ..violation import Violation
 from .digest import Digest, combined, difference, digest_of
 from .process_state import state_around, watched_environment
@@ -116,7 +116,7 @@ def _watched() -> Generator[dict[str, Any]]:
         found["warnings"] = warned = stack.enter_context(watched_warnings())
         found["logs"] = stack.enter_context(watched_logs())
         found["environment"] = stack.enter_context(watched_environment())
-        stack.enter_context(clock.stopped())
+        stack.enter_context(stopped_clock())
         yield found
     found["files"] = files.found()
     # Python collects the sockets by which pyspark fetched its results at any time, and then warns.

@@ -18,8 +18,7 @@ from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
 from ...solvers import BestResponse, Constraint, Responder, Status
-from ...synopses import clock
-from ...synopses.rounds import RANDOM_RECORD, SolvedRound
+from ...synopses.rounds import RANDOM_RECORD, SolvedRound, clock_seconds
 
 __all__ = ["Play", "probe"]
 
@@ -157,7 +156,7 @@ class Play:
         """
         record: NDArray[Any] | None = None
         claims: _Claims = (Status.FAILED, None)
-        began = clock.seconds()
+        began = clock_seconds()
         # The solver may be a user's own. The budget is spent, so the round must go on after any
         # error.
         try:
@@ -168,7 +167,7 @@ class Play:
             log.debug("a response failed: %s", type(error).__name__)
         else:
             record = None if found is None else np.asarray(found)
-        seconds = clock.seconds() - began
+        seconds = clock_seconds() - began
         fits = record is not None and _fits(record, instance)
         if record is not None and fits and instance.feasible(record):
             kept = record.astype(instance.record_type)

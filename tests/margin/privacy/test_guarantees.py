@@ -78,9 +78,17 @@ def test_the_table_of_sensitivities(unit, factors):
 def test_only_simulations_and_audits_take_a_seed():
     """Nothing that releases, charges or measures can be given a seed, under whatever name.
 
-    `compare` simulates; `population` makes rows of what is published.
+    `compare` simulates. `population` and `tables` search whole numbers near what is published.
     """
-    allowed = {"simulate", "compare", "SeededEntropy", "audit", "neighbours", "population"}
+    allowed = {
+        "simulate",
+        "compare",
+        "SeededEntropy",
+        "audit",
+        "neighbours",
+        "population",
+        "tables",
+    }
     allowed |= {"check_mechanism", "check_source"}
     for module in (margin, account, audit, budget, ledger, noise, private, testing):
         for name in module.__all__ if hasattr(module, "__all__") else []:
