@@ -18,6 +18,7 @@ from . import (
     testing,
 )
 from ._version import __version__
+from .bases.given import PublicTable
 from .compare import Comparison, compare
 from .data.source import Source
 from .data.sql import Sql
@@ -76,6 +77,7 @@ __all__ = [
     "PriView",
     "Private",
     "Provenance",
+    "PublicTable",
     "PureDP",
     "Residual",
     "Simulation",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
+from .bases.given import stated_base
 from .data.opening import open_source
 from .data.rows_per_person import bound
 from .data.scratch import remove_stale
@@ -15,7 +16,7 @@ from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError
 from .interrupts import watched
-from .mechanisms import Auto
+from .mechanisms import Adaptive, Auto, PriView, Residual
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from .privacy.ledger import Charge, Ledger
@@ -64,6 +65,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
 ) -> ViewSynopsis: ...
 
 
@@ -78,6 +80,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
 ) -> S: ...
 
 
@@ -91,6 +94,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
 ) -> Synopsis:
     """Make a differentially private synopsis of a table.
 
@@ -127,6 +131,12 @@ def release(
         number; if `rows_per_person` is not 1, the two must be equal. It is required with `unit`,
         unless the budget's `rows_per_person` is above 1. Rows beyond it are left out, so totals may
         be too low.
+    base
+        What is known about such tables already: a `PublicTable`, an earlier release with the same
+        declarations (a `ViewSynopsis`), or the path of its .margin file. The noisy tables tell how
+        far it may be trusted; this costs no budget. The base is stored with the release, and
+        `Provenance.base` states it. It is used by `Auto`, `Adaptive`, `PriView` and `Residual`. If
+        it is an earlier release about the same people, the guarantees of both add up.
 
     Returns
     -------
@@ -160,6 +170,7 @@ def release(
         ledger=ledger,
         unit=unit,
         max_rows=max_rows,
+        base=base,
         entropy=SystemEntropy(),
     )
     synopsis, _ = _run(request)
@@ -176,6 +187,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
     seed: int,
 ) -> "Simulation[ViewSynopsis]": ...
 
@@ -190,6 +202,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
     seed: int,
 ) -> "Simulation[S]": ...
 
@@ -203,6 +216,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    base: object = None,
     seed: int,
 ) -> Any:
     """Run a release with noise from a seed, and return the true counts too, for experiments.
@@ -212,8 +226,8 @@ def simulate(
 
     Parameters
     ----------
-    data, domain, budget, mechanism, workload, unit, max_rows
-        See `release`.
+    data, domain, budget, mechanism, workload, unit, max_rows, base
+        See `release`. A base may be a simulation here.
     seed
         The seed of the noise. Equal arguments and equal seeds give equal results.
 
@@ -244,6 +258,7 @@ def simulate(
         ledger=None,
         unit=unit,
         max_rows=max_rows,
+        base=base,
         entropy=SeededEntropy(seed),
     )
     synopsis, source = _run(request)
@@ -265,6 +280,7 @@ class _Request:
     ledger: Chargeable | None
     unit: str | None
     max_rows: int | None
+    base: object
     entropy: Entropy
 
 
@@ -331,6 +347,10 @@ class _Work:
             unit=request.unit,
             domain=digest(domain),
         )
+        base = None
+        if request.base is not None:
+            _check_uses_base(mechanism)
+            base = stated_base(request.base, domain, allow_simulation=not request.entropy.private)
         self._charge = None if request.ledger is None else Charge(request.ledger, statement)
 
         # Open the data. Temporary files of runs that were killed are removed first.
@@ -351,12 +371,15 @@ class _Work:
         # Run the mechanism.
         rows.check(domain)
         synopsis = mechanism.run(private, workload)
+        if base is not None and isinstance(synopsis, ViewSynopsis):
+            synopsis = synopsis.with_base(base)
         provenance = Provenance(
             mechanism=describe(mechanism),
             statement=dataclasses.replace(statement, budget=private.spent),
             private=entropy.private,
             version=__version__,
             token=private.token,
+            base=None if base is None else base.stated,
         )
         return dataclasses.replace(synopsis, provenance=provenance), source
 
@@ -386,6 +409,15 @@ def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
             "PriView()"
         )
     return mechanism
+
+
+def _check_uses_base(mechanism: Mechanism[Synopsis]) -> None:
+    """Refuse a mechanism that does not use a base."""
+    if not isinstance(mechanism, Adaptive | Auto | PriView | Residual):
+        raise MarginError(
+            "base is used by Auto, Adaptive, PriView and Residual, but mechanism is "
+            f"{type(mechanism).__name__}; choose one of these, or leave base out"
+        )
 
 
 _NOTHING = "no noise was drawn, and nothing has been charged"

@@ -1,7 +1,9 @@
 """The .margin file format: a zip archive of JSON texts and .npy arrays, with checksums.
 
 A file holds the domain, the fields of the synopsis, the statement of protection, the mechanism with
-its parameters, and the version of the library. Everything in it was either declared or paid for;
+its parameters, and the version of the library. The base of a release is in the file, too: the rows
+of a public table, or the content of an earlier release. Everything in it was declared, was public,
+or was paid for;
 not even the time of the release is stored. Nothing is pickled. A file can be signed; see
 `signature`.
 
@@ -76,7 +78,7 @@ _FIELDS = {
     "kind",
     "synopsis",
 }
-"""The fields of a manifest."""
+"""The fields of a manifest; `base` may be a further one."""
 
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
@@ -160,6 +162,8 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
         "synopsis": packed.fields,
         "charge": None if token is None else dataclasses.asdict(token),
     }
+    if provenance.base is not None:
+        manifest["base"] = provenance.base
     members = {_MANIFEST: _encoded(manifest)}
     for name, array in packed.arrays.items():
         buffer = io.BytesIO()
@@ -250,7 +254,7 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 
 def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
     """Make the synopsis that a manifest and its arrays describe."""
-    if set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
+    if set(manifest) - {"base"} != _FIELDS or not isinstance(manifest["private"], bool):
         raise ValueError(
             f"the manifest must have the keys {', '.join(sorted(_FIELDS))}, and private must be "
             f"true or false, but it has the keys {', '.join(sorted(manifest))}; get a fresh copy "
@@ -265,6 +269,7 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         private=manifest["private"],
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
+        base=_stated(manifest.get("base")),
     )
     arrays = {}
     for name, content in members.items():
@@ -348,6 +353,16 @@ def _token(written: Any) -> Token | None:
             "integer, but it has other keys or types; get a fresh copy of the file"
         )
     return Token(**written)
+
+
+def _stated(written: Any) -> dict[str, Any] | None:
+    """Read the statement of the base from a manifest; None if there is none."""
+    if written is not None and not isinstance(written, dict):
+        raise ValueError(
+            f"the statement of a base must be an object, but it is of type "
+            f"{type(written).__name__}; get a fresh copy of the file"
+        )
+    return written
 
 
 def _encoded(value: object) -> bytes:

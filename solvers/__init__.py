@@ -14,6 +14,9 @@ if __name__ != "margin.solvers":
         "write import margin.solvers"
     )
 
+from .based.base import Base, CountedBase
+from .based.reconstruction import BasedReconstruction, BasedStructure
+from .based.trust import learnt_trust
 from .reconstruct.batch import Batch, Solutions
 from .reconstruct.context import Reconstruction
 from .reconstruct.convex.clarabel_direct import ClarabelDirect
@@ -62,6 +65,9 @@ __all__ = [
     "LBFGS",
     "AbsoluteConsistency",
     "Anneal",
+    "Base",
+    "BasedReconstruction",
+    "BasedStructure",
     "Batch",
     "BestResponse",
     "ByComponents",
@@ -71,6 +77,7 @@ __all__ = [
     "Cone",
     "Consistency",
     "Constraint",
+    "CountedBase",
     "CpSat",
     "Enumerate",
     "Evidence",
@@ -117,4 +124,5 @@ __all__ = [
     "covered_covariance",
     "covered_group_variances",
     "intersection_lattice",
+    "learnt_trust",
 ]

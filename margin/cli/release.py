@@ -22,6 +22,7 @@ _EXAMPLES = [
     "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
     f"{_START} --unit person_id --rows-per-person 3 -o people.margin",
     f"{_START} --ledger agency.db --dataset people -o people.margin",
+    f"{_START} --base last_year.margin -o people.margin",
     f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
     "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 "
     "-o people.margin",
@@ -52,6 +53,13 @@ def add_commands(commands: Any) -> None:
         "file with a list of lists",
     )
     add_options(release)
+    release.add_argument(
+        "--base",
+        type=Path,
+        metavar="BASE.margin",
+        help="an earlier release with the same domain, such as that of last year; the new one "
+        "learns how far to trust it, and contains it",
+    )
     add_workload(release, default=None)
     release.add_argument(
         "-o",
@@ -112,6 +120,13 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
 
 
 def _release(parsed: argparse.Namespace) -> Said:
+    with watched() as watch:
+        watch.explain = lambda: "interrupted; no noise was drawn, and nothing has been charged"
+        return _released(parsed)
+
+
+def _released(parsed: argparse.Namespace) -> Said:
+    """Check the options, make the release, and save it."""
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
@@ -137,6 +152,7 @@ def _release(parsed: argparse.Namespace) -> Said:
         workload=workload,
         ledger=ledger,
         **unit_of(parsed),
+        base=parsed.base,
     )
     _save(synopsis, parsed.output)
 
@@ -153,6 +169,7 @@ def _release(parsed: argparse.Namespace) -> Said:
         "spent": synopsis.spent.to_json(),
         "statement": provenance.statement.to_json(),
         "mechanism": provenance.mechanism,
+        "base": provenance.base,
         "summary": summary,
     }
     return Said(f"{parsed.output}: {number} {title}; {guarantee}", values)

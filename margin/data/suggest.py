@@ -319,7 +319,7 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
         return None
     texts = column.is_text and facts.odd > 0
     if column.is_date or (texts and facts.dates == facts.values):
-        return _Reason("dates: make a column of years or months, for example with --sql")
+        return _Reason('dates: declare the first and the last one as "dates", by month for example')
     if _IDENTIFIER.search(column.name) and not facts.broken:
         return _Reason("an identifier, by its name and its many values; it may be the --unit")
     if facts.are_numbers_of_rows:

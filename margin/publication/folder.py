@@ -217,10 +217,10 @@ def _replacing(target: Path) -> Iterator[Path]:
         part.rename(target)
     except OSError as error:
         problem = error.strerror or type(error).__name__
-        # The older publication stays if the new one cannot take its place.
+    finally:
+        # The older publication stays if the new one did not take its place.
         if old.exists() and not target.exists():
             old.rename(target)
-    finally:
         shutil.rmtree(part, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
     if problem:

@@ -73,7 +73,9 @@ def possible(
         return tables if is_free else consistency(tables)
     # Some methods lose consistency when they remove negative counts.
     changed = nonnegativity(tables)
-    return changed if nonnegativity.keeps_consistency else consistency(changed)
+    if not nonnegativity.keeps_consistency:
+        changed = consistency(changed)
+    return dataclasses.replace(changed, unbiased=tables.values)
 
 
 def from_measurements(

@@ -49,6 +49,10 @@ class Provenance:
         The version of this library.
     token
         The receipt of the ledger that was charged; None without a ledger.
+    base
+        The base of the release as JSON values: that it is a public table, and where it was
+        published; or the statement, and the receipt of the ledger, of the release that paid for it.
+        None without a base.
     """
 
     mechanism: Any
@@ -56,6 +60,7 @@ class Provenance:
     private: bool
     version: str
     token: Token | None = None
+    base: dict[str, Any] | None = None
 
     @property
     def spent(self) -> Budget:

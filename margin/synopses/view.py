@@ -21,6 +21,8 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
 from ..solvers import (
+    BasedReconstruction,
+    BasedStructure,
     ComponentErrors,
     Ladder,
     Newton,
@@ -34,7 +36,9 @@ from ..solvers import (
     Tables,
     coverage_error,
     covered_group_variances,
+    learnt_trust,
 )
+from .base import StatedBase, apart, base_room, prefixed, read_base
 from .counting import Sums, covered_sums, weights_on
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of
@@ -45,6 +49,9 @@ __all__ = ["ViewSynopsis"]
 
 _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
+
+_MOST_BASED = 1 << 12
+"""Largest number of cells of a marginal within a view whose noise a base reduces."""
 
 _MOST_RECORDS = 10**8
 
@@ -112,12 +119,18 @@ class ViewSynopsis(Synopsis):
         The covariance of the noise, if attributes were measured in bases of their own (see
         `Residual`); None if all cells of a view have the same variance. Reconstructions use its
         mean over the cells.
+    base, trust
+        A base, and what was learnt about it (see `margin.solvers.learnt_trust`). All marginals are
+        then reconstructed: the base also reduces the noise of those within views. None and nothing
+        without a base.
     """
 
     names: tuple[View, ...]
     held: Tables
     reconstruction: Solver = Newton()
     noise: ComponentErrors | None = None
+    base: StatedBase | None = None
+    trust: tuple[Floats, ...] = ()
 
     @classmethod
     def of(
@@ -150,6 +163,13 @@ class ViewSynopsis(Synopsis):
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis with another solver for marginals that no view covers."""
         return dataclasses.replace(self, reconstruction=reconstruction)
+
+    def with_base(self, base: StatedBase) -> "ViewSynopsis":
+        """The same synopsis with a base; how far it is trusted is learnt from the views' tables.
+
+        This is post-processing of the noisy tables.
+        """
+        return dataclasses.replace(self, base=base, trust=learnt_trust(self.held, base))
 
     @classmethod
     def of_tables(
@@ -203,7 +223,7 @@ class ViewSynopsis(Synopsis):
             nothing = [_NOTHING] * len(places)
             answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
             # Read the marginals within views, and reconstruct the others.
-            covered = self.held.covered(axes)
+            covered = self._read_directly(axes)
             self._read(np.flatnonzero(covered), answers)
             self._reconstruct(np.flatnonzero(~covered), answers)
             # Turn the axes of the tables to the order of the names, where it differs.
@@ -225,12 +245,20 @@ class ViewSynopsis(Synopsis):
                 )
         return [marginal for marginal in marginals if marginal is not None]
 
+    def _read_directly(self, axes: Integers) -> NDArray[np.bool_]:
+        """Whether marginals are sums of a view's cells; `axes` has shape (n, k)."""
+        covered = self.held.covered(axes)
+        if self.base is None:
+            return covered
+        cells = np.prod(np.array(self.domain.sizes)[axes], axis=1)
+        return np.asarray(covered & (cells > _MOST_BASED))
+
     def _rolled(self, view: LevelView) -> Marginal:
         """The marginal of a view with levels: sums of cells of the marginal on its attributes."""
         (cells,) = self._marginals([view.view])
         counts = view.rolled_up(cells.counts)
         axes = self.domain.axes(view.view)
-        if self.held.covering(tuple(sorted(axes))) is not None:
+        if self._read_directly(np.array([sorted(axes)]))[0]:
             groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
             if self.noise is None:
                 variance = covered_group_variances(self.held, tuple(sorted(axes)), groups)
@@ -291,9 +319,10 @@ class ViewSynopsis(Synopsis):
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes; see `margin.synopses.view_sums`."""
-        if all(self.held.covering(self._axes(codes)) is not None for codes in chosen):
-            return covered_sums(self.domain, self.held, chosen, self.noise)
         asked = self._axes({name: () for codes in chosen for name in codes})
+        covered = all(self.held.covering(self._axes(codes)) is not None for codes in chosen)
+        if covered and (self.base is None or self._cells(asked) > _MOST_BASED):
+            return covered_sums(self.domain, self.held, chosen, self.noise)
         _at_once(tuple(self.domain.sizes[axis] for axis in asked))
         weights = weights_on(self.domain, asked, chosen)
         # With no positive total, zero is the only non-negative answer.
@@ -317,6 +346,10 @@ class ViewSynopsis(Synopsis):
             return self.noise.cell_variances(axes)
         shape = tuple(self.domain.sizes[axis] for axis in axes)
         return np.full(shape, self.held.variance(axes))
+
+    def _cells(self, axes: Sequence[int]) -> int:
+        """The number of cells of the marginal on some axes."""
+        return math.prod(self.domain.sizes[axis] for axis in axes)
 
     def _axes(self, codes: Chosen) -> tuple[int, ...]:
         """The axes of the attributes that a condition restricts, ascending."""
@@ -389,7 +422,10 @@ class ViewSynopsis(Synopsis):
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
         cells = sum(value.size for value in self.held.values)
-        return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
+        texts = {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
+        if self.base is not None:
+            texts["base"] = self.base.described
+        return texts
 
     def pack(self) -> Packed:
         """The content of a file: the tables in one array, with axes in the order of the domain."""
@@ -404,6 +440,11 @@ class ViewSynopsis(Synopsis):
         if self.noise is not None:
             fields["components"], own = self.noise.pack()
             arrays |= own
+        if self.base is not None:
+            packed = self.base.pack()
+            fields["base"] = packed.fields
+            arrays["trust"] = np.concatenate([scales.ravel() for scales in self.trust])
+            arrays |= prefixed(packed.arrays)
         return Packed(fields, arrays)
 
     @classmethod
@@ -415,11 +456,15 @@ class ViewSynopsis(Synopsis):
     ) -> Mapping[str, int]:
         """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         views = [domain.view(view) for view in fields["views"]]
-        return {
+        room = {
             "tables": sum(map(domain.cells, views)),
             "precisions": sum(1 << len(view) for view in views),
             **ComponentErrors.room(domain.sizes, fields.get("components", ())),
         }
+        if "base" in fields:
+            room["trust"] = room["tables"]
+            room |= base_room(fields["base"], domain, cls.room)
+        return room
 
     @classmethod
     def unpack(
@@ -427,7 +472,7 @@ class ViewSynopsis(Synopsis):
         packed: Packed,
         *,
         domain: Domain,
-        provenance: Provenance,
+        provenance: Provenance | None,
     ) -> Self:
         """Make the synopsis from the content of a file.
 
@@ -436,10 +481,15 @@ class ViewSynopsis(Synopsis):
         names = tuple(domain.view(view) for view in packed.fields["views"])
         axes = [tuple(sorted(domain.axes(view))) for view in names]
         shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
-        arrays = dict(packed.arrays)
+        arrays, of_base = apart(packed.arrays)
         # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
+        base = None
+        trust: list[Floats] = []
+        if "base" in packed.fields:
+            base = read_base(Packed(packed.fields["base"], of_base), domain, cls.unpack)
+            trust = _split(arrays.pop("trust"), [math.prod(shape) for shape in shapes])
         noise = None
         if "components" in packed.fields:
             noise = ComponentErrors.unpack(domain.sizes, packed.fields["components"], arrays)
@@ -475,6 +525,10 @@ class ViewSynopsis(Synopsis):
             reconstruction=solver,
             provenance=provenance,
             noise=noise,
+            base=base,
+            trust=tuple(
+                scales.reshape(shape) for scales, shape in zip(trust, shapes, strict=False)
+            ),
         )
 
     def _read(
@@ -565,11 +619,15 @@ class ViewSynopsis(Synopsis):
             )
 
     @cached_property
-    def _reconstruction(self) -> Reconstruction:
-        return Reconstruction(self.held, self.reconstruction)
+    def _reconstruction(self) -> Reconstruction | BasedReconstruction:
+        if self.base is None:
+            return Reconstruction(self.held, self.reconstruction)
+        return BasedReconstruction(self.held, self.base, self.trust, self.reconstruction)
 
     @cached_property
     def _structure(self) -> Structure:
+        if isinstance(self._reconstruction, BasedReconstruction):
+            return BasedStructure(self._reconstruction)
         return Structure(self.held, self._reconstruction.solver)
 
 

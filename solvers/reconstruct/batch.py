@@ -38,6 +38,11 @@ class Batch:
         The sums of the tables' cells and their error variances, shape (n,).
     zeros
         Whether each cell must be zero, shape (n, cells); None if no cell must.
+    base
+        The distributions relative to which `Newton` measures entropy, shape (n, cells); None for
+        the uniform ones. See `Problem`.
+    ridge
+        The tolerances of the moments of all problems, as `index`; None leaves them to the solver.
 
     Raises
     ------
@@ -53,6 +58,8 @@ class Batch:
     total: Floats
     total_variance: Floats
     zeros: NDArray[np.bool_] | None = None
+    base: Floats | None = None
+    ridge: Floats | None = None
 
     def __post_init__(self) -> None:
         require_small(self.shape)
@@ -85,6 +92,13 @@ class Batch:
                     "zeros must leave at least one cell of each problem that may be positive, but "
                     "it marks every cell of one; unmark a cell"
                 )
+        if self.base is not None:
+            shape = (len(self.total), self.cells)
+            if self.base.shape != shape or not (self.base[self._may_be_positive] > 0).all():
+                raise ValueError(
+                    f"base must hold numbers of shape {shape}, positive where a cell need not be "
+                    "zero, but it does not; add a small share to each cell"
+                )
 
     def _check_lengths(self) -> None:
         """Refuse arrays whose lengths do not fit each other."""
@@ -112,6 +126,12 @@ class Batch:
             raise ValueError(
                 "offsets must not fall, but an entry is smaller than the one before; sort the "
                 "problems and their coefficients"
+            )
+
+        if self.ridge is not None and not (len(self.ridge) == entries and (self.ridge > 0).all()):
+            raise ValueError(
+                f"ridge must hold {entries} positive numbers, one for each entry of index, but it "
+                "does not; correct it"
             )
 
     def _check_index(self) -> None:
@@ -182,6 +202,8 @@ class Batch:
             total=np.array([problem.total for problem in problems]),
             total_variance=np.array([problem.total_variance for problem in problems]),
             zeros=_stacked(problems),
+            base=_bases(problems),
+            ridge=_ridges(problems),
         )
 
     def __len__(self) -> int:
@@ -205,6 +227,8 @@ class Batch:
             total=float(self.total[row]),
             total_variance=float(self.total_variance[row]),
             zeros=zeros,
+            base=None if self.base is None else self.base[row],
+            ridge=None if self.ridge is None else self.ridge[own],
         )
 
     def __iter__(self) -> Iterator[Problem]:
@@ -219,6 +243,25 @@ class Batch:
     def cells(self) -> int:
         """The number of cells of each table."""
         return math.prod(self.shape)
+
+    @property
+    def log_base(self) -> Floats:
+        """The logarithms of the normalised bases, shape (n, cells).
+
+        They are zero in cells that must be zero. There are no rows if the bases are uniform.
+        """
+        if self.base is None:
+            return np.zeros((0, 0))
+        positive = np.where(self._may_be_positive, self.base, 0.0)
+        shares = positive / positive.sum(axis=1, keepdims=True)
+        return np.asarray(np.log(np.where(self._may_be_positive, shares, 1.0)))
+
+    @property
+    def _may_be_positive(self) -> NDArray[np.bool_]:
+        """Whether each cell may be positive, shape (n, cells)."""
+        if self.zeros is None:
+            return np.ones((len(self), self.cells), np.bool_)
+        return ~self.zeros
 
     @property
     def possible(self) -> Integers:
@@ -236,6 +279,19 @@ def _stacked(problems: Sequence[Problem]) -> NDArray[np.bool_] | None:
         none = np.zeros(problem.cells, np.bool_)
         rows.append(none if problem.zeros is None else problem.zeros)
     return np.stack(rows)
+
+
+def _bases(problems: Sequence[Problem]) -> Floats | None:
+    """The bases of problems of one shape; None if no problem has any."""
+    if all(problem.base is None for problem in problems):
+        return None
+    return np.stack([problem.reference for problem in problems])
+
+
+def _ridges(problems: Sequence[Problem]) -> Floats | None:
+    """The ridges of problems, one after another; None unless all problems have them."""
+    given = [problem.ridge for problem in problems if problem.ridge is not None]
+    return np.concatenate(given) if len(given) == len(problems) else None
 
 
 _ORDER = list(Status)

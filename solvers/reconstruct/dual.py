@@ -24,6 +24,7 @@ from ..limits import EXTENDED_NUMBERS, HESSIAN_UNKNOWNS, NUMBERS_AT_ONCE, SUMMED
 from ..status import Status
 from ..types import Floats, Integers
 from .bars import Bars
+from .batch import Batch
 from .problem import Problem, Solution
 from .rules import PRECONDITIONER, SAME, cancels, converged, use_of_factor
 from .sampling import (
@@ -51,7 +52,8 @@ class Penalised:
     The problem is to minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] -
     target_S) ** 2 / (2 ridge_S). f_S are the known basis functions, and the ridge is the tolerance
     of a moment: ridge_S = strength * r(|S|) * variance_S, with r(1) = 0.01 and r(j) = j ** 2. If
-    some cells must be zero, p and the uniform distribution are zero there.
+    some cells must be zero, p and the uniform distribution are zero there. `Problem.base` takes the
+    place of the uniform distribution.
 
     Parameters
     ----------
@@ -90,6 +92,12 @@ class Penalised:
         binary = max(shape, default=2) <= 2
         return BINARY_STRENGTH if binary else MIXED_STRENGTH
 
+    def ridges_of(self, batch: Batch) -> Floats:
+        """The ridges of the coefficients of a batch, shape (entries,)."""
+        if batch.ridge is not None:
+            return np.asarray(np.maximum(batch.ridge, _FLOOR))
+        return self.ridges(batch.shape, batch.order, batch.variance)
+
     def ridges(
         self,
         shape: tuple[int, ...],
@@ -102,6 +110,8 @@ class Penalised:
 
     def ridge(self, problem: Problem) -> Floats:
         """The ridges of a problem's coefficients, shape (m,)."""
+        if problem.ridge is not None:
+            return np.asarray(np.maximum(problem.ridge, _FLOOR))
         return self.ridges(problem.shape, problem.order, problem.variance)
 
     def objective(
@@ -150,7 +160,7 @@ class Penalised:
             distribution,
             bars=dual.bars(distribution) if bars else None,
             status=status,
-            objective=math.log(len(problem.possible)) - dual.value(theta),
+            objective=_log_cells(problem) - dual.value(theta),
             iterations=steps,
             seconds=time.process_time() - started,
             relaxation=self.strength_on(problem.shape),
@@ -181,11 +191,20 @@ def contradicts(problem: Problem, distribution: Floats) -> bool:
 
 
 def divergence(problem: Problem, distribution: Floats) -> float:
-    """KL(p || uniform) in nats; infinite if a cell is positive that must be zero."""
+    """KL(p || reference) in nats; infinite if a cell is positive that must be zero."""
     if problem.zeros is not None and (distribution[problem.zeros] > 0).any():
         return math.inf
-    positive = distribution[distribution > 0]
-    return float(positive @ np.log(positive)) + math.log(len(problem.possible))
+    held = distribution > 0
+    positive = distribution[held]
+    entropy = float(positive @ np.log(positive))
+    if problem.log_base is not None:
+        return entropy - float(positive @ problem.log_base[held])
+    return entropy + math.log(len(problem.possible))
+
+
+def _log_cells(problem: Problem) -> float:
+    """The logarithm of the number of cells that need not be zero; zero if a base is given."""
+    return math.log(len(problem.possible)) if problem.base is None else 0.0
 
 
 class Dual:
@@ -368,6 +387,8 @@ class Dual:
         """
         if self._weights_of[0] is not theta:
             logits = self.problem.functions(theta)
+            if self.problem.log_base is not None:
+                logits += self.problem.log_base
             if self.problem.zeros is not None:
                 logits[self.problem.zeros] = -math.inf
             top = float(logits.max())

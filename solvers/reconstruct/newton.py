@@ -33,7 +33,8 @@ class Newton(Penalised):
 
     Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
     ridge_S). f_S are the known basis functions. If some cells must be zero, p and the uniform
-    distribution are zero there. With ridge_S = strength * r(|S|) * variance_S, r(1) = 0.01 and
+    distribution are zero there. `Problem.base` takes the place of the uniform distribution. With
+    ridge_S = strength * r(|S|) * variance_S, r(1) = 0.01 and
     r(j) = j ** 2, a moment may be missed in proportion to its noise, and more for higher orders. So
     a solution always exists. As the ridge goes to zero, the solution approaches maximum entropy
     with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3), if that has a solution.
@@ -178,11 +179,12 @@ class Newton(Penalised):
             positions=batch.index,
             target=batch.target,
             variance=batch.variance,
-            ridge=self.ridges(batch.shape, batch.order, batch.variance),
+            ridge=self.ridges_of(batch),
             total=batch.total,
             total_variance=batch.total_variance,
             start=_starts(batch),
             zeros=np.zeros((0, 0), np.bool_) if batch.zeros is None else batch.zeros,
+            log_base=batch.log_base,
         )
         settings = loops.Settings(self.tolerance, self.iterations, self.bars)
         rows = (count, batch.cells) if self.bars else (0, 0)
@@ -207,7 +209,7 @@ class Newton(Penalised):
         return Solutions(
             table=result.tables.reshape(shape),
             statuses=_relaxed(batch, result.tables, _STATUSES[result.status]),
-            objective=np.log(batch.possible) - result.values,
+            objective=(np.log(batch.possible) if batch.base is None else 0.0) - result.values,
             residual=result.residuals,
             iterations=result.steps,
             variance=result.variances.reshape(shape) if self.bars else None,
@@ -232,6 +234,8 @@ _STATUSES = np.array(
 
 def _starts(batch: Batch) -> Floats:
     """The dual variables at which Newton's method starts, for all problems of a batch."""
+    if batch.base is not None:
+        return np.zeros(len(batch.index))
     owner = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
     return pairwise(batch.shape, batch.index, batch.target, owner)
 

@@ -36,7 +36,9 @@ class Packed(NamedTuple):
     """The problems of a batch; see `Batch` for the arrays, where `positions` is `index`.
 
     `ridge` and `start` (dual variables) have an entry for each known coefficient. `zeros` tells
-    which cells must be zero, one row per problem, or has no rows. The loops change `start`.
+    which cells must be zero, one row per problem, or has no rows. `log_base` holds the logarithms
+    of the distributions relative to which entropy is measured, one row per problem, or has no rows
+    for the uniform one. The loops change `start`.
     """
 
     sizes: Integers
@@ -49,6 +51,7 @@ class Packed(NamedTuple):
     total_variance: Floats
     start: Floats
     zeros: Flags
+    log_base: Floats
 
 
 class Settings(NamedTuple):
@@ -95,12 +98,16 @@ class _Pairs(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The known coefficients of one problem, by position, and the cells that must be zero."""
+    """The known coefficients of one problem, by position, and the cells that must be zero.
+
+    `log_base` has no entries for the uniform distribution.
+    """
 
     positions: Integers
     target: Floats
     ridge: Floats
     zeros: Integers
+    log_base: Floats
     pairs: _Pairs
 
 
@@ -141,6 +148,7 @@ def _evaluate(
     target: Floats,
     ridge: Floats,
     zeros: Integers,
+    log_base: Floats,
     shape: _Shape,
     cells: Floats,
     spare: tuple[Floats, Integers],
@@ -156,6 +164,8 @@ def _evaluate(
         cells[index[row]] = theta[row]
         value += theta[row] * (0.5 * ridge[row] * theta[row] - target[row])
     sums(cells, spare[0], shape.sizes, shape.binary)
+    for cell in range(log_base.size):
+        cells[cell] += log_base[cell]
     for cell in zeros:
         cells[cell] = _NOTHING
     # Exponentials of the logits less the largest one, so that none overflows.
@@ -380,7 +390,7 @@ def _solve(
         The status is 0 if converged, 1 at the limit of steps, 2 if a Hessian was not positive
         definite.
     """
-    index, target, ridge, zeros, pairs = known
+    index, target, ridge, zeros, log_base, pairs = known
     tolerance, limit, _ = settings
     sizes, binary = shape
     cells = work.cells
@@ -392,7 +402,7 @@ def _solve(
     matrix = work.matrix
     spare = (work.spare, work.scale)
     size = index.size
-    value = _evaluate(theta, index, target, ridge, zeros, shape, cells, spare)
+    value = _evaluate(theta, index, target, ridge, zeros, log_base, shape, cells, spare)
     before = 0.0
     residual = 0.0
     for step in range(limit + 1):
@@ -425,7 +435,9 @@ def _solve(
         while True:
             for row in range(size):
                 trial[row] = theta[row] - length * direction[row]
-            new = _evaluate(trial[:size], index, target, ridge, zeros, shape, trial_cells, spare)
+            new = _evaluate(
+                trial[:size], index, target, ridge, zeros, log_base, shape, trial_cells, spare
+            )
             if _falls_enough(value, new, length, decrease):
                 break
             length /= 2
@@ -449,7 +461,8 @@ def solve_range(
 
     The last three arguments are plain tuples with the fields of the records in their order.
     """
-    sizes, offsets, index, target, variance, ridge, total, total_variance, first, zeros = packed
+    sizes, offsets, index, target, variance, ridge, total, total_variance = packed[:8]
+    first, zeros, log_base = packed[8:]
     tables, variances, undetermined, status, steps, values, residuals = result
     bars = settings[2]
     cell_count = tables.shape[1]
@@ -470,6 +483,7 @@ def solve_range(
     places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
     factors = np.zeros(places.shape)
     no_cells = np.empty(0, np.int64)
+    uniform = np.empty(0)
     for problem in range(start, stop):
         low = offsets[problem]
         high = offsets[problem + 1]
@@ -480,7 +494,8 @@ def solve_range(
             single = _entries(digits, high - low, sizes)
         empty = np.flatnonzero(zeros[problem]) if zeros.size else no_cells
         pairs = _Pairs(single, places, factors)
-        known = _Known(own, target[low:high], ridge[low:high], empty, pairs)
+        base = log_base[problem] if log_base.size else uniform
+        known = _Known(own, target[low:high], ridge[low:high], empty, base, pairs)
         theta = first[low:high]
         ended, made, value, residual = _solve(theta, known, shape, settings, work)
         status[problem] = ended
@@ -556,7 +571,7 @@ def _bars(
     total per unit of total. `Dual._variance` tells why there are two ways to the quadratic form.
     """
     variance, total, total_variance = errors
-    index, target, ridge, _, pairs = known
+    index, target, ridge, _, _, pairs = known
     sizes, binary = shape
     cells = work.cells
     average = work.average

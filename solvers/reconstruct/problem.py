@@ -51,6 +51,11 @@ class Problem:
     zeros
         Whether each cell must be zero, bool array of shape (cells,); None if no cell must.
         "Uniform" then means uniform on the other cells.
+    base
+        The distribution relative to which `Newton` measures entropy, in place of the uniform one:
+        positive on the cells that need not be zero, shape (cells,). None for the uniform one.
+    ridge
+        The tolerances of the moments in `Newton`, > 0, shape (m,). None leaves them to the solver.
 
     Raises
     ------
@@ -67,6 +72,8 @@ class Problem:
     total_variance: float = 0.0
     marginals: tuple[tuple[Axes, Floats], ...] | None = None
     zeros: NDArray[np.bool_] | None = None
+    base: Floats | None = None
+    ridge: Floats | None = None
 
     def __post_init__(self) -> None:
         require_small(self.shape)
@@ -113,6 +120,24 @@ class Problem:
                     "zeros must leave at least one cell that may be positive, but it marks every "
                     "cell; unmark one"
                 )
+        self._check_base()
+
+    def _check_base(self) -> None:
+        """Refuse a base or ridges that do not fit."""
+        if self.base is not None:
+            possible = slice(None) if self.zeros is None else ~self.zeros
+            if self.base.shape != (self.cells,) or not (self.base[possible] > 0).all():
+                raise ValueError(
+                    f"base must hold {self.cells} numbers, one for each cell, and be positive "
+                    "where a cell need not be zero, but it does not; add a small share to each cell"
+                )
+        if self.ridge is None:
+            return
+        if self.ridge.shape != self.index.shape or not (self.ridge > 0).all():
+            raise ValueError(
+                f"ridge must hold {len(self.index)} positive numbers, one for each known "
+                "coefficient, but it does not; correct it"
+            )
 
     @classmethod
     def of(
@@ -188,6 +213,21 @@ class Problem:
         """The uniform distribution on the cells that need not be zero, shape (cells,)."""
         count = len(self.possible)
         return self.spread(np.full(count, 1 / count))
+
+    @cached_property
+    def reference(self) -> Floats:
+        """The distribution relative to which entropy is measured, shape (cells,)."""
+        if self.base is None:
+            return self.uniform
+        base = self.spread(self.base[self.possible])
+        return np.asarray(base / base.sum())
+
+    @cached_property
+    def log_base(self) -> Floats | None:
+        """The logarithm of `reference`, zero in cells that must be zero; None if it is uniform."""
+        if self.base is None:
+            return None
+        return self.spread(np.log(self.reference[self.possible]))
 
     def spread(self, values: Floats) -> Floats:
         """Put values of the cells that need not be zero into a table of shape (cells,)."""

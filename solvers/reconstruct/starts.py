@@ -20,6 +20,8 @@ def start(problem: Problem) -> Floats:
     They come from `tree` if more than `MANY_UNKNOWNS` moments are known and an axis has more than
     two categories. Otherwise they come from `pairwise`.
     """
+    if problem.base is not None:
+        return np.zeros(len(problem.index))
     if len(problem.index) > MANY_UNKNOWNS and max(problem.shape) > 2:
         return tree(problem)
     return pairwise(problem.shape, problem.index, problem.target)

@@ -2,8 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from .context import Reconstruction
 from .problem import Solution, Solver
 from .sums import Sums
 
-__all__ = ["Structure"]
+__all__ = ["Reconstructs", "Structure", "marginals_on", "parts_of_views"]
 
 _PARTS = 48
 """Largest number of parts of views that are compared with their reconstructions."""
@@ -71,6 +72,13 @@ class _Miss:
         variance = known[:, None] + self.structure[:, None] * _GRID**2
         terms = self.difference[:, None] ** 2 / variance + np.log(variance)
         return np.asarray(-self.weight / 2 * terms.sum(axis=0))
+
+
+class Reconstructs(Protocol):
+    """The interface of `Reconstruction` that `Structure` uses."""
+
+    def solve(self, axes: Sequence[Axes] | Integers, /) -> Solutions:
+        """Estimate n marginals of one shape; see `Reconstruction.solve`."""
 
 
 class Structure:
@@ -236,10 +244,10 @@ class Structure:
         count: int,
     ) -> Iterator[_Miss]:
         """Compare parts of views on `count` axes with what their marginals on `depth` axes say."""
-        parts = self._parts(count)
+        parts = parts_of_views(self.tables, count)
         if not parts:
             return
-        fewer = Reconstruction(_marginals_on(self.tables, depth), self.solver)
+        fewer = self._fewer(depth, count)
         shapes: dict[tuple[int, ...], list[Axes]] = {}
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
@@ -278,21 +286,30 @@ class Structure:
             weight=float(unknown.mean()),
         )
 
-    def _parts(self, count: int) -> list[Axes]:
-        """Random sets of `count` axes within views, the same ones in every call."""
-        rng = np.random.default_rng(0)
-        sizes = np.array(self.tables.sizes)
-        views = [view for view in self.tables.views if len(view) >= count]
-        found: set[Axes] = set()
-        for _ in range(20 * _PARTS if views else 0):
-            view = views[int(rng.integers(len(views)))]
-            part = tuple(sorted(rng.choice(view, count, replace=False).tolist()))
-            shape = sizes[list(part)]
-            if shape.min() > 1 and shape.prod() <= _PART_CELLS:
-                found.add(part)
-            if len(found) == _PARTS:
-                break
-        return sorted(found)
+    def _fewer(
+        self,
+        depth: int,
+        count: int,
+    ) -> Reconstructs:
+        """What reconstructs marginals on `count` axes from those of the views on `depth` axes."""
+        return Reconstruction(marginals_on(self.tables, depth), self.solver)
+
+
+def parts_of_views(tables: Tables, count: int) -> list[Axes]:
+    """Random sets of `count` axes within views, the same ones in every call."""
+    rng = np.random.default_rng(0)
+    sizes = np.array(tables.sizes)
+    views = [view for view in tables.views if len(view) >= count]
+    found: set[Axes] = set()
+    for _ in range(20 * _PARTS if views else 0):
+        view = views[int(rng.integers(len(views)))]
+        part = tuple(sorted(rng.choice(view, count, replace=False).tolist()))
+        shape = sizes[list(part)]
+        if shape.min() > 1 and shape.prod() <= _PART_CELLS:
+            found.add(part)
+        if len(found) == _PARTS:
+            break
+    return sorted(found)
 
 
 def _tilt(tables: Floats) -> Floats:
@@ -302,7 +319,7 @@ def _tilt(tables: Floats) -> Floats:
     return np.asarray(np.clip(relative, 0.01, 100.0) ** STRUCTURE_TILT)
 
 
-def _marginals_on(tables: Tables, count: int) -> Tables:
+def marginals_on(tables: Tables, count: int) -> Tables:
     """The marginals of all views on `count` axes, as precise as the views make them."""
     subsets = {
         subset

@@ -70,7 +70,7 @@ def chebyshev_polynomial(order: int, error: float) -> tuple[float, ...]:
     Examples
     --------
     >>> len(chebyshev_polynomial(9, 0.25)), chebyshev_polynomial(3, 0.01)
-    (5, (0.0, 0.0, 0.0, 1.0))
+    (4, (0.0, 0.0, 0.0, 1.0))
     """
     for degree in range(1, order):
         chebyshev = np.polynomial.Chebyshev.basis(degree)

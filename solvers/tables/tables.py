@@ -44,6 +44,9 @@ class Tables:
         them.
     known_total
         The exact sum of all cells, > 0, or None if it is not known. Estimates sum to it.
+    unbiased
+        None, or the tables before negative counts were removed, shaped like `values`. What is
+        learnt about the noise is learnt from them.
 
     Raises
     ------
@@ -69,6 +72,7 @@ class Tables:
     precisions: tuple[Floats, ...] | None = None
     zeros: Zeros | None = None
     known_total: float | None = None
+    unbiased: tuple[Floats, ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:

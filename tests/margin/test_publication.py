@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -133,6 +134,26 @@ def test_a_failure_leaves_what_was_there(synopsis, tmp_path, monkeypatch, form, 
     assert os.listdir(tmp_path) == ["out"]
     after = {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")}
     assert after == before
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_a_failure_between_the_two_folders_keeps_the_old_one(
+    synopsis, tmp_path, monkeypatch, error
+):
+    publish(synopsis, VIEWS[:1], tmp_path / "out")
+    rename = Path.rename
+
+    def fail(path, target):
+        if path.name.endswith(".part"):
+            raise error
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(FileError if isinstance(error, OSError) else KeyboardInterrupt):
+        publish(synopsis, VIEWS, tmp_path / "out", replace=True)
+    assert os.listdir(tmp_path) == ["out"]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    assert len(manifest["tables"]) == 1
 
 
 def test_what_is_refused(synopsis, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 
 import margin
 from margin import DataError, Ledger, PureDP
+from margin.cli.main import main
 from margin.data.encode import quietly
 from margin.interrupts import check, shielded, watched
 from margin.mechanisms import Flat
@@ -185,6 +186,16 @@ def test_errors_without_a_signal_stay_as_they_are():
         raise DataError("own")
     with pytest.raises(KeyboardInterrupt, match="own"), watched():
         raise KeyboardInterrupt("own")
+
+
+def test_a_command_that_is_interrupted_before_its_release_says_so(tmp_path, monkeypatch, capsys):
+    def interrupted(_):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("margin.cli.release.budget_of", interrupted)
+    line = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", str(tmp_path / "x")]
+    assert main(line) == 130
+    assert NOTHING in capsys.readouterr().err
 
 
 STUCK = """

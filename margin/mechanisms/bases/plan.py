@@ -1,5 +1,6 @@
 """Measuring components in bases that follow the queries of a workload."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..components import closure, precise_shares
 from .basis import AxisBasis, cell_basis, rounded
-from .choice import options
+from .choice import Option, options
+from .largest import least_largest, profile
 from .queries import AxisQueries, asked_queries
 from .weights import ComponentCosts, best_choices
 
@@ -57,6 +59,10 @@ class AskedComponents:
         The budget that is spent.
     order
         The largest number of attributes of a measured component; None for no limit.
+    largest
+        Whether the shares minimise the largest weighted variance of a query, instead of the sum.
+    choice
+        For each attribute of `queries` the number of its basis among `options`; None for the best.
     """
 
     name: str
@@ -65,6 +71,8 @@ class AskedComponents:
     queries: Mapping[str, AxisQueries]
     budget: Budget
     order: int | None = None
+    largest: bool = False
+    choice: tuple[int, ...] | None = None
 
     @cached_property
     def sets(self) -> list[View]:
@@ -74,28 +82,51 @@ class AskedComponents:
     @cached_property
     def bases(self) -> dict[str, AxisBasis]:
         """The basis of each attribute of two or more values."""
+        found = self._options
+        if self.choice is not None:
+            chosen = dict(zip(self.queries, self.choice, strict=True))
+        elif self.largest:
+            # The best choice for the sum, and one spread for all attributes, are compared.
+            alike = [
+                (number,) * len(self.queries) for number in range(len(next(iter(found.values()))))
+            ]
+            tried = [dataclasses.replace(self, choice=one) for one in (self._choice, *alike)]
+            return min(tried, key=lambda plan: float(plan._least_largest.sum())).bases
+        else:
+            chosen = dict(zip(self.queries, self._choice, strict=True))
+        bases = {}
+        for name, attribute in self.domain.items():
+            if name in found:
+                bases[name] = rounded(found[name][chosen[name]].rows, self.grid)
+            elif attribute.size > 1:
+                bases[name] = cell_basis(attribute.size)
+        return bases
+
+    @cached_property
+    def _options(self) -> dict[str, tuple[Option, ...]]:
+        """The bases among which those of the attributes of `queries` are chosen."""
         laplace = self._power == 2
-        own = {name for name in self.queries if self.domain[name].size > 1}
-        found = {name: options(self.queries[name], laplace=laplace) for name in own}
+        return {
+            name: options(queries, laplace=laplace)
+            for name, queries in self.queries.items()
+            if self.domain[name].size > 1
+        }
+
+    @cached_property
+    def _choice(self) -> tuple[int, ...]:
+        """The choice with the smallest summed error."""
         position = self.domain.position
         chosen = best_choices(
             self._costs,
-            self._lengths(own),
+            self._lengths(set(self._options)),
             {
                 position[name]: [(option.of_rows, option.of_total) for option in listed]
-                for name, listed in found.items()
+                for name, listed in self._options.items()
             },
             self._of_cells,
             power=self._power,
         )
-        bases = {}
-        for name, attribute in self.domain.items():
-            if name in own:
-                rows = found[name][chosen[position[name]]].rows
-                bases[name] = rounded(rows, self.grid)
-            elif attribute.size > 1:
-                bases[name] = cell_basis(attribute.size)
-        return bases
+        return tuple(chosen.get(position[name], 0) for name in self.queries)
 
     @cached_property
     def grid(self) -> int:
@@ -130,10 +161,35 @@ class AskedComponents:
         The variance of the answers on S at share s is in proportion to p_S / s (zCDP), with p_S the
         squared L2 sensitivity, or to p_S / s**2 (pure), with p_S the square of the L1 sensitivity.
         So the best shares are in proportion to the square roots, or the cube roots, of p_S c_S.
+        With `largest`, `least_largest` finds the shares.
         """
+        if self.largest:
+            return precise_shares(self._least_largest)
+        return precise_shares((self._steep * self.costs) ** (1 / (1 + self._power)))
+
+    @cached_property
+    def _steep(self) -> Floats:
+        """The numbers p_S of `shares`."""
         bounds = [strategy.sensitivity(self.budget) for strategy in self.strategies]
-        steep = [float(l1) ** 2 if self._power == 2 else float(l2) for l1, l2 in bounds]
-        return precise_shares((np.array(steep) * self.costs) ** (1 / (1 + self._power)))
+        return np.array([float(l1) ** 2 if self._power == 2 else float(l2) for l1, l2 in bounds])
+
+    @cached_property
+    def _least_largest(self) -> Floats:
+        """The shares with which the largest variance is one; see `least_largest`."""
+        views = [
+            (tuple(name for name in self.bases if name in view), weight)
+            for view, weight in zip(self.workload.views, self.workload.weights, strict=True)
+        ]
+        return least_largest(self.sets, views, self.profiles, self._steep, power=self._power)
+
+    @cached_property
+    def profiles(self) -> dict[str, Floats]:
+        """For each attribute of two or more values the variances of its queries; see `profile`."""
+        found = {}
+        for name, basis in self.bases.items():
+            cells = AxisQueries("cells", self.domain[name].size)
+            found[name] = profile(basis, self.queries.get(name, cells))
+        return found
 
     @cached_property
     def variances(self) -> list[float]:

@@ -64,8 +64,8 @@ class Residual:
         takes the workload of `release`, or all views of `order` attributes without one. A view of
         more attributes counts with its components up to `order`.
     largest
-        If True, the shares of the budget minimise the largest weighted variance of a cell; if
-        False, the sum over all cells.
+        If True, the shares of the budget minimise the largest weighted variance of a cell, or of a
+        query that is asked; if False, the sum over all of them.
     nonnegativity
         Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep their
         negative counts, and are then unbiased.
@@ -204,12 +204,15 @@ class Residual:
         queries = asked_queries(domain, best_for)
         if not queries and not asked_queries(domain, workload):
             return None
-        if self.largest:
-            raise DomainError(
-                "largest=True must be combined with a workload of cells, but prefixes, ranges or "
-                "levels are asked of some attributes; use largest=False"
-            )
-        return AskedComponents("Residual", domain, best_for, queries, budget, order=self.order)
+        return AskedComponents(
+            "Residual",
+            domain,
+            best_for,
+            queries,
+            budget,
+            order=self.order,
+            largest=self.largest,
+        )
 
     def _asked(
         self,

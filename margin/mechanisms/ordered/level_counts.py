@@ -70,7 +70,7 @@ class LevelCounts:
     >>> paths = [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"]]
     >>> domain = Domain({"place": {"levels": {"names": ["state", "county"], "paths": paths}}})
     >>> round(LevelCounts().expected_error(domain, [["place"]], ZCDP("0.5")), 2)
-    8.08
+    3.15
     """
 
     attribute: str | None = None

@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import Attribute, DomainError
@@ -19,6 +19,7 @@ def attribute(by, **options):
     return Attribute(dates={"from": FROM, "to": TO.isoformat(), "by": by}, **options)
 
 
+@settings(max_examples=50)
 @given(
     st.sampled_from(sorted(KINDS)), st.dates(datetime.date(1998, 1, 1), datetime.date(2006, 1, 1))
 )

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import Attribute, Domain, DomainError, FileError
@@ -83,6 +83,7 @@ def trees(draw):
     return draw(st.permutations(paths))
 
 
+@settings(max_examples=40)
 @given(trees())
 def test_leaves_of_a_node_are_consecutive_and_belong_to_it(paths):
     tree = Levels.of({"names": ["top", "middle", "leaf"], "paths": paths})
@@ -195,6 +196,7 @@ def test_wrong_levels_are_refused(names, message):
         level_view(domain, names)
 
 
+@settings(max_examples=40)
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_tables_are_rolled_up_by_the_leaves(paths, seed):
     names = ["top", "middle", "leaf"]

@@ -1,5 +1,6 @@
 """Components in bases for prefixes, ranges and levels, against dense linear algebra."""
 
+import dataclasses
 import itertools
 import math
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ from margin.domain.workload import Workload
 from margin.mechanisms import Residual
 from margin.mechanisms.bases.basis import rounded
 from margin.mechanisms.bases.choice import options
+from margin.mechanisms.bases.largest import largest_variance
 from margin.mechanisms.bases.plan import AskedComponents
 from margin.mechanisms.bases.queries import AxisQueries, asked_queries
+from margin.mechanisms.components import precise_shares
 from margin.private.linear import Answers
 from margin.solvers import WeightedSum
+from margin.testing import check_mechanism
 
 _TREE = {"names": ["state", "county"], "paths": [["A", "a"], ["A", "b"], ["B", "c"], ["A", "d"]]}
 _DOMAIN = Domain(
@@ -342,3 +346,42 @@ def test_auto_takes_the_best_candidate_for_what_is_asked():
     levels = Workload.of(tree, [["place"]], asked={"place": "levels"})
     best = margin.Auto().prices(tree, levels, budget, rows=3)[0]
     assert isinstance(best.mechanism, margin.mechanisms.LevelCounts)
+
+
+def _largest(plan):
+    """The largest weighted variance of a query, from dense matrices."""
+    _, covariance = _measured(plan)
+    found = []
+    for view, weight in zip(plan.workload.views, plan.workload.weights, strict=True):
+        queries = _queries(view)
+        found.append(weight * float(np.einsum("ij,jk,ik->i", queries, covariance, queries).max()))
+    return max(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [ZCDP(0.5), PureDP(1)], ids=str)
+def test_shares_for_the_largest_variance_are_a_minimum(budget):
+    plan = dataclasses.replace(_plan(budget), largest=True)
+    profiles = plan.profiles
+    best = _largest(plan)
+    by_closed_form = []
+    variances = dict(zip(plan.sets, plan.variances, strict=True))
+    for view, weight in zip(plan.workload.views, plan.workload.weights, strict=True):
+        varying = tuple(name for name in plan.bases if name in view)
+        by_closed_form.append(weight * largest_variance(varying, variances, profiles)[0])
+    assert max(by_closed_form) == pytest.approx(best, rel=1e-6)
+    assert best < _largest(_plan(budget))
+    rng = np.random.default_rng(4)
+    for _ in range(8):
+        other = dataclasses.replace(plan)
+        shares = np.array(plan.shares) * np.exp(rng.normal(0, 0.2, len(plan.shares)))
+        other.__dict__["shares"] = precise_shares(shares)
+        assert _largest(other) >= best * 0.998
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["prefixes", "ranges"])
+def test_it_is_private(kind):
+    line = Domain({"x": {"size": 3, "ordered": True}, "y": 2})
+    workload = Workload.of(line, [["x", "y"]], asked={"x": kind})
+    check_mechanism(Residual(workload=workload), domain=line)

@@ -4,6 +4,7 @@ what they refuse."""
 import dataclasses
 import itertools
 import math
+from pathlib import Path
 
 import cvxpy
 import numpy as np
@@ -64,6 +65,9 @@ def name_of(mechanism):
         )
         or mechanism
     ).__name__
+
+
+ROOT = Path(__file__).parents[3]
 
 
 def binary(attributes):
@@ -409,6 +413,39 @@ def test_data_cubes_make_most_marginals_precise(precise, budget):
     chosen = mechanism.cuboids(domain, views, budget)
     assert precise_marginals(chosen, views, budget, precise) >= (1 - 1 / math.e) * best
     assert len(chosen) == 1 or precise < 10_000
+
+
+def test_the_numbers_of_precise_marginals_in_the_documents():
+    sizes = {"a": 10, "b": 8, "c": 6, "d": 5, "e": 4, "f": 2, "g": 2, "h": 2}
+    domain = Domain(sizes)
+    views = [view for k in (1, 2, 3) for view in itertools.combinations(sizes, k)]
+
+    def precise(cuboids, most):
+        variance = PureDP(1).counts_at_once(len(cuboids))[0].variance
+        cells = domain.cells
+        return sum(
+            any(
+                set(view) <= set(cuboid) and cells(cuboid) / cells(view) * variance <= most
+                for cuboid in cuboids
+            )
+            for view in views
+        )
+
+    limits = (100, 1000, 3000, 10_000, 30_000)
+    worst = DataCubes().cuboids(domain, views, PureDP(1))
+    counts = {
+        "precise": [
+            precise(DataCubes(precise=most).cuboids(domain, views, PureDP(1)), most)
+            for most in limits
+        ],
+        "worst": [precise(worst, most) for most in limits],
+        "full": [precise([tuple(sizes)], most) for most in limits],
+        "each": [precise(views, most) for most in limits],
+    }
+    lines = zip(limits, *counts.values(), strict=True)
+    page = (ROOT / "docs" / "mechanisms" / "strategies.md").read_text()
+    for line in lines:
+        assert "| " + " | ".join(f"{number:,}" for number in line) + " |" in page
 
 
 def test_a_marginal_that_is_not_made_precise_has_no_known_error(codes):

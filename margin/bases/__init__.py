@@ -1,0 +1,1 @@
+"""What `release(base=)` takes."""

@@ -1,0 +1,1 @@
+"""Reconstruction with a base: a distribution that is known from elsewhere."""

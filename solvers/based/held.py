@@ -1,0 +1,191 @@
+"""Marginals that a view holds, improved by a base."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..basis import transform
+from ..reconstruct.batch import Batch, Solutions
+from ..reconstruct.sums import Sums
+from ..types import Floats
+
+__all__ = ["held_solutions", "held_sums"]
+
+
+class _Mixture(NamedTuple):
+    """How n marginals are mixed; every attribute but `without` has shape (n,).
+
+    Attributes
+    ----------
+    weight
+        The weight of the estimate with the base.
+    scale
+        The factor from `undetermined` to the posterior variance of this estimate.
+    risk
+        The mean square error of a cell of the mixture, in squared counts.
+    without
+        The tables without the base, shape (n, cells).
+    """
+
+    weight: Floats
+    scale: Floats
+    risk: Floats
+    without: Floats
+
+
+def held_solutions(
+    batch: Batch,
+    based: Solutions,
+    variances: Floats,
+    scales: Floats,
+) -> Solutions:
+    """Mix marginals of views with their estimates relative to a base.
+
+    Let y be the noisy moments of a marginal, x the estimates with the base, and d the parts by
+    which x follows y. The mixture y + w (x - y) has the expected squared error sum v + w ** 2 |x -
+    y| ** 2 - 2 w sum v (1 - d), by Stein's unbiased estimate (Annals of Statistics 9, 1981). So w =
+    sum v (1 - d) / |x - y| ** 2, at most 1: the weight falls where the base disagrees more than the
+    noise explains.
+
+    Parameters
+    ----------
+    batch
+        The problems, relative to the base; all their moments are known.
+    based
+        Their solutions.
+    variances
+        The variance of each cell of the views' own marginals, shape (n,).
+    scales
+        The trust in the base for each moment, shape (n, cells - 1).
+
+    Returns
+    -------
+    Solutions
+        `undetermined` is the missed variance itself. All cells together have at least the expected
+        squared error above.
+    """
+    count = len(batch)
+    mixture = _mixture(batch, based, variances, scales)
+    weight = mixture.weight[:, None]
+    table = based.table.reshape(count, -1)
+    noise, posterior = _variances(based, mixture, count)
+    noise = _between(weight, variances[:, None], noise)
+    whole = _between(weight, variances[:, None], posterior)
+    # The base may be less right than its trust says: at least the estimated error.
+    mean = np.maximum(whole.mean(axis=1), 1e-300)
+    whole = whole * np.maximum(mixture.risk / mean, 1.0)[:, None]
+    result = _between(weight, mixture.without, np.where(weight > 0, table, 0.0))
+    missed = np.maximum(whole - noise, 0.0)
+    if batch.zeros is not None:
+        for part in (result, noise, missed):
+            part[batch.zeros] = 0.0
+    shape = based.table.shape
+    return dataclasses.replace(
+        based,
+        table=result.reshape(shape),
+        statuses=np.zeros_like(based.statuses),
+        variance=noise.reshape(shape),
+        undetermined=missed.reshape(shape),
+    )
+
+
+def held_sums(
+    batch: Batch,
+    based: Solutions,
+    sums: Sums,
+    weights: Floats,
+    scales: Floats,
+) -> Sums:
+    """Weighted sums of the cells of one marginal of `held_solutions`.
+
+    Parameters
+    ----------
+    batch, based, scales
+        See `held_solutions`, with one problem.
+    sums
+        The sums of the solution relative to the base.
+    weights
+        The weights of the cells, shape (cells, q).
+    """
+    basis = transform(batch.shape)
+    total = float(batch.total[0])
+    # The view's own sums are linear in its moments.
+    factors = basis.analyse(np.ascontiguousarray(weights.T)) / math.sqrt(batch.cells)
+    errors = np.concatenate([batch.total_variance, batch.variance * total**2])
+    own = (factors * errors) @ factors.T
+    variances = np.array([errors.sum() / batch.cells**2])
+    mixture = _mixture(batch, based, variances, scales)
+    share = mixture.weight[0]
+    _, posterior = _variances(based, mixture, 1)
+    mean = _between(share, variances[0], posterior.mean())
+    excess = max(mixture.risk[0] / max(mean, 1e-300), 1.0)
+    noise_of_sums = _between(share, own, sums.variance)
+    beyond = _nonnegative(sums.undetermined * mixture.scale[0] - sums.variance)
+    return dataclasses.replace(
+        sums,
+        estimate=_between(share, mixture.without[0] @ weights, sums.estimate),
+        variance=noise_of_sums,
+        undetermined=np.asarray((excess - 1) * noise_of_sums + excess * share * beyond),
+    )
+
+
+def _mixture(
+    batch: Batch,
+    based: Solutions,
+    variances: Floats,
+    scales: Floats,
+) -> _Mixture:
+    """The weights and errors of mixtures; see `held_solutions`."""
+    assert batch.ridge is not None
+    count, cells = len(batch), batch.cells
+    basis = transform(batch.shape)
+    total = batch.total[:, None]
+    target = batch.target.reshape(count, -1)
+    noise = batch.variance.reshape(count, -1)
+    ridge = batch.ridge.reshape(count, -1)
+    solved = np.array([one.status.ok for one in based])
+    shares = np.where(solved[:, None], based.table.reshape(count, -1) / total, 1 / cells)
+    means = basis.analyse(shares) * math.sqrt(cells)
+    spread = np.maximum(basis.squares(shares) - means**2, 0.0)[:, 1:]
+    gain = (noise * ridge / (spread + ridge)).sum(axis=1)
+    distance = ((means[:, 1:] - target) ** 2).sum(axis=1)
+    weight = np.where(solved, np.clip(gain / np.maximum(distance, 1e-300), 0.0, 1.0), 0.0)
+    # The mean of the trust, each weighted with the variance that the view leaves open.
+    left = spread * noise / np.maximum(noise + spread * scales, 1e-300)
+    scale = (left * scales).sum(axis=1) / np.maximum(left.sum(axis=1), 1e-300)
+    risk = variances - weight * gain * batch.total**2 / cells**2
+    moments = np.concatenate([np.ones((count, 1)), target], axis=1)
+    without = basis.synthesise(moments) / math.sqrt(cells) * total
+    return _Mixture(weight, scale, risk, without)
+
+
+def _variances(
+    based: Solutions,
+    mixture: _Mixture,
+    count: int,
+) -> tuple[Floats, Floats]:
+    """The noise part and the whole variance of the estimates with the base, shape (n, cells)."""
+    assert based.variance is not None and based.undetermined is not None
+    noise = np.nan_to_num(based.variance.reshape(count, -1))
+    undetermined = np.nan_to_num(based.undetermined.reshape(count, -1))
+    return noise, np.maximum(undetermined * mixture.scale[:, None], noise)
+
+
+def _nonnegative(covariance: Floats) -> Floats:
+    """A covariance matrix from a symmetric one; its diagonal stays, but for numbers below zero."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    clipped = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    own = np.maximum(np.diag(clipped), 1e-300)
+    factors = np.sqrt(np.maximum(np.diag(covariance), 0.0) / own)
+    return np.asarray(clipped * np.outer(factors, factors))
+
+
+def _between(
+    weight: Floats,
+    first: Floats,
+    second: Floats,
+) -> Floats:
+    """The mixture of two arrays; `weight` is that of the second."""
+    return np.asarray((1 - weight) * first + weight * second)

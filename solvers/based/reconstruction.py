@@ -1,0 +1,440 @@
+"""Reconstruction from consistent tables and a base."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..basis import transform
+from ..reconstruct.batch import Batch, Solutions
+from ..reconstruct.context import Reconstruction
+from ..reconstruct.newton import Newton
+from ..reconstruct.problem import Solver
+from ..reconstruct.split import dual_of
+from ..reconstruct.structure import Structure, marginals_on, parts_of_views
+from ..reconstruct.sums import Sums, no_sums, sums_of
+from ..tables.moments import known_moments
+from ..tables.tables import Axes, Tables
+from ..types import Floats, Integers
+from .base import Base, positive_shares
+from .held import held_solutions, held_sums
+
+__all__ = ["BasedReconstruction", "BasedStructure"]
+
+_CAUTION = 0.8
+"""Prior mean of a weight, divided by the square of the weight for one axis fewer; no unit."""
+
+_DOUBT = 0.3
+"""Prior standard deviation of a weight; no unit."""
+
+_LEAST_ERROR = 0.05
+"""Smallest standard error of a weight; no unit."""
+
+_SURE = 0.02
+"""A weight that is nearer to 0 or 1 is rounded, so that one reconstruction suffices."""
+
+_LEAST_SCALE = 1e-9
+"""Smallest trust: 1 / (number of rows that a base is worth)."""
+
+_LEAST_RIDGE = 1e-10
+"""Smallest ridge; see `Penalised.ridges`."""
+
+_CELLS_AT_ONCE = 1 << 22
+"""Largest number of cells of the bases of a batch."""
+
+
+class BasedReconstruction:
+    """Estimates marginals on any axes from consistent tables and a base.
+
+    Each marginal is a mixture of two estimates. One is that of `Reconstruction`, without the base.
+    The other minimises n KL(p || base) + sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), as
+    `Newton` does with the ridge n times the variance: it is the most probable truth if the truth
+    scatters about the base as if the base were n of its rows. `learnt_trust` estimates n for each
+    moment.
+
+    Where a view holds the marginal, the first is the view's own table, and the base only reduces
+    noise; `held_solutions` gives the weight. Otherwise the ridge is at least that of `Newton`
+    without the base, and the weight depends on the largest t such that all sets of t asked axes lie
+    in views. It is learnt from parts of views: these are reconstructed in both ways from their
+    marginals on t axes, and the weight is the regression of what the first way misses on the
+    difference of the two, in the moments on more than t axes. Their noise is independent of both
+    reconstructions. The prior mean of the weight is 0.8 times the square of the weight for t - 1,
+    or a half for t = 0.
+
+    Parameters
+    ----------
+    tables
+        Consistent tables of positive total.
+    base, trust
+        The base, and 1 / (the number of rows that it is worth) for each moment of each view, shaped
+        like the tables; see `learnt_trust`.
+    solver
+        The solver of the estimate without the base.
+    weight
+        One weight for all marginals that no view holds. None learns them.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        base: Base,
+        trust: tuple[Floats, ...],
+        solver: Solver,
+        *,
+        weight: float | None = None,
+    ) -> None:
+        self.tables = tables
+        self.base = base
+        self.trust = trust
+        self.alone = Reconstruction(tables, solver)
+        self.solver = self.alone.solver
+        self.trusting = Newton()
+        # The trust as moments of tables, so that they can be looked up like those of the views.
+        self._scales = _with_moments(tables, trust)
+        self._weight = weight
+        self._weights: dict[tuple[int, int], float] = {}
+        self._width = max(len(view) for view in tables.views)
+
+    def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
+        """Estimate n marginals of one shape; see `Reconstruction.solve`."""
+        asked = np.asarray(axes, dtype=np.int64)
+        held = self.tables.covered(asked)
+        if held.all():
+            return self._held(asked)
+        if held.any():
+            parts = (self.solve(asked[held]), self.solve(asked[~held]))
+            return _joined(held, *parts)
+        weights = self.weights(asked)
+        # Only the estimates that count are computed.
+        using = np.flatnonzero(weights > 0)
+        without = np.flatnonzero(weights < 1)
+        if not len(using):
+            return self.alone.solve(asked)
+        based = self._based(asked[using])
+        if not len(without):
+            return based
+        return _mixed(weights, self.alone.solve(asked[without]), without, based, using)
+
+    def sums(
+        self,
+        axes: Axes,
+        weights: Floats,
+    ) -> Sums:
+        """Estimate weighted sums of the cells of one marginal; see `Reconstruction.sums`."""
+        asked = np.array([axes], dtype=np.int64)
+        if self.tables.covered(asked)[0]:
+            return self._held_sums(asked, weights)
+        share = float(self.weights(asked)[0])
+        if share == 0:
+            return self.alone.sums(axes, weights)
+        based = self._based_sums(axes, weights)
+        if share == 1 or not based.status.ok:
+            return based
+        other = self.alone.sums(axes, weights)
+        if not other.status.ok:
+            return other
+        return dataclasses.replace(
+            based,
+            table=_between(share, other.table, based.table),
+            estimate=_between(share, other.estimate, based.estimate),
+            variance=_between(share, other.variance, based.variance),
+            undetermined=_between(share, other.undetermined, based.undetermined),
+        )
+
+    def weights(self, asked: Integers) -> Floats:
+        """The weights of the estimates with the base, for marginals on `asked`, shape (n, k)."""
+        count = asked.shape[1]
+        held = self.tables.holders(asked)[0] > 0
+        order = np.bitwise_count(np.arange(held.shape[1]))
+        complete = np.stack([held[:, order == size].all(axis=1) for size in range(count + 1)])
+        # The largest number of axes up to which all moments are known.
+        depths = np.minimum.accumulate(complete, axis=0).sum(axis=0) - 1
+        return np.array([self.weight(int(depth), count) for depth in depths])
+
+    def weight(
+        self,
+        depth: int,
+        count: int,
+    ) -> float:
+        """The weight for marginals on `count` axes whose moments are known up to `depth` axes."""
+        if depth >= count:
+            return 1.0
+        if self._weight is not None:
+            return self._weight
+        key = (depth, count)
+        if key not in self._weights:
+            before = 0.5 if depth == 0 else _CAUTION * self.weight(depth - 1, count) ** 2
+            self._weights[key] = self._learnt(depth, count, before)
+        return self._weights[key]
+
+    def fewer(
+        self,
+        depth: int,
+        weight: float,
+    ) -> "BasedReconstruction":
+        """The same reconstruction from the marginals of the views on `depth` axes."""
+        scales = marginals_on(self._scales, depth)
+        return BasedReconstruction(
+            marginals_on(self.tables, depth),
+            self.base,
+            tuple(_moments_of(value) for value in scales.values),
+            self.solver,
+            weight=weight,
+        )
+
+    def _learnt(
+        self,
+        depth: int,
+        count: int,
+        before: float,
+    ) -> float:
+        """The posterior mean of a weight; `before` is its prior mean."""
+        if depth >= self._width:
+            return before
+        parts = parts_of_views(self.tables, max(min(count, self._width), depth + 1))
+        shapes: dict[tuple[int, ...], list[Axes]] = {}
+        for part in parts:
+            shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
+        fewer = self.fewer(depth, 1.0)
+        products = squares = noise = 0.0
+        for some in shapes.values():
+            alone = fewer.alone.solve(np.array(some))
+            based = fewer.solve(np.array(some))
+            for part, without, using in zip(some, alone.table, based.table, strict=True):
+                if np.isfinite(without).all() and np.isfinite(using).all():
+                    terms = self._regression(part, depth, without, using)
+                    products += terms[0]
+                    squares += terms[1]
+                    noise += terms[2]
+        if not squares > 0:
+            return before
+        error = max(math.sqrt(noise) / squares, _LEAST_ERROR)
+        # The mean of the prior and of the regression, each weighted by its precision.
+        precisions = (1 / _DOUBT**2, 1 / error**2)
+        mean = (before * precisions[0] + products / squares * precisions[1]) / sum(precisions)
+        if mean < _SURE:
+            return 0.0
+        return 1.0 if mean > 1 - _SURE else mean
+
+    def _regression(
+        self,
+        part: Axes,
+        depth: int,
+        without: Floats,
+        using: Floats,
+    ) -> tuple[float, float, float]:
+        """The sums of a regression without intercept: of x y, of x ** 2, and of x ** 2 var(y).
+
+        x is the difference of the two reconstructions and y what the first misses, both as
+        coefficients on more than `depth` axes.
+        """
+        row = self.tables.covering(part)
+        assert row is not None  # `parts_of_views` takes it from a view
+        view = self.tables.project(row, part)
+        basis = transform(view.shape)
+        unknown = basis.order > depth
+        missed = basis.analyse((view - without).ravel())[unknown]
+        change = basis.analyse((using - without).ravel())[unknown]
+        precision = self.tables.component_precision(part)[basis.component[unknown]]
+        variance = 1 / (precision * view.size)
+        return (
+            float(change @ missed),
+            float(change @ change),
+            float(change**2 @ variance),
+        )
+
+    def _based(self, asked: Integers) -> Solutions:
+        """Estimate marginals of one shape relative to the base."""
+        cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
+        step = max(1, _CELLS_AT_ONCE // cells)
+        answers = []
+        for start in range(0, len(asked), step):
+            some = asked[start : start + step]
+            answers += list(self.trusting.solve(self._problems(some)))
+        return Solutions.stack(answers)
+
+    def _held(self, asked: Integers) -> Solutions:
+        """Estimate marginals of one shape that views hold."""
+        batch = self._problems(asked)
+        scales = self.scales(asked).reshape(len(asked), -1)
+        variances = self.tables.covered_variances(asked)
+        return held_solutions(batch, self.trusting.solve(batch), variances, scales)
+
+    def _held_sums(
+        self,
+        asked: Integers,
+        weights: Floats,
+    ) -> Sums:
+        """Estimate weighted sums of the cells of one marginal that a view holds."""
+        batch = self._problems(asked)
+        based = self.trusting.solve(batch)
+        sums = self._based_sums(tuple(asked[0].tolist()), weights)
+        if not sums.status.ok:
+            return self.alone.sums(tuple(asked[0].tolist()), weights)
+        return held_sums(batch, based, sums, weights, self.scales(asked).reshape(1, -1))
+
+    def _problems(self, asked: Integers) -> Batch:
+        """The problems of some marginals relative to the base."""
+        bases = positive_shares(self.base, asked)
+        batch = Batch.of(self.tables, asked)
+        owner = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+        ridge = batch.variance / self.scales(asked)
+        usual = self.trusting.ridges(batch.shape, batch.order, batch.variance)
+        # Without further axes as context, a base that is worth little needs the usual ridge.
+        held = self.tables.covered(asked)[owner]
+        ridge = np.where(held, ridge, np.maximum(ridge, usual))
+        return dataclasses.replace(batch, base=bases, ridge=np.maximum(ridge, _LEAST_RIDGE))
+
+    def scales(self, asked: Integers) -> Floats:
+        """The trust for all known moments of marginals of one shape, one after another."""
+        return np.maximum(known_moments(self._scales, asked).target, _LEAST_SCALE)
+
+    def _based_sums(
+        self,
+        axes: Axes,
+        weights: Floats,
+    ) -> Sums:
+        """Estimate weighted sums of cells relative to the base."""
+        problem = self._problems(np.array([axes], dtype=np.int64))[0]
+        solution = dataclasses.replace(self.trusting, bars=False).solve(problem)
+        if not solution.status.ok:
+            return no_sums(solution.status, weights.shape[1])
+        shares = solution.table.ravel() / problem.total
+        solve = dual_of(problem, self.trusting.ridge(problem)).solver(shares)
+        return sums_of(problem, solution, solve, np.ascontiguousarray(weights.T))
+
+
+class BasedStructure(Structure):
+    """The variance of what a `BasedReconstruction` misses.
+
+    The scales of marginals that no view holds are learnt as `Structure` does, with the base. The
+    rows of the base are a sample, too, so they add to the structure of a random sample. Where a
+    view holds the marginal, `held_solutions` has computed the missed part.
+
+    Parameters
+    ----------
+    based
+        The reconstruction.
+    """
+
+    def __init__(self, based: BasedReconstruction) -> None:
+        super().__init__(based.tables, based.solver)
+        self.based = based
+
+    def missed_variance(
+        self,
+        asked: Integers,
+        solutions: Solutions,
+    ) -> Floats:
+        """The variance of the missed part of each cell; see `Structure.missed_variance`."""
+        missed = super().missed_variance(asked, solutions)
+        if solutions.undetermined is None or solutions.variance is None:
+            return missed
+        weights = self.based.weights(asked)
+        held = self.tables.covered(asked)
+        per_row = (-1, *[1] * (missed.ndim - 1))
+        sampling = (weights**2 / self.based.base.rows).reshape(per_row)
+        missed = missed + sampling * solutions.undetermined
+        return np.where(held.reshape(per_row), solutions.undetermined, missed)
+
+    def missed_covariance(
+        self,
+        axes: Axes,
+        weights: Floats,
+        sums: Sums,
+    ) -> Floats:
+        """The covariance of the missed parts of sums; see `Structure.missed_covariance`."""
+        asked = np.array([axes], dtype=np.int64)
+        if self.tables.covered(asked)[0]:
+            return sums.undetermined
+        share = float(self.based.weights(asked)[0])
+        sampling = share**2 / self.based.base.rows * sums.undetermined
+        return super().missed_covariance(axes, weights, sums) + sampling
+
+    def _fewer(
+        self,
+        depth: int,
+        count: int,
+    ) -> BasedReconstruction:
+        """The reconstruction with the base from the views' marginals on `depth` axes."""
+        return self.based.fewer(depth, self.based.weight(depth, count))
+
+
+def _joined(
+    chosen: NDArray[np.bool_],
+    first: Solutions,
+    second: Solutions,
+) -> Solutions:
+    """The solutions of marginals in their order; `first` are those that are chosen."""
+    ones, others = iter(first), iter(second)
+    return Solutions.stack([next(ones if one else others) for one in chosen.tolist()])
+
+
+def _with_moments(tables: Tables, moments: Sequence[Floats]) -> Tables:
+    """Tables of the same views whose moments are the given ones, each shaped like its table."""
+    values = []
+    for table in moments:
+        ones = table.copy()
+        ones.flat[0] = 1.0
+        flat = transform(table.shape).synthesise(ones.ravel()) / math.sqrt(table.size)
+        values.append(flat.reshape(table.shape))
+    return Tables(
+        sizes=tables.sizes,
+        views=tables.views,
+        values=tuple(values),
+        variances=tuple(1.0 for _ in values),
+    )
+
+
+def _moments_of(table: Floats) -> Floats:
+    """The moments of a table of sum one, shaped like the table."""
+    coefficients = transform(table.shape).analyse(table.ravel())
+    return (coefficients * math.sqrt(table.size)).reshape(table.shape)
+
+
+def _mixed(
+    weights: Floats,
+    alone: Solutions,
+    without: Integers,
+    based: Solutions,
+    using: Integers,
+) -> Solutions:
+    """Mix the solutions of marginals, at the positions `without` and `using` among all.
+
+    The square root of a variance is convex, so a mixture of variances is not too small.
+    """
+    ours = dict(zip(using.tolist(), based, strict=True))
+    others = dict(zip(without.tolist(), alone, strict=True))
+    answers = []
+    for place, share in enumerate(weights.tolist()):
+        one, other = ours.get(place), others.get(place)
+        if one is None or other is None or not one.status.ok or not other.status.ok:
+            pick = other if one is None or (other is not None and one.status.ok) else one
+            assert pick is not None
+            answers.append(pick)
+            continue
+        variance = undetermined = None
+        if one.variance is not None and other.variance is not None:
+            variance = _between(share, other.variance, one.variance)
+        if one.undetermined is not None and other.undetermined is not None:
+            undetermined = _between(share, other.undetermined, one.undetermined)
+        answers.append(
+            dataclasses.replace(
+                one,
+                table=_between(share, other.table, one.table),
+                variance=variance,
+                undetermined=undetermined,
+            )
+        )
+    return Solutions.stack(answers)
+
+
+def _between(
+    weight: float,
+    first: Floats,
+    second: Floats,
+) -> Floats:
+    """The mixture of two arrays; `weight` is that of the second."""
+    return np.asarray((1 - weight) * first + weight * second)

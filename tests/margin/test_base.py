@@ -1,0 +1,271 @@
+"""`release(base=)`: kinds of base x mechanisms, what a file holds, and what is refused."""
+
+import dataclasses
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import margin
+from margin import (
+    ZCDP,
+    Adaptive,
+    Auto,
+    DataError,
+    Domain,
+    DomainError,
+    FileError,
+    MarginError,
+    PriView,
+    PublicTable,
+    PureDP,
+    Residual,
+)
+from margin.cli.main import main
+
+SIZES = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2}
+NAMES = list(SIZES)
+DOMAIN = Domain(SIZES)
+MECHANISMS = [Auto(), Adaptive(), PriView(), Residual()]
+PAIRS = margin.Workload.all_kway(DOMAIN, 2)
+TRIPLES = margin.Workload.all_kway(DOMAIN, 3)
+
+
+def rows(count, seed):
+    """Rows of a mixture of three kinds."""
+    law = np.random.default_rng(5)
+    shares = [law.dirichlet(np.ones(size), 3).cumsum(axis=1) for size in SIZES.values()]
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 3, count)
+    return np.column_stack(
+        [(rng.random(count)[:, None] > share[kind][:, :-1]).sum(axis=1) for share in shares]
+    )
+
+
+PRIVATE = rows(4_000, 1)
+PUBLIC = rows(2_000, 2)
+MEASURED = PriView(views=[["a", "b"], ["c", "d"], ["d", "e"]])
+
+
+def simulated(base=None, mechanism=MEASURED, seed=3, budget=PureDP("0.5")):
+    return margin.simulate(
+        PRIVATE, domain=DOMAIN, budget=budget, mechanism=mechanism, base=base, seed=seed
+    )
+
+
+def table(codes=PUBLIC):
+    return PublicTable(codes, source="example.org/survey")
+
+
+def shuffled():
+    rng = np.random.default_rng(0)
+    return table(np.column_stack([rng.permutation(column) for column in PUBLIC.T]))
+
+
+def earlier():
+    return margin.simulate(rows(3_000, 7), domain=DOMAIN, budget=PureDP(2), seed=9)
+
+
+BASES = {
+    "public": table,
+    "shuffled": shuffled,
+    "release": earlier,
+    "chain": lambda: margin.simulate(
+        rows(3_000, 7), domain=DOMAIN, budget=PureDP(2), base=table(), seed=9
+    ),
+}
+
+
+PRODUCT = [
+    pytest.param(
+        kind,
+        mechanism,
+        id=f"{kind}-{type(mechanism).__name__}",
+        marks=[] if isinstance(mechanism, PriView) or kind == "public" else [pytest.mark.slow],
+    )
+    for kind in BASES
+    for mechanism in MECHANISMS
+]
+
+
+@pytest.mark.parametrize(("kind", "mechanism"), PRODUCT)
+def test_each_kind_of_base_with_each_mechanism(kind, mechanism, tmp_path):
+    """Answers are finite, whole in their total, and the same after a round trip."""
+    synopsis = simulated(BASES[kind](), mechanism).synopsis
+    assert synopsis.base is not None
+    synopsis.save(tmp_path / "x.margin")
+    loaded = margin.load(tmp_path / "x.margin", allow_simulation=True).synopsis
+    assert loaded.provenance == synopsis.provenance
+    assert loaded.summary() == synopsis.summary()
+    views = [("b", "a"), ("a", "c", "e"), ("d",)]
+    pairs = zip(synopsis.marginals(views), loaded.marginals(views), strict=True)
+    for one, other in pairs:
+        assert np.array_equal(one.counts, other.counts)
+        assert np.array_equal(one.noise_variance, other.noise_variance)
+        assert np.array_equal(one.missed_variance, other.missed_variance)
+        assert np.isfinite(one.variance).all() and one.counts.min() >= 0
+        assert one.counts.sum() == pytest.approx(synopsis.held.total, rel=1e-6)
+    where = {"a": 1, "e": 0}
+    assert synopsis.count(where) == loaded.count(where)
+
+
+def error(simulation, views):
+    truths = simulation.truths(views)
+    answers = simulation.synopsis.marginals(views)
+    squares = [((a.counts - t.counts) ** 2).sum() for a, t in zip(answers, truths, strict=True)]
+    return float(np.sqrt(squares).mean())
+
+
+@pytest.mark.parametrize(("kind", "most"), [("public", 0.8), ("shuffled", 1.05)])
+def test_a_good_base_helps_and_a_shuffled_one_costs_next_to_nothing(kind, most):
+    with_base = without = 0.0
+    for seed in range(2):
+        with_base += error(simulated(BASES[kind](), seed=seed), TRIPLES)
+        without += error(simulated(seed=seed), TRIPLES)
+    assert with_base <= most * without
+
+
+def test_the_noise_does_not_depend_on_the_base():
+    """The base must not touch what is measured: equal seeds give equal noisy tables."""
+    plain = simulated().synopsis
+    for kind in BASES:
+        based = simulated(BASES[kind]()).synopsis
+        for one, other in zip(plain.held.values, based.held.values, strict=True):
+            assert np.array_equal(one, other)
+        assert based.spent == plain.spent
+
+
+def test_the_provenance_states_the_source_of_a_public_table():
+    provenance = simulated(table()).synopsis.provenance
+    assert provenance.base == {
+        "kind": "public table",
+        "source": "example.org/survey",
+        "rows": 2_000,
+    }
+    assert simulated().synopsis.provenance.base is None
+
+
+def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
+    """The statement of its guarantee, the receipt of its ledger, and its own base."""
+    ledger = margin.Ledger(tmp_path / "l.db")
+    ledger.register("people-2025", PureDP(3))
+    last = margin.release(
+        PRIVATE,
+        domain=DOMAIN,
+        budget=PureDP(1),
+        mechanism=MEASURED,
+        ledger=ledger.dataset("people-2025"),
+        base=table(),
+    )
+    last.save(tmp_path / "last.margin")
+    now = margin.release(
+        PRIVATE,
+        domain=DOMAIN,
+        budget=ZCDP("0.1"),
+        mechanism=MEASURED,
+        base=tmp_path / "last.margin",
+    )
+    stated = now.provenance.base
+    assert stated["statement"] == last.provenance.statement.to_json()
+    assert stated["charge"] == dataclasses.asdict(last.provenance.token)
+    assert stated["base"]["source"] == "example.org/survey"
+    assert now.spent == ZCDP("0.1")
+    now.save(tmp_path / "now.margin")
+    assert margin.load(tmp_path / "now.margin").provenance == now.provenance
+    assert now.marginal(["a", "e"]).reconstructed
+
+
+REFUSED = [
+    (lambda: PUBLIC, MarginError, "base must be a PublicTable"),
+    (lambda: {"a": [0]}, MarginError, "base must be a PublicTable"),
+    (lambda: "nowhere.margin", FileError, "does not exist"),
+    (lambda: table(PUBLIC[:0]), DataError, "at least one row"),
+    (lambda: table({"a": [0]}), DataError, "b"),
+    (earlier, MarginError, "it is a simulation"),
+    (lambda: PublicTable(PUBLIC, source=" "), MarginError, "source must say"),
+]
+
+
+@pytest.mark.parametrize(("base", "kind", "says"), REFUSED)
+def test_wrong_bases_are_refused_before_the_charge(base, kind, says, tmp_path):
+    ledger = margin.Ledger(tmp_path / "l.db")
+    ledger.register("people", PureDP(3))
+    with pytest.raises(kind, match=says):
+        margin.release(
+            PRIVATE,
+            domain=DOMAIN,
+            budget=PureDP(1),
+            base=base(),
+            ledger=ledger.dataset("people"),
+        )
+    assert not ledger.charges("people")
+
+
+def test_a_base_with_other_values_is_refused():
+    other = Domain({**SIZES, "b": 5})
+    last = margin.simulate(PRIVATE, domain=other, budget=PureDP(1), seed=0)
+    with pytest.raises(DomainError, match="'b' with the same values"):
+        simulated(last)
+
+
+def test_a_base_with_more_attributes_in_another_order_is_understood():
+    wide = np.column_stack([PRIVATE[:, ::-1], PRIVATE[:, 0]])
+    domain = Domain({**{name: SIZES[name] for name in reversed(NAMES)}, "f": 2})
+    last = margin.simulate(wide, domain=domain, budget=PureDP(50), seed=0)
+    own = margin.simulate(PRIVATE, domain=DOMAIN, budget=PureDP(50), seed=0)
+    one = simulated(last, budget=PureDP("0.1"))
+    other = simulated(own, budget=PureDP("0.1"))
+    # Both bases are nearly the table itself.
+    assert error(one, PAIRS) == pytest.approx(error(other, PAIRS), rel=0.2)
+
+
+def test_a_mechanism_that_does_not_use_a_base_is_refused():
+    with pytest.raises(MarginError, match="base is used by Auto, Adaptive, PriView and Residual"):
+        simulated(table(), margin.DualQuery())
+
+
+def test_a_file_with_a_damaged_base_is_refused(tmp_path):
+    simulated(table()).save(tmp_path / "x.margin")
+    with zipfile.ZipFile(tmp_path / "x.margin") as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    kind = type(simulated().synopsis)
+    packed = simulated(table()).synopsis.pack()
+    provenance = simulated().synopsis.provenance
+    assert manifest["synopsis"]["base"]["kind"] == "table"
+    for change in (
+        {"base.codes": packed.arrays["base.codes"] + 9},
+        {"base.codes": packed.arrays["base.codes"].astype(float)},
+        {"base.weights": -packed.arrays["base.weights"]},
+        {"trust": packed.arrays["trust"][:-1]},
+    ):
+        arrays = {**packed.arrays, **change}
+        with pytest.raises(ValueError, match="must"):
+            kind.unpack(packed._replace(arrays=arrays), domain=DOMAIN, provenance=provenance)
+    fields = dict(packed.fields)
+    fields["base"] = {**fields["base"], "count": 1 << 40}
+    with pytest.raises(ValueError, match="codes"):
+        kind.room(fields, domain=DOMAIN)
+
+
+def test_a_total_that_is_not_positive_is_answered_by_zeros():
+    synopsis = simulated(table()).synopsis
+    values = tuple(np.full_like(value, -1.0) for value in synopsis.held.values)
+    tables = dataclasses.replace(synopsis.held, values=values, unbiased=None)
+    nothing = synopsis.with_tables(tables).with_base(synopsis.base)
+    assert not nothing.marginal(["a", "e"]).counts.any()
+
+
+def test_the_command_line_takes_a_base(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [",".join(NAMES), *(",".join(map(str, row)) for row in PRIVATE[:300].tolist())]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    (tmp_path / "d.json").write_text(DOMAIN.to_json())
+    start = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1"]
+    assert main([*start, "-o", "one.margin"]) == 0
+    capsys.readouterr()
+    assert main([*start, "--base", "one.margin", "-o", "two.margin", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["base"]["kind"] == "release"
+    assert "earlier release" in printed["summary"]["base"]
+    assert margin.load("two.margin").provenance.base["private"] is True

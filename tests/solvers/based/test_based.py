@@ -1,0 +1,267 @@
+"""Reconstruction with a base: the stated problem, what is learnt about the base, and the errors."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from margin.solvers import (
+    BasedReconstruction,
+    BasedStructure,
+    Batch,
+    CountedBase,
+    Evidence,
+    JointProjection,
+    Newton,
+    Problem,
+    Reconstruction,
+    Tables,
+    learnt_trust,
+)
+from margin.solvers.based.base import positive_shares
+from margin.solvers.based.trust import _components
+from margin.solvers.testing import examples
+
+EXAMPLES = examples()
+
+
+def with_base(problem: Problem, seed: int = 0) -> Problem:
+    base = np.random.default_rng(seed).gamma(1.0, 1.0, problem.cells) + 0.01
+    ridge = np.full(len(problem.index), 1e-3)
+    return dataclasses.replace(problem, base=base, ridge=ridge)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_newton_minimises_the_divergence_from_the_base(name):
+    """Against a general minimiser over the logarithms of the cells."""
+    problem = with_base(EXAMPLES[name])
+    solution = Newton().solve(problem)
+    assert solution.status.ok
+    possible = problem.possible
+
+    def primal(logits):
+        weights = np.exp(logits - logits.max())
+        shares = problem.spread(weights / weights.sum())
+        misses = problem.moments(shares) - problem.target
+        divergence = shares[possible] @ np.log(shares[possible] / problem.reference[possible])
+        return divergence + (misses**2 / problem.ridge).sum() / 2
+
+    found = solution.table.ravel() / problem.total
+    start = np.log(problem.reference[possible])
+    best = minimize(primal, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
+    assert solution.objective <= best.fun + 1e-6
+    assert Newton().objective(problem, found) == pytest.approx(solution.objective, abs=1e-6)
+    logits = np.log(np.maximum(found[possible], 1e-300))
+    assert primal(logits) == pytest.approx(solution.objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_uniform_base_changes_nothing(name):
+    problem = EXAMPLES[name]
+    uniform = dataclasses.replace(problem, base=np.full(problem.cells, 3.0))
+    one, other = Newton().solve(problem), Newton().solve(uniform)
+    assert one.table == pytest.approx(other.table, abs=1e-5 * problem.total)
+    assert one.objective == pytest.approx(other.objective, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_compiled_loops_give_the_numbers_of_numpy(name):
+    loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")
+    problems = [with_base(EXAMPLES[name], seed) for seed in range(3)]
+    solver = Newton(threads=1)
+    many = solver._many(Batch.pack(problems), loops)
+    for row, problem in enumerate(problems):
+        one = solver.solve(problem)
+        assert many[row].table == pytest.approx(one.table, abs=1e-6 * problem.total)
+        assert many[row].objective == pytest.approx(one.objective, abs=1e-6)
+        assert many[row].variance == pytest.approx(one.variance, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"base": np.zeros(8)}, "base must hold 8 numbers"),
+        ({"base": np.ones(7)}, "base must hold 8 numbers"),
+        ({"ridge": np.ones(1)}, "ridge must hold"),
+        ({"ridge": np.full(6, -1.0)}, "ridge must hold"),
+    ],
+)
+def test_a_base_that_does_not_fit_is_refused(change, says):
+    problem = EXAMPLES["binary pairs"]
+    with pytest.raises(ValueError, match=says):
+        dataclasses.replace(problem, **change)
+    batch = Batch.pack([problem])
+    many = {name: value[None] if name == "base" else value for name, value in change.items()}
+    with pytest.raises(ValueError, match="must hold"):
+        dataclasses.replace(batch, **many)
+
+
+@pytest.mark.parametrize(
+    ("codes", "weights", "says"),
+    [
+        (np.array([[0, 2]]), np.array([1]), "lie below the sizes"),
+        (np.array([[0]]), np.array([1]), "must have shape"),
+        (np.array([[0, 1]]), np.array([0]), "weights must be positive"),
+        (np.empty((0, 2), int), np.empty(0, int), "n > 0"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(codes, weights, says):
+    with pytest.raises(ValueError, match=says):
+        CountedBase((2, 2), codes, weights)
+
+
+def test_shares_of_a_base_are_positive_and_near_its_own():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, (2, 3, 4), (5_000, 3))
+    base = CountedBase((2, 3, 4), codes, np.ones(len(codes), int))
+    for axes in itertools.chain(*(itertools.combinations(range(3), size) for size in range(4))):
+        asked = np.array([axes], dtype=np.int64)
+        shares = positive_shares(base, asked)
+        assert shares.min() > 0 and shares.sum() == pytest.approx(1)
+        assert shares.ravel() == pytest.approx(base.marginals(asked).ravel() / 5_000, abs=1e-3)
+
+
+SIZES = (2, 3, 2, 4, 2, 3)
+
+
+def population(rows: int, seed: int) -> np.ndarray:
+    """Rows of a mixture of four kinds, with interactions of every order."""
+    law = np.random.default_rng(11)
+    shares = [law.dirichlet(np.ones(size), 4).cumsum(axis=1) for size in SIZES]
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 4, rows)
+    return np.column_stack(
+        [(rng.random(rows)[:, None] > share[kind][:, :-1]).sum(axis=1) for share in shares]
+    )
+
+
+def counted(rows, axes):
+    shape = [SIZES[axis] for axis in axes]
+    places = np.ravel_multi_index(rows[:, list(axes)].T, shape)
+    return np.bincount(places, minlength=int(np.prod(shape))).astype(float).reshape(shape)
+
+
+def measured(rows, views, deviation, seed) -> Tables:
+    rng = np.random.default_rng(seed)
+    evidence = Evidence(sizes=SIZES)
+    for view in views:
+        table = counted(rows, view)
+        evidence.add_table(view, table + rng.normal(0, deviation, table.shape), deviation**2)
+    tables = evidence.tables()
+    return dataclasses.replace(JointProjection()(tables), unbiased=tables.values)
+
+
+def base_of(kind: str) -> CountedBase:
+    rows = population(10_000, 2)
+    rng = np.random.default_rng(3)
+    if kind == "shuffled":
+        rows = np.column_stack([rng.permutation(column) for column in rows.T])
+    if kind == "reversed":
+        rows = np.array(SIZES) - 1 - rows
+    return CountedBase(SIZES, rows, np.ones(len(rows), int))
+
+
+TRUE = population(30_000, 1)
+PAIRS = list(itertools.combinations(range(6), 2))
+TRIPLES = list(itertools.combinations(range(6), 3))
+
+
+def reconstructed(kind, deviation, views=PAIRS, seed=4):
+    tables = measured(TRUE, views, deviation, seed)
+    base = base_of(kind)
+    based = BasedReconstruction(tables, base, learnt_trust(tables, base), Newton())
+    return tables, based
+
+
+def errors(solver, asked):
+    squares = [((solver.solve([axes]).table[0] - counted(TRUE, axes)) ** 2).sum() for axes in asked]
+    return float(np.mean(np.sqrt(squares)))
+
+
+@pytest.mark.parametrize("deviation", [20.0, 120.0])
+@pytest.mark.parametrize(
+    ("kind", "pairs", "triples"),
+    [("good", 1.0, 0.8), ("shuffled", 1.05, 1.05), ("reversed", 1.05, 1.05)],
+)
+def test_a_good_base_helps_and_a_biased_one_costs_next_to_nothing(kind, pairs, triples, deviation):
+    tables, based = reconstructed(kind, deviation)
+    alone = Reconstruction(tables, Newton())
+    assert errors(based, PAIRS) <= pairs * covered_error(tables)
+    assert errors(based, TRIPLES) <= triples * errors(alone, TRIPLES)
+
+
+def covered_error(tables):
+    squares = []
+    for axes in PAIRS:
+        row = tables.covering(axes)
+        squares.append(((tables.project(row, axes) - counted(TRUE, axes)) ** 2).sum())
+    return float(np.mean(np.sqrt(squares)))
+
+
+def test_the_trust_is_the_size_of_a_sample_and_little_for_another_table():
+    tables = measured(TRUE, PAIRS, 20.0, 4)
+    worth = {}
+    for kind in ("good", "reversed"):
+        trust = learnt_trust(tables, base_of(kind))
+        worth[kind] = 1 / np.median(np.concatenate([scales.ravel()[1:] for scales in trust]))
+    # A sample of 10,000 for a table of 30,000: at most 1 / (1 / 10,000 + 1 / 30,000).
+    assert 2_000 < worth["good"] <= 7_500 * 1.001
+    assert worth["reversed"] < 500
+
+
+def test_views_share_the_trust_of_a_common_component():
+    tables = measured(TRUE, [(0, 1, 2), (1, 2, 3)], 20.0, 4)
+    one, other = learnt_trust(tables, base_of("good"))
+    assert np.array_equal(one[0, 1:, 1:], other[1:, 1:, 0])
+    assert len(_components((0, 1, 2))) == 8
+
+
+def test_tables_without_a_positive_total_trust_nothing():
+    tables = Tables(sizes=SIZES, views=((0,),), values=(np.array([-1.0, -2.0]),), variances=(1.0,))
+    assert learnt_trust(tables, base_of("good"))[0].min() > 1
+
+
+@pytest.mark.parametrize("kind", ["good", "shuffled"])
+@pytest.mark.parametrize("axes", [(0, 1), (0, 1, 3)])
+def test_sums_of_single_cells_are_the_cells(kind, axes):
+    tables, based = reconstructed(kind, 60.0)
+    solution = based.solve([axes])
+    cells = solution.table.size
+    sums = based.sums(axes, np.eye(cells))
+    structure = BasedStructure(based)
+    asked = np.array([axes])
+    assert sums.estimate == pytest.approx(solution.table.ravel(), rel=1e-4, abs=0.05)
+    assert np.diag(sums.variance) == pytest.approx(solution.variance.ravel(), rel=0.05, abs=1.0)
+    missed = structure.missed_covariance(axes, np.eye(cells), sums)
+    one_by_one = structure.missed_variance(asked, solution).ravel()
+    assert np.diag(missed) == pytest.approx(one_by_one, rel=0.3, abs=0.05 * one_by_one.max())
+    assert tables.total == pytest.approx(solution.table.sum(), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["good", "shuffled", "reversed"])
+def test_intervals_hold_the_truth(kind):
+    """Over three draws of the noise; about 900 cells each, so a share below .85 is no chance."""
+    inside = []
+    for seed in range(3):
+        _, based = reconstructed(kind, 60.0, seed=seed)
+        structure = BasedStructure(based)
+        for axes in [*PAIRS, *TRIPLES]:
+            solution = based.solve([axes])
+            missed = structure.missed_variance(np.array([axes]), solution)
+            width = 1.96 * np.sqrt(solution.variance + missed) + 0.5
+            inside.append((np.abs(solution.table[0] - counted(TRUE, axes)) <= width[0]).ravel())
+    assert np.concatenate(inside).mean() >= 0.85
+
+
+def test_marginals_within_and_beyond_views_are_answered_together():
+    tables, based = reconstructed("good", 60.0, views=[(0, 2), (2, 4), (1, 3)])
+    asked = np.array([(0, 2), (0, 4), (2, 4)])
+    together = based.solve(asked)
+    for row, axes in enumerate(asked):
+        alone = based.solve(axes[None])
+        assert together.table[row] == pytest.approx(alone.table[0], rel=1e-6)
+        assert together.variance[row] == pytest.approx(alone.variance[0], rel=1e-6)
+    assert tables.covered(asked).tolist() == [True, False, True]
