@@ -139,7 +139,8 @@ def report(out: Path, rows: Sequence[Row], lacking: Mapping[str, str] | None = N
 def _means(rows: Sequence[Row]) -> Found:
     measured: dict[tuple[str, str, int, str], list[tuple[float, float, float]]] = defaultdict(list)
     for row in good(rows):
-        if row.get("error"):
+        # An error that is not finite is no answer: a mean or a minimum over it would mean nothing.
+        if math.isfinite(float(row.get("error") or "nan")):
             place = (row["table"], row["budget"], int(row["k"]), row["method"])
             release, answers = (float(row[name] or "nan") for name in ("release", "answers"))
             measured[place].append((float(row["error"]), release, release + answers))
@@ -184,7 +185,8 @@ VERDICTS = ("won", "tie", "lost", "not run")
 
 
 def _verdict(ratio: Any) -> str:
-    if ratio == "":
+    """The verdict on our error divided by the best peer's; "" or NaN if one of them is missing."""
+    if ratio == "" or math.isnan(ratio):
         return "not run"
     return "won" if ratio < 1 / TIE else "lost" if ratio > TIE else "tie"
 
@@ -317,10 +319,11 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     """The reasons for missing answers, each with its cells."""
     silent: dict[str, dict[str, None]] = defaultdict(dict)
     for row in good(rows):
-        if row.get("note") and not row.get("error"):
-            silent[f"{row['method']}: {row['note']}"][
-                f"{row['table']} {row['budget']} k={row['k']}"
-            ] = None
+        if math.isfinite(float(row.get("error") or "nan")):
+            continue
+        why = row.get("note") or ("an error that is not finite" if row.get("error") else "")
+        if why:
+            silent[f"{row['method']}: {why}"][f"{row['table']} {row['budget']} k={row['k']}"] = None
     absent = [name for name in PUBLISHED if table(name) is None]
     return [
         *(

@@ -11,6 +11,7 @@ from .domain.workload import Workload
 from .errors import BudgetError, MarginError
 from .mechanisms import Auto, PriView
 from .mechanisms.choosing.auto import Structure
+from .mechanisms.choosing.candidates import nearly
 from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 
 __all__ = ["Expectation", "Plan", "plan"]
@@ -83,8 +84,8 @@ class Plan:
     domain, workload, budget
         The arguments of `plan`.
     table
-        One row per mechanism, by increasing error. Mechanisms that cannot handle the workload come
-        last.
+        One row per mechanism, by increasing error (to four digits). Mechanisms that cannot handle
+        the workload come last.
     """
 
     domain: Domain
@@ -179,7 +180,9 @@ def plan(
     rows
         The approximate number of rows, from public knowledge. If it is given, the table also lists
         the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
-        components that are not measured, and for the gain from non-negative counts.
+        components that are not measured, and for the gain from non-negative counts. The candidate
+        that is ranked first is the one that `release` with `Auto` measures for this workload and
+        this number of rows.
     structure
         How strongly the attributes are assumed to depend on each other, as for `Auto`. Used only
         together with `rows`.
@@ -228,10 +231,12 @@ def plan(
             "mechanisms must hold at least one mechanism, but it is empty; pass one, or leave it "
             "out"
         )
-    table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
+    # The candidates of `Auto` come first, so that its choice is ranked before an equal one.
+    table: list[Expectation] = []
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows)
-    table.sort(key=lambda row: math.inf if row.error is None else row.error)
+    table += [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
+    table.sort(key=lambda row: math.inf if row.error is None else nearly(row.error))
     return Plan(
         domain=declared,
         workload=asked,

@@ -275,6 +275,24 @@ def test_the_page_tells_what_is_lost(tmp_path):
         assert (tmp_path / f"{picture}.svg").exists() == drawn == (f"({picture}.png)" in text)
 
 
+def test_errors_that_are_not_finite_are_no_answers(tmp_path):
+    rows = [
+        _row("MST", "nan"),  # the first: min() keeps a NaN that comes first
+        _row("AIM", "0.02"),
+        _row("MWEM+PGM", "inf"),
+        _row("Adaptive", "0.03"),
+        _row("MST", "nan", k=4),
+        _row("Adaptive", "0.03", k=4),
+    ]
+    found = peers._means(rows)
+    assert {place[3] for place in found} == {"AIM", "Adaptive"}
+    compared = {line["k"]: line for line in peers._compared(found)}
+    assert (compared[3]["best peer"], compared[3]["verdict"]) == ("AIM", "lost")
+    assert (compared[4]["best peer"], compared[4]["verdict"]) == ("none", "not run")
+    assert peers._verdict(math.nan) == "not run"
+    assert "MST: an error that is not finite" in peers.report(tmp_path, rows)
+
+
 BELIEFS = """
 fitted = Fitted(task, iterations=100)
 for axes in [(0, 1), (1, 2), (0, 2), (2, 3), (4,)]:

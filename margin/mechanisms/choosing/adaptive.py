@@ -15,19 +15,19 @@ from ...domain.domain import Domain, View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
-from ...privacy.budget import Budget, PureDP
+from ...privacy.budget import Budget
 from ...private import Private
 from ...private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
-from ..fitted import PAIRS_SHARE, ROUNDS_RATIO, SCATTERED_VIEWS
+from ..fitted import PAIRS_SHARE, ROUNDS_GAIN
 from ..ordered.level_counts import LevelCounts
-from ..views.priview import PriView
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
+from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
 
 __all__ = ["Adaptive"]
@@ -36,10 +36,6 @@ log = logging.getLogger("margin")
 
 _CONTESTANTS = 1_500
 """Largest number of views that compete in a round."""
-
-_CHOICE = Fraction(1, 10)
-"""Share of a round's budget that chooses its view (McKenna et al., VLDB 2022); the rest measures.
-"""
 
 _PUBLIC = Newton(
     bars=False,
@@ -59,10 +55,11 @@ class Adaptive:
     """A mechanism that learns privately which views are worth measuring, and then measures them.
 
     A few small views, chosen by a public rule, are measured first. Their distance from the
-    maximum-entropy estimate tells how much high-order structure there is, and so which candidate of
-    `Auto` to measure. This step is skipped if the budget and the number of rows show that it would
-    not reduce the error. This is so if one candidate is the best for any likely structure (such as
-    the full table of a small domain), or if noise would hide the structure.
+    maximum-entropy estimate tells how much structure there is, and how evenly rows are spread over
+    cells. From both follows which candidate of `Auto` to measure. This step is skipped if the
+    budget and the number of rows show that it would not reduce the error. This is so if one
+    candidate is the best for any likely structure (such as the full table of a small domain), or if
+    noise would hide the structure.
 
     Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
     far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
@@ -70,17 +67,15 @@ class Adaptive:
     gets twice the budget (as in AIM, McKenna et al., VLDB 2022). All measurements of all steps are
     combined, each weighted by its precision.
 
-    Under pure differential privacy, noise grows with the number of views. If the noise is too large
-    to learn from, and the best candidate has more than two and a half views for each attribute,
-    single attributes are measured instead of the candidate. Rounds then choose among the pairs: a
-    few informative pairs are measured accurately, instead of all pairs inaccurately.
+    Rounds of pairs follow one-way tables, and rounds of triples follow other candidates. They are
+    made if their expected error is below that of all candidates without rounds. The expected gain
+    counts the views that rounds are likely to find, less the noise of their measurement.
 
     Parameters
     ----------
     rounds
         The largest number of rounds, each of which chooses one view; 0 for none. None makes as many
-        rounds as there are attributes if the expected error of missing components is far above the
-        noise, or if pairs are chosen; otherwise it makes no rounds.
+        rounds as there are attributes if they are expected to reduce the error, and otherwise none.
     learn_share
         The largest share of the budget for the first views, > 0 and < 1. Less is spent if less
         makes their noise small, and nothing if even this share leaves too much noise.
@@ -131,21 +126,15 @@ class Adaptive:
     ) -> ViewSynopsis:
         """Run the mechanism: learn, measure the best candidate, and choose more views in rounds.
 
-        One of three regimes follows the learning: single attributes and then pairs, a candidate and
-        then rounds, or a candidate with the whole rest of the budget.
+        The candidate is measured with the whole rest of the budget, or rounds follow it.
         """
         course = _Course(self, private, workload)
         course.count_rows()
         course.learn_where_it_pays()
-        chosen = course.best_candidate()
-        pairs = course.pairs_in_place_of(chosen)
-        if pairs:
-            return course.singles_then_pairs(chosen, pairs)
-        contestants = course.contestants((2, 3))
-        rounds = min(course.rounds_after(chosen), len(contestants))
-        if rounds:
-            return course.candidate_then_rounds(chosen, contestants, rounds)
-        return course.candidate_alone(chosen)
+        chosen, contestants, rounds = course.plan()
+        if rounds is None:
+            return course.candidate_alone(chosen)
+        return course.candidate_then_rounds(chosen, contestants, rounds)
 
 
 class _Course:
@@ -173,7 +162,6 @@ class _Course:
         )
         self.rows = 1.0
         self.spent = Fraction(0)
-        self.learns = False
 
     def count_rows(self) -> None:
         """Measure the number of rows, unless the domain declares it."""
@@ -186,12 +174,9 @@ class _Course:
         """Measure a few small views and learn the strength of high-order structure from them, but
         only if this is expected to reduce the error."""
         most = _part(self.mechanism.learn_share)
-        learn_share = learning_share(self.domain, self.budget, self.rows, most)
-        self.learns = learn_share > 0
-        if not self.learns:
-            return
+        learn_share, deviation = learning_share(self.domain, self.budget, self.rows, most)
         variance = variance_after(self.budget, learn_share)
-        if not pays(self.considered, self.strength, self.rows, variance):
+        if not pays(self.considered, self.strength, self.rows, variance, deviation):
             return
         self._add(self.private.measure(probes(self.domain), spend=learn_share))
         self.spent += learn_share
@@ -199,10 +184,61 @@ class _Course:
         self.rows = max(1.0, tables.total)
         self.strength = learned(tables, self.strength)
 
-    def best_candidate(self) -> Candidate:
-        """The candidate of least expected error with the budget that is left."""
-        variance = variance_after(self.budget, self.spent)
-        return self.considered.priced(self.strength, self.rows, variance=variance)[0]
+    def plan(self) -> tuple[Candidate, list[View], Rounds | None]:
+        """The candidate to measure, the views that rounds choose from, and the rounds or None.
+
+        All are compared by their expected errors: each candidate with the whole rest of the budget,
+        and each candidate with a part of it and rounds. A round that is expected to gain little is
+        not made.
+        """
+        alone = self._priced(self.spent)[0]
+        asked = self.mechanism.rounds
+        if asked is not None:
+            contestants = self.contestants((2, 3))
+            rounds = self._rounds(contestants, asked, _part(self.mechanism.rounds_share))
+            return alone, contestants, rounds
+        best: tuple[Candidate, list[View], Rounds | None] = (alone, [], None)
+        least = ROUNDS_GAIN * alone.error
+        for depth in (1, 2):
+            # Rounds of pairs complete one-way tables; rounds of triples complete all others.
+            contestants = self.contestants((depth + 1,))
+            share = _part(self.mechanism.rounds_share)
+            if depth == 1:
+                share = PAIRS_SHARE * (1 - self.spent)
+            rounds = self._rounds(contestants, len(self.domain), share)
+            if rounds is None:
+                continue
+            square = self.strength.square(np.array(depth), np.array(depth + 1)).item()
+            gain = rounds.gain(square, self.rows, self.budget, self.strength.spread)
+            for candidate in self._priced(self.spent + share):
+                error = candidate.noise + candidate.missed * (1 - gain)
+                if candidate.one_way == (depth == 1) and error < least:
+                    least = error
+                    best = (candidate, contestants, rounds)
+        return best
+
+    def _rounds(
+        self,
+        contestants: list[View],
+        most: int,
+        share: Fraction,
+    ) -> Rounds | None:
+        """At most `most` rounds that choose among some views; None if there is none to make."""
+        count = min(most, len(contestants))
+        if count == 0:
+            return None
+        cells = sorted(map(self.domain.cells, contestants))
+        return Rounds(
+            count=count,
+            share=share,
+            views=len(contestants),
+            cells=cells[len(cells) // 2],
+        )
+
+    def _priced(self, spent: Fraction) -> list[Candidate]:
+        """The candidates, the best first, if a share of the budget is spent on something else."""
+        variance = variance_after(self.budget, spent)
+        return self.considered.priced(self.strength, self.rows, variance=variance)
 
     def contestants(self, lengths: tuple[int, ...]) -> list[View]:
         """The views among which a round chooses; `lengths` are their numbers of attributes."""
@@ -217,51 +253,19 @@ class _Course:
             lengths,
         )
 
-    def pairs_in_place_of(self, chosen: Candidate) -> list[View]:
-        """Pairs of attributes to choose from if the candidate has too many views for the budget;
-        otherwise an empty list."""
-        if self.mechanism.rounds is not None or self.learns:
-            return []
-        if not _is_scattered(chosen, self.domain, self.budget):
-            return []
-        return self.contestants((2,))
-
-    def rounds_after(self, chosen: Candidate) -> int:
-        """The number of rounds to run after the candidate is measured. The caller reduces it if
-        there are fewer views to choose from."""
-        if self.mechanism.rounds is not None:
-            return self.mechanism.rounds
-        misses_far_more = chosen.missed > ROUNDS_RATIO * chosen.noise
-        return len(self.domain) if misses_far_more else 0
-
-    def singles_then_pairs(
-        self,
-        chosen: Candidate,
-        pairs: list[View],
-    ) -> ViewSynopsis:
-        """First regime: measure single attributes, then spend the larger part on rounds of
-        pairs."""
-        log.info("measuring single attributes, then pairs")
-        left = PAIRS_SHARE * (1 - self.spent)
-        singles = _singles(self.domain)
-        self._add(self.private.measure(singles, spend=1 - self.spent - left))
-        synopsis = self._after_rounds(pairs, len(self.domain), left)
-        return synopsis.with_reconstruction(self._solver(chosen))
-
     def candidate_then_rounds(
         self,
         chosen: Candidate,
         contestants: list[View],
-        rounds: int,
+        rounds: Rounds,
     ) -> ViewSynopsis:
-        """Second regime: measure the candidate, then spend `rounds_share` on rounds."""
-        left = _part(self.mechanism.rounds_share)
-        self._measure_candidate(chosen, 1 - self.spent - left)
-        synopsis = self._after_rounds(contestants, rounds, left)
+        """Measure the candidate, then spend the share of the rounds on them."""
+        self._measure_candidate(chosen, 1 - self.spent - rounds.share)
+        synopsis = self._after_rounds(contestants, rounds.count, rounds.share)
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
-        """Third regime: measure the candidate with all that is left of the budget."""
+        """Measure the candidate with all that is left of the budget."""
         self._measure_candidate(chosen, None)
         return self._synopsis(self._solver(chosen))
 
@@ -307,18 +311,18 @@ class _Course:
                 each = left
             left -= each
             # The expected L1 distance that noise alone causes is subtracted from each gap.
-            deviation = _deviation(self.budget, each * (1 - _CHOICE))
+            deviation = _deviation(self.budget, each * (1 - CHOICE))
             noise = [self._penalty(deviation, view) for view in contestants]
             answers = _comparable(synopsis.marginals(contestants))
             (place,) = self.private.select(
                 contestants,
                 answers,
                 penalties=noise,
-                spend=each * _CHOICE,
+                spend=each * CHOICE,
             )
             view = contestants[place]
             log.info("measuring %s", ", ".join(view))
-            spend = each * (1 - _CHOICE) if left else None
+            spend = each * (1 - CHOICE) if left else None
             self._add(self.private.measure([view], spend=spend))
             before, synopsis = synopsis, self._synopsis(_PUBLIC)
             # A round that changed less than its noise would: the next one gets twice the budget.
@@ -361,23 +365,6 @@ def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
     size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
     factor = min(1.0, LARGEST_ANSWERS / (2 * size + 1))
     return [answer.counts * factor for answer in answers]
-
-
-def _is_scattered(
-    chosen: Candidate,
-    domain: Domain,
-    budget: Budget,
-) -> bool:
-    """Whether a candidate has very many views and the budget is one of pure differential
-    privacy."""
-    views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
-    many = len(views or ()) > SCATTERED_VIEWS * len(domain)
-    return isinstance(budget, PureDP) and many
-
-
-def _singles(domain: Domain) -> list[View]:
-    varying: list[View] = [(name,) for name in domain if domain[name].size > 1]
-    return varying or [domain.attributes[:1]]
 
 
 def _contestants(

@@ -15,7 +15,9 @@ from ...errors import DomainError
 from ...privacy.budget import Budget
 from ..bases.queries import AxisQueries, asked_queries
 from ..ordered.level_counts import LevelCounts
-from .candidates import Candidate, Candidates, Precision
+from ..views.priview import PriView
+from .candidates import Candidate
+from .offers import Precision, covers
 from .residual import Residual
 
 __all__ = ["asked_candidates"]
@@ -78,13 +80,14 @@ def _covers(
     if max(map(len, workload)) > _LONGEST:
         return
     within, outside = _factors(domain, queries)
-    for mechanism, note, precision in Candidates.covers(domain, workload, budget):
-        error = _error(domain, workload, precision, within, outside)
+    for offer in covers(domain, workload, budget):
+        error = _error(domain, workload, offer.precision, within, outside)
+        assert isinstance(offer.mechanism, PriView)
         if math.isfinite(error):
             with contextlib.suppress(DomainError):
-                countable(domain, mechanism.views or ())
-                signed = dataclasses.replace(mechanism, nonnegativity=None)
-                yield Candidate(mechanism=signed, note=note, noise=error, missed=0.0)
+                countable(domain, offer.mechanism.views or ())
+                signed = dataclasses.replace(offer.mechanism, nonnegativity=None)
+                yield Candidate(mechanism=signed, note=offer.note, noise=error, missed=0.0)
 
 
 def _factors(domain: Domain, queries: Mapping[str, AxisQueries]) -> tuple[Floats, Floats]:

@@ -9,8 +9,8 @@ import numpy as np
 from ...domain.domain import Domain, View
 from ...privacy.budget import Budget
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..fitted import COMMON_DOUBT, ENOUGH_NOISE, USELESS_NOISE
-from .candidates import Candidates
+from ..fitted import COMMON_DOUBT, ENOUGH_NOISE, HIDDEN_SHARE
+from .candidates import Candidate, Candidates
 from .strength import Strength
 
 __all__ = ["learning_share", "pays", "probes", "variance_after"]
@@ -60,11 +60,13 @@ def learning_share(
     budget: Budget,
     rows: float,
     most: Fraction,
-) -> Fraction:
-    """The share of a budget that `Adaptive` should spend on measuring the probes.
+) -> tuple[Fraction, float]:
+    """The share of a budget that `Adaptive` would spend on measuring the probes, and the noise that
+    it leaves.
 
-    With it, the noise is small enough to learn from a table of `rows` rows. It is from three tenths
-    of `most` to `most`, or 0 if even `most` leaves too much noise.
+    It is the smallest share that makes the noise small enough to learn from a table of `rows` rows:
+    from three tenths of `most` to `most`. The noise is the standard deviation of a moment of a view
+    of 64 cells.
     """
     views = probes(domain)
     cells = max(map(domain.cells, views))
@@ -77,8 +79,8 @@ def learning_share(
         # times the noise.
         deviation = math.sqrt(variance * cells) / rows * (_PROBE_CELLS / cells) ** 0.25
         if deviation <= ENOUGH_NOISE:
-            return share
-    return most if deviation <= USELESS_NOISE else Fraction(0)
+            break
+    return share, deviation
 
 
 def variance_after(budget: Budget, spent: Fraction) -> float:
@@ -94,28 +96,33 @@ def pays(
     before: Strength,
     rows: float,
     variance: float,
+    deviation: float,
 ) -> bool:
     """Whether learning the strength of structure is expected to reduce the error.
 
-    Learning costs budget: the variance of all later noise grows by the factor `variance`.
+    Learning costs budget: the variance of all later noise grows by the factor `variance`. The noise
+    in a moment, of standard deviation `deviation`, hides structure that is much weaker.
 
     The assumed strengths may all be wrong by a common factor, which is log-normal. Two errors are
     compared by the mean of their logarithms over this factor. Without learning, the candidate that
-    looks best is measured. With learning, the best candidate for each factor is measured, with the
-    larger noise.
+    looks best is measured. With learning, the candidate that looks best with what is learnt about
+    each factor is measured, with the larger noise.
     """
     guess = considered.priced(before, rows)[0]
     if math.isnan(guess.error):  # there is only one candidate
         return False
+    hidden = HIDDEN_SHARE * deviation
     gain = 0.0
-    for deviation in _DEVIATIONS.tolist():
-        strength = before.scaled(math.exp(COMMON_DOUBT * deviation))
-        informed = considered.priced(strength, rows, variance=variance)[0].error
-        (blind,) = (
-            candidate.error
-            for candidate in considered.priced(strength, rows)
-            if candidate.mechanism is guess.mechanism
-        )
-        ratio = max(blind, math.ulp(0)) / max(informed, math.ulp(0))
-        gain += math.exp(-(deviation**2) / 2) * math.log(ratio)
+    for step in _DEVIATIONS.tolist():
+        strength = before.scaled(math.exp(COMMON_DOUBT * step))
+        learnt = considered.priced(strength.blurred(hidden), rows, variance=variance)[0]
+        informed = _error_of(learnt, considered.priced(strength, rows, variance=variance))
+        blind = _error_of(guess, considered.priced(strength, rows))
+        gain += math.exp(-(step**2) / 2) * math.log(blind / informed)
     return gain > 0
+
+
+def _error_of(chosen: Candidate, priced: list[Candidate]) -> float:
+    """The error of the mechanism of one candidate, in a list of other prices; > 0."""
+    (error,) = (other.error for other in priced if other.mechanism is chosen.mechanism)
+    return max(error, math.ulp(0))

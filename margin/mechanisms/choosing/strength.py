@@ -19,9 +19,13 @@ from ..fitted import (
     MOMENT_SIZE,
     PAIRS_STRENGTH,
     SINGLES_STRENGTH,
+    SPREAD,
+    SPREAD_DOUBT,
     STRENGTH_DOUBT,
     TRIPLES_TO_PAIRS,
+    TYPICAL_VARIATION,
     UNSEEN_SHARE,
+    VARIATION_DOUBT,
     WITH_CONTEXT,
 )
 
@@ -35,6 +39,12 @@ _MOST_PARTS = 120
 
 _MOST_CELLS = 4096
 """Largest number of cells of such a part."""
+
+_LEAST_SPREAD = 0.02
+"""Smallest spread that is learnt."""
+
+_LEAST_VARIATION = 1e-3
+"""Smallest variation that is learnt."""
 
 _GRID = np.linspace(-5, 9, 141)
 """Logarithms of the factors of a strength that are tried, in standard deviations."""
@@ -59,11 +69,15 @@ class Strength:
     ----------
     singles, pairs, triples
         The roots of these mean squares, > 0; no unit.
+    spread
+        How evenly rows are spread over the cells of a table: a table of C cells has about
+        C**spread occupied ones, and the others are nearly empty; > 0 and <= 1, no unit.
     """
 
     singles: float
     pairs: float
     triples: float
+    spread: float
 
     @classmethod
     def of(cls, structure: Structure) -> "Strength":
@@ -85,6 +99,7 @@ class Strength:
             singles=SINGLES_STRENGTH,
             pairs=pairs,
             triples=TRIPLES_TO_PAIRS * pairs,
+            spread=SPREAD,
         )
 
     def scaled(self, factor: float) -> "Strength":
@@ -93,6 +108,16 @@ class Strength:
             singles=factor * self.singles,
             pairs=factor * self.pairs,
             triples=factor * self.triples,
+            spread=self.spread,
+        )
+
+    def blurred(self, hidden: float) -> "Strength":
+        """The strengths as they are learnt from noise that hides structure up to `hidden` > 0."""
+        return replace(
+            self,
+            singles=math.hypot(self.singles, hidden),
+            pairs=math.hypot(self.pairs, hidden),
+            triples=math.hypot(self.triples, hidden),
         )
 
     def square(
@@ -135,15 +160,16 @@ def learned(tables: Tables, before: Strength) -> Strength:
 
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that the views
     say on up to t attributes. The squares of the errors, less the squares of the noise, tell the
-    strength. The prior is log-normal with the assumed means: of singles, of the ratio of pairs to
-    singles, and of the ratio of triples to pairs. The estimate is the root of the posterior mean
-    square, in which a small share of all parts stays as strong as was assumed: strong parts may be
-    among the ones that the views do not hold.
+    strength. The prior is log-normal with the assumed means: of singles, times the learnt variation
+    of single attributes; of the ratio of pairs to singles; and of the ratio of triples to pairs.
+    The estimate is the root of the posterior mean square, in which a small share of all parts stays
+    as strong as was assumed: strong parts may be among the ones that the views do not hold. The
+    spread of rows over cells is learnt, too.
     """
     if tables.total <= 0:  # the tables are nothing but noise
         return before
     found: dict[str, float] = {}
-    factor = 1.0
+    factor = _variation(tables) / TYPICAL_VARIATION
     for known, name in enumerate(("singles", "pairs", "triples"), start=1):
         assumed = getattr(before, name)
         expected = factor * assumed
@@ -160,7 +186,60 @@ def learned(tables: Tables, before: Strength) -> Strength:
         found[name] = math.sqrt((1 - UNSEEN_SHARE) * seen + UNSEEN_SHARE * expected**2)
         # The next strength is expected to differ from its assumption by the same factor.
         factor = found[name] / assumed
-    return replace(before, **found)
+    return replace(before, spread=_spread(tables, before.spread), **found)
+
+
+def _variation(tables: Tables) -> float:
+    """The learnt mean variation of single attributes, as a posterior mean.
+
+    It is 1 if the categories are equally frequent, and 0 if all rows have the same category.
+    """
+    precision = 1 / VARIATION_DOUBT**2
+    weighted = TYPICAL_VARIATION * precision
+    for view, value, variance in zip(tables.views, tables.values, tables.variances, strict=True):
+        for place, axis in enumerate(view):
+            size = tables.sizes[axis]
+            if size == 1:
+                continue
+            others = tuple(other for other in range(len(view)) if other != place)
+            noise = variance * value.size / size
+            squares, error = _squares(value.sum(axis=others), noise, tables.total)
+            most = size / (size - 1)
+            own = 1 / (VARIATION_DOUBT**2 + (most * error) ** 2)
+            precision += own
+            weighted += own * most * (1 - squares)
+    return max(_LEAST_VARIATION, weighted / precision)
+
+
+def _squares(
+    counts: Floats,
+    variance: float,
+    total: float,
+) -> tuple[float, float]:
+    """The sum of the squared shares of rows in the cells of a table, less what noise adds to it;
+    and the standard deviation of its error."""
+    noise = variance / total**2
+    squares = float((counts**2).sum()) / total**2 - counts.size * noise
+    possible = min(1.0, max(1 / counts.size, squares))
+    error = math.sqrt(2 * counts.size) * noise + 2 * math.sqrt(possible * noise)
+    return possible, error
+
+
+def _spread(tables: Tables, expected: float) -> float:
+    """The learnt spread of rows over cells: the posterior mean with a normal prior."""
+    precision = 1 / SPREAD_DOUBT**2
+    weighted = expected * precision
+    for value, variance in zip(tables.values, tables.variances, strict=True):
+        if value.size == 1:
+            continue
+        squares, error = _squares(value, variance, tables.total)
+        # One over the sum of squares is the number of equal cells with the same sum.
+        spread = -math.log(squares) / math.log(value.size)
+        deviation = error / (squares * math.log(value.size))
+        own = 1 / (SPREAD_DOUBT**2 + deviation**2)
+        precision += own
+        weighted += own * spread
+    return min(1.0, max(_LEAST_SPREAD, weighted / precision))
 
 
 def _misses(tables: Tables, known: int) -> Floats:

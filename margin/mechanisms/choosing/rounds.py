@@ -1,0 +1,99 @@
+"""What rounds of chosen views are expected to gain, before they are made."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+from ...privacy.budget import Budget
+from ..fitted import PART_DOUBT
+from .noise_left import share_left
+
+__all__ = ["CHOICE", "Rounds"]
+
+CHOICE = Fraction(1, 10)
+"""Share of a round's budget that chooses its view (McKenna et al., VLDB 2022); the rest measures.
+"""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Rounds:
+    """A number of rounds that choose and measure one view each.
+
+    Attributes
+    ----------
+    count
+        The number of rounds, >= 1.
+    share
+        The share of the whole budget that they spend in equal parts, > 0 and < 1.
+    views
+        The number of views that they choose from, >= `count`.
+    cells
+        The typical number of cells of such a view.
+    """
+
+    count: int
+    share: Fraction
+    views: int
+    cells: int
+
+    def gain(
+        self,
+        square: float,
+        rows: float,
+        budget: Budget,
+        spread: float,
+    ) -> float:
+        """The share of the missing structure that the rounds are expected to find and to measure.
+
+        The mean squares of the moments of all views are quantiles of a log-normal distribution with
+        the mean `square` and the doubt `PART_DOUBT`. The rounds find the largest ones, unless the
+        noise of the choice hides them. Measuring a view replaces its mean square by its noise.
+
+        Parameters
+        ----------
+        square
+            The mean square of the moments that are missing, > 0.
+        rows
+            The approximate number of rows, > 0.
+        budget
+            The whole budget.
+        spread
+            See `Strength`.
+        """
+        each = self.share / self.count
+        chosen = _variance(budget, each * CHOICE)
+        measured = _variance(budget, each * (1 - CHOICE))
+        # The noise of each moment of a measured view, relative to the number of rows.
+        cells = np.array([self.cells])
+        (left,) = share_left(cells, np.array([measured]), rows, spread).tolist()
+        noise = left * self.cells * measured / rows**2
+        # The distance from the public answers by which a view must stand out to be chosen. The
+        # rate of the exponential mechanism is about one over the noise of a count.
+        least = math.sqrt(2 * chosen) * math.log(1 + self.views)
+        found = 0.0
+        for part in _parts(self.views)[: self.count]:
+            distance = math.sqrt(2 / math.pi * self.cells * part * square) * rows
+            if distance > least:
+                found += max(0.0, part * square - noise)
+        return min(1.0, found / (self.views * square))
+
+
+@lru_cache(maxsize=16)
+def _parts(count: int) -> tuple[float, ...]:
+    """The mean squares of `count` parts, the largest first, relative to their mean."""
+    normal = NormalDist(sigma=PART_DOUBT)
+    parts = [math.exp(normal.inv_cdf(1 - (place + 0.5) / count)) for place in range(count)]
+    mean = sum(parts) / count
+    return tuple(part / mean for part in parts)
+
+
+def _variance(budget: Budget, share: Fraction) -> float:
+    """The variance of the noise of a count that is measured with a share of the budget."""
+    return budget.count_noise(max(1, math.floor(share * budget.units))).variance

@@ -1,0 +1,112 @@
+"""The prices of `Auto` and `Adaptive`: noise that is left without negative counts, and rounds."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, Adaptive, Auto, Domain, PriView, PureDP, Workload
+from margin.mechanisms.choosing.noise_left import noise_left, share_left
+from margin.mechanisms.choosing.rounds import Rounds
+from margin.mechanisms.choosing.strength import Strength, learned
+from margin.mechanisms.fitted import LEAST_LEFT
+from margin.solvers import Tables
+
+
+def projected(noisy, total):
+    """The nearest table without negative counts and with this total: one cut for all cells."""
+    low, high = noisy.min() - total, noisy.max()
+    for _ in range(200):
+        cut = (low + high) / 2
+        if np.maximum(noisy - cut, 0).sum() > total:
+            low = cut
+        else:
+            high = cut
+    return np.maximum(noisy - cut, 0)
+
+
+@pytest.mark.parametrize("mean", [0.05, 0.5, 3.0, 50.0])
+@pytest.mark.parametrize("occupied", [0.02, 0.3, 1.0])
+def test_the_noise_left_is_that_of_the_nearest_table(mean, occupied):
+    """Tables of 20,000 cells, whose error is within 5 % of its expectation at these seeds."""
+    rng = np.random.default_rng(0)
+    cells = 20_000
+    truth = np.zeros(cells)
+    truth[: int(cells * occupied)] = mean / occupied
+    made = projected(truth + rng.normal(size=cells), truth.sum())
+    found = np.mean((made - truth) ** 2)
+    (left,) = noise_left(np.array([mean]), np.array([occupied]))
+    expected = LEAST_LEFT + (1 - LEAST_LEFT) * min(1.0, found)
+    assert left == pytest.approx(expected, rel=0.05)
+
+
+def test_more_rows_leave_more_of_the_noise():
+    cells, variances = np.array([64, 4096]), np.array([100.0, 100.0])
+    shares = [share_left(cells, variances, rows, 0.6) for rows in (1e2, 1e4, 1e6, 1e12)]
+    assert all((after >= before).all() for before, after in itertools.pairwise(shares))
+    assert shares[-1] == pytest.approx(1, abs=0.01)
+
+
+def test_rounds_gain_more_with_more_budget_and_nothing_in_noise():
+    rounds = Rounds(count=10, share=Fraction(1, 2), views=45, cells=16)
+    gains = [
+        rounds.gain(0.01, 20_000, PureDP(epsilon), 0.6) for epsilon in ("0.0001", "0.1", "1", "10")
+    ]
+    assert gains[0] == 0 and gains == sorted(gains) and 0.5 < gains[-1] <= 1
+    every = Rounds(count=45, share=Fraction(1, 2), views=45, cells=16)
+    assert every.gain(0.01, 20_000, ZCDP(10**6), 0.6) == pytest.approx(1, abs=1e-3)
+
+
+def test_the_spread_of_rows_is_learnt():
+    before = Strength.of("medium")
+    found = {}
+    for rate in (0.02, 0.5):
+        codes = np.random.default_rng(0).random((50_000, 6)) < rate
+        counts = np.bincount(codes @ (1 << np.arange(6)), minlength=64).astype(float)
+        tables = Tables(
+            sizes=(2,) * 6,
+            views=(tuple(range(6)),),
+            values=(counts.reshape((2,) * 6),),
+            variances=(25.0,),
+        )
+        found[rate] = learned(tables, before)
+    assert found[0.02].spread < 0.5 < 0.85 < found[0.5].spread
+    # What is rare has little to depend on, however strong the assumed structure.
+    assert found[0.02].singles < before.singles / 10
+
+
+def test_one_way_tables_are_considered():
+    domain = Domain(dict.fromkeys("abcdef", 20))
+    work = Workload.all_kway(domain, 2)
+    (found,) = (
+        row
+        for row in Auto().prices(domain, work, PureDP("0.01"), rows=2_000)
+        if row.note == "one-way tables"
+    )
+    assert found.one_way and {len(view) for view in found.mechanism.views} == {1}
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [Auto(), pytest.param(Adaptive(), marks=pytest.mark.slow)],
+    ids=["Auto", "Adaptive"],
+)
+def test_a_large_view_that_is_asked_is_measured(mechanism):
+    domain = Domain({"a": 200, "b": 10, "c": 5, "d": 2})
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, size, 50_000) for size in domain.sizes], axis=1)
+    view = list(domain)
+    errors = {}
+    for name, tried in (("chosen", mechanism), ("view", PriView(views=[view]))):
+        made = margin.simulate(
+            codes,
+            domain=domain,
+            budget=ZCDP("0.05"),
+            mechanism=tried,
+            workload=[view],
+            seed=0,
+        )
+        errors[name] = np.linalg.norm(made.marginal(view).counts - made.truth(view).counts)
+    assert errors["chosen"] <= 1.05 * errors["view"]
