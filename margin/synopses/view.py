@@ -38,7 +38,7 @@ from ..solvers import (
     covered_group_variances,
     learnt_trust,
 )
-from .base import StatedBase, apart, base_room, prefixed, read_base
+from .bases.forms import StatedBase, apart, base_room, prefixed, read_base
 from .counting import Sums, covered_sums, weights_on
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of

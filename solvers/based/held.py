@@ -14,6 +14,10 @@ from ..types import Floats
 __all__ = ["held_solutions", "held_sums"]
 
 
+_EVEN = 0.25
+"""Share of the variance of a table that is spread evenly over its cells."""
+
+
 class _Mixture(NamedTuple):
     """How n marginals are mixed; every attribute but `without` has shape (n,).
 
@@ -76,6 +80,8 @@ def held_solutions(
     # The base may be less right than its trust says: at least the estimated error.
     mean = np.maximum(whole.mean(axis=1), 1e-300)
     whole = whole * np.maximum(mixture.risk / mean, 1.0)[:, None]
+    # Small cells are less certain than in proportion to their size.
+    whole = _between(_EVEN, whole, whole.mean(axis=1, keepdims=True))
     result = _between(weight, mixture.without, np.where(weight > 0, table, 0.0))
     missed = np.maximum(whole - noise, 0.0)
     if batch.zeros is not None:
@@ -123,11 +129,15 @@ def held_sums(
     excess = max(mixture.risk[0] / max(mean, 1e-300), 1.0)
     noise_of_sums = _between(share, own, sums.variance)
     beyond = _nonnegative(sums.undetermined * mixture.scale[0] - sums.variance)
+    missed = (excess - 1) * noise_of_sums + excess * share * beyond
+    # The part that is spread evenly over the cells, which does not change their total.
+    centred = weights - weights.mean(axis=0)
+    even = excess * mean * centred.T @ centred
     return dataclasses.replace(
         sums,
         estimate=_between(share, mixture.without[0] @ weights, sums.estimate),
         variance=noise_of_sums,
-        undetermined=np.asarray((excess - 1) * noise_of_sums + excess * share * beyond),
+        undetermined=np.asarray(missed + _EVEN * even),
     )
 
 
@@ -183,7 +193,7 @@ def _nonnegative(covariance: Floats) -> Floats:
 
 
 def _between(
-    weight: Floats,
+    weight: Floats | float,
     first: Floats,
     second: Floats,
 ) -> Floats:

@@ -235,8 +235,10 @@ def test_sums_of_single_cells_are_the_cells(kind, axes):
     assert sums.estimate == pytest.approx(solution.table.ravel(), rel=1e-4, abs=0.05)
     assert np.diag(sums.variance) == pytest.approx(solution.variance.ravel(), rel=0.05, abs=1.0)
     missed = structure.missed_covariance(axes, np.eye(cells), sums)
-    one_by_one = structure.missed_variance(asked, solution).ravel()
-    assert np.diag(missed) == pytest.approx(one_by_one, rel=0.3, abs=0.05 * one_by_one.max())
+    one_by_one = (solution.variance + structure.missed_variance(asked, solution)).ravel()
+    whole = np.diag(sums.variance + missed)
+    # Sums within views add the even part to the rest: they are a little wider, never narrower.
+    assert (whole >= 0.95 * one_by_one - 0.5).all() and (whole <= 1.5 * one_by_one + 0.5).all()
     assert tables.total == pytest.approx(solution.table.sum(), rel=1e-6)
 
 

@@ -9,11 +9,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats, Integers
-from ..domain.domain import Domain
-from ..domain.marginal import Marginal
-from ..solvers import CountedBase
-from .synopsis import Packed
+from ..._types import Floats, Integers
+from ...domain.domain import Domain
+from ...domain.marginal import Marginal
+from ...solvers import CountedBase
+from ..synopsis import Packed
 
 __all__ = [
     "EarlierRelease",

@@ -1,0 +1,1 @@
+"""Bases of a release, one form each."""
