@@ -64,6 +64,13 @@ SPREAD = 0.8
 It is assumed before anything is learnt. Set as `LEAST_LEFT`.
 """
 
+LEAST_SPREAD = 0.4
+"""Smallest spread that is learnt; no unit.
+
+If nearly all rows are equal, a smaller one makes large tables seem free of noise. Set on KDD Cup 99
+at epsilon 0.1, where 0.02 gave 1.4 times the error; no other table of those tried changed.
+"""
+
 SPREAD_CELLS = 32.0
 """Number of cells of a table beyond which the share of occupied cells is taken to fall no more.
 

@@ -15,6 +15,7 @@ from ..._types import Floats
 from ...errors import DomainError
 from ...solvers import Newton, Problem, Tables
 from ..fitted import (
+    LEAST_SPREAD,
     MOMENT_FALL,
     MOMENT_SIZE,
     PAIRS_STRENGTH,
@@ -39,9 +40,6 @@ _MOST_PARTS = 120
 
 _MOST_CELLS = 4096
 """Largest number of cells of such a part."""
-
-_LEAST_SPREAD = 0.02
-"""Smallest spread that is learnt."""
 
 _LEAST_VARIATION = 1e-3
 """Smallest variation that is learnt."""
@@ -239,7 +237,7 @@ def _spread(tables: Tables, expected: float) -> float:
         own = 1 / (SPREAD_DOUBT**2 + deviation**2)
         precision += own
         weighted += own * spread
-    return min(1.0, max(_LEAST_SPREAD, weighted / precision))
+    return min(1.0, max(LEAST_SPREAD, weighted / precision))
 
 
 def _misses(tables: Tables, known: int) -> Floats:
