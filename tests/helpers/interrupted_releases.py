@@ -31,6 +31,7 @@ import margin.report
 from margin import Ledger, PureDP
 from margin.cli.main import main
 from margin.mechanisms import Flat, PriView
+from margin.privacy.account import Account
 
 ROWS = 60_000
 DOMAIN = margin.Domain({f"q{at}": 2 for at in range(6)})
@@ -87,12 +88,14 @@ def tables(folder: Path) -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def tell_times(out: Path) -> None:
-    """Write when the watch has begun and when it ends: a file .ready and a file .end.
+    """Write when the watch has begun, when the budget is charged and when the watch ends: files
+    .ready, .charge and .end.
 
     A signal before and after belongs to the program that calls `release`, not to the release.
     """
     release = sys.modules["margin.release"]
     begin, end = release.remove_stale, margin.interrupts.Watch.end
+    charge = Account.charge
 
     def begun() -> None:
         out.with_suffix(".ready").touch()
@@ -102,7 +105,12 @@ def tell_times(out: Path) -> None:
         out.with_suffix(".end").write_text(str(time.monotonic()))
         end(self)
 
+    def charged(self: Any, units: Any) -> None:
+        out.with_suffix(".charge").write_text(str(time.monotonic()))
+        charge(self, units)
+
     release.remove_stale = begun
+    Account.charge = charged
     margin.interrupts.Watch.end = ended
 
 
@@ -143,8 +151,8 @@ def trial(
 ) -> dict[str, Any]:
     """One release; with a delay, the signal `number` is sent that many seconds after its start."""
     ledger, out = folder / "l.db", folder / "out.txt"
-    ready, end = out.with_suffix(".ready"), out.with_suffix(".end")
-    for path in (ledger, out, ready, end):
+    ready, charge, end = (out.with_suffix(suffix) for suffix in (".ready", ".charge", ".end"))
+    for path in (ledger, out, ready, charge, end):
         path.unlink(missing_ok=True)
     ledger.write_bytes((folder / "new.db").read_bytes())
     process = os.fork()
@@ -170,14 +178,19 @@ def trial(
     took = time.monotonic() - sent
     charged = any(Ledger(ledger).spent(name) for name in ("p", "u"))
     code = os.waitstatus_to_exitcode(ended[1]) if ended[1] >= 0 else "hung"
-    ended_at = float(end.read_text()) if end.exists() else float("inf")
+    # A signal may stop the process while it writes a time: then the moment had come.
+    charged_at, ended_at = (
+        float(path.read_text() or "-inf") if path.exists() else float("inf")
+        for path in (charge, end)
+    )
     return {
         "code": code,
         "too late": ended_at < sent,
         "text": out.read_text(),
         "charged": charged,
         "seconds": took,
-        "whole": sent - start + took,
+        "until charge": charged_at - start,
+        "until end": ended_at - start,
     }
 
 
@@ -194,15 +207,18 @@ def run(folder: Path, trials: int, seed: int) -> None:
     margin.simulate(random_codes[:100], domain=DOMAIN, budget=BUDGET, mechanism=PriView(), seed=0)
     pd.util.hash_array(np.array(["a"], object), hash_key="0" * 16)
     draws = random.Random(seed)
-    lengths: dict[str, float] = {}
+    spans: dict[str, tuple[float, float]] = {}
     for name, make in makers.items():
-        lengths[name] = trial(folder, make, None, 0)["whole"]
+        told = trial(folder, make, None, 0)
+        spans[name] = told["until charge"], told["until end"]
     for at in range(trials):
         name = list(makers)[at % len(makers)]
         number = signal.SIGTERM if at % 3 == 2 else signal.SIGINT
-        delay = draws.uniform(0, 1.1 * lengths[name])
+        charge, end = spans[name]
+        # Every other signal of a source comes when noise is drawn, after the charge.
+        delay = draws.uniform(charge if at // len(makers) % 2 else 0, end)
         told = trial(folder, makers[name], delay, number)
-        told |= {"source": name, "signal": int(number), "delay": delay, "of": lengths[name]}
+        told |= {"source": name, "signal": int(number), "delay": delay, "of": end}
         print(json.dumps(told), flush=True)
 
 

@@ -138,7 +138,7 @@ def test_the_command_compares(table, domain, tmp_path, capsys):
     assert main(command) == 0
     output = capsys.readouterr().out
     assert "not private" in output and all(
-        name in output for name in ("priview", "direct", "uniform")
+        name in output for name in ("PriView", "Direct", "Uniform")
     )
     picture = tmp_path / "picture.png"
     assert main([*command, "--json", "--picture", str(picture)]) == 0

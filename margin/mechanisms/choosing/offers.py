@@ -129,7 +129,8 @@ def _best_views(
     budget: Budget,
 ) -> Iterator[Offer]:
     """The views and shares that `PriView` chooses for the workload."""
-    if len(workload) > _MOST_PLANNED:
+    largest = max(domain.cells(view) for view in workload.views)
+    if len(workload) > _MOST_PLANNED or largest > _MOST_CELLS:
         return
     planned = PriView(reconstruction=_reconstruction(domain)).planned(domain, workload, budget)
     views = planned.views or ()

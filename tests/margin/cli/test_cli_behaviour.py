@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,7 @@ def made(table, domain, tmp_path_factory):
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
+    shutil.copy(folder / "people.margin", folder / "last_year.margin")
     visits = margin.Domain(
         {
             "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "Napa"]]}},
@@ -394,7 +396,8 @@ def test_an_interrupt_is_a_line_and_130(folder):
     assert process.stdout.readline() == "at work\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and err == "margin: interrupted\n"
+    told = "margin: interrupted; no noise was drawn, and nothing has been charged\n"
+    assert process.returncode == 130 and err == told
     assert not (folder / "x.margin").exists()
 
 
