@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,6 +78,16 @@ def test_scaling_finds_the_optimum_of_the_dual(shape, views, noise, zeros):
     expected = newton.solve(problem)
     table = problem.total * scaled.distribution(theta).reshape(shape)
     np.testing.assert_allclose(table, expected.table, atol=1e-4)
+
+
+def test_scaling_starts_from_a_base():
+    base = np.random.default_rng(5).dirichlet(np.ones(9 * 8 * 7))
+    problem = replace(problem_of((9, 8, 7), PAIRS, noise=1e-2), base=base)
+    newton = Newton(tolerance=1e-9)
+    ridge = newton.ridge(problem)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    table = problem.total * scaled.distribution(scaled.start(1e-9)).reshape(problem.shape)
+    np.testing.assert_allclose(table, newton.solve(problem).table, atol=1e-4)
 
 
 @pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
