@@ -134,6 +134,7 @@ def measured(codes, domain, workload, mechanism, budget, seeds):
     return np.mean(totals), np.std(totals) / math.sqrt(seeds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_the_expected_error_of_priview_is_what_releases_show(budget):
     """Without non-negativity, the mean of 200 releases lies within 6 standard errors.

@@ -149,6 +149,7 @@ def test_the_black_box_finds_nothing():
     assert found.ok, found.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget",
     [

@@ -184,6 +184,7 @@ def test_no_answer_has_what_is_impossible(mechanism, table):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

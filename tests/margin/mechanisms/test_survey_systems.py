@@ -100,6 +100,7 @@ def test_bad_parameters_are_refused(make):
 # Private multiplicative weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [PMW(rounds=2, replays=2, threshold=3), PMW.paper(rounds=2)])
 def test_pmw_keeps_the_contract(mechanism):
     budgets = [PureDP(2), ZCDP("0.5", rows_per_person=2), ApproxDP(1, "1e-6")]

@@ -266,6 +266,7 @@ class Watch:
         return found, gate.count_rows()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", APPROX, ids=repr)
 def test_the_audit_passes(budget):
     for most, least in [(1, 1), (3, 2)]:
@@ -274,6 +275,7 @@ def test_the_audit_passes(budget):
     assert audit(Watch(), domain=DOMAIN, budget=budget, pairs=8).findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [PureDP(2), ZCDP("0.5", rows_per_person=2)], ids=lambda budget: budget.kind
 )

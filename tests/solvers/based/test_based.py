@@ -66,6 +66,7 @@ def test_a_uniform_base_changes_nothing(name):
     assert one.objective == pytest.approx(other.objective, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_compiled_loops_give_the_numbers_of_numpy(name):
     loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")

@@ -67,6 +67,7 @@ def negated_instance(attributes, samples, *, share=0.3, seed=0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("attributes", "samples"), [(235, 1000), (396, 1750)])
 def test_late_rounds_of_the_paper_are_proved(attributes, samples):
     """Four terms to an attribute: the number of terms does not tell which instances are hard."""

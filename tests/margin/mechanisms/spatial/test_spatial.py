@@ -139,6 +139,7 @@ def test_with_much_budget_the_smallest_regions_are_exact(mechanism):
         assert cells.size == 1 or getattr(mechanism, "height", None) or type(mechanism) is KDTree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [QuadTree.paper(), UniformGrid.paper(), AdaptiveGrid.paper()],
