@@ -125,7 +125,8 @@ def save(readings: Readings, path: Path) -> None:
     columns = list(dict.fromkeys(name for row in readings.rows for name in row))
     values = [[_rounded(row.get(name, "")) for name in columns] for row in readings.rows]
     whole["rows"] = None
-    head = json.dumps(whole, indent=1, ensure_ascii=False)
+    # Comparisons of arrays give numpy's bool, which is not one of JSON.
+    head = json.dumps(whole, indent=1, ensure_ascii=False, default=bool)
     lines = ",\n".join("   " + json.dumps(line, ensure_ascii=False) for line in values)
     rows = f'{{\n  "columns": {json.dumps(columns)},\n  "values": [\n{lines}\n  ]\n }}'
     path.write_text(head.replace('"rows": null', f'"rows": {rows}') + "\n")
