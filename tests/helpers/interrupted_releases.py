@@ -209,8 +209,10 @@ def run(folder: Path, trials: int, seed: int) -> None:
     draws = random.Random(seed)
     spans: dict[str, tuple[float, float]] = {}
     for name, make in makers.items():
-        told = trial(folder, make, None, 0)
-        spans[name] = told["until charge"], told["until end"]
+        # The first release is slower than the others.
+        timed = [trial(folder, make, None, 0) for _ in range(3)]
+        fastest = min(timed, key=lambda told: told["until end"])
+        spans[name] = fastest["until charge"], fastest["until end"]
     for at in range(trials):
         name = list(makers)[at % len(makers)]
         number = signal.SIGTERM if at % 3 == 2 else signal.SIGINT
@@ -223,4 +225,6 @@ def run(folder: Path, trials: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
+    # A background job ignores interrupts; restore the handler that a terminal has.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     run(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -60,6 +60,14 @@ def test_signals_at_random_moments_are_told_truly(tmp_path):
     assert min(told.values()) >= 15 and sum(told.values()) >= TRIALS / 2, told
 
 
+@pytest.fixture(autouse=True)
+def _as_from_a_terminal():
+    """A background job ignores interrupts; restore the handler that a terminal has."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def dataset(tmp_path):
     ledger = Ledger(tmp_path / "l.db")
