@@ -9,7 +9,8 @@ continues where it stopped.
 `keep NAME...` copies the readings and the pictures of results/NAME into the repository, and `pages`
 makes the pages of the documentation from them.
 
-A study is a module with a docstring and a function `run(smoke: bool, out: Path) -> str`. It writes
-to `out` only and returns the text to print. `_study.sweep` measures, `_plots` draws, and
-`_pages.page` reports which claims hold.
+A study is a module of one of the folders, with a docstring and a function
+`run(smoke: bool, out: Path) -> str`. It writes to `out` only and returns the text to print.
+`tools.study.sweep` measures, `tools.plots` draws, and `tools.pages.page` reports which claims hold.
+Modules whose names begin with "_" help the studies of their folder.
 """

@@ -27,6 +27,7 @@ from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
 from .errors import BudgetError, DataError, DomainError, FileError, MarginError, SolverError
+from .interrupts.progress import progress
 from .mechanisms import (
     MWEM,
     Adaptive,
@@ -104,6 +105,7 @@ __all__ = [
     "metrics",
     "noise",
     "plan",
+    "progress",
     "queries",
     "release",
     "report",

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from ._numbers import shown
 from .errors import BudgetError, DomainError, MarginError
 
-__all__ = ["positive_integer", "positive_number", "share", "whole_number"]
+__all__ = ["check_has_run", "positive_integer", "positive_number", "share", "whole_number"]
 
 
 def whole_number(
@@ -71,6 +71,21 @@ def share(
     if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]
         raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1; pass such a number")
     return value  # type: ignore[return-value]
+
+
+def check_has_run(mechanism: object) -> None:
+    """Raise MarginError unless `mechanism` is an object with a method `run`."""
+    if isinstance(mechanism, type):
+        name = mechanism.__name__
+        raise MarginError(
+            f"mechanism must be an object with a method run, but it is the class {name}; call it: "
+            f"{name}()"
+        )
+    if not callable(getattr(mechanism, "run", None)):
+        raise MarginError(
+            f"mechanism must be an object with a method run, not {mechanism!r}; pass one such as "
+            "PriView()"
+        )
 
 
 def _is_real(value: object) -> bool:

@@ -1,9 +1,21 @@
-"""Suggestions for misspelt names."""
+"""Suggestions for misspelt names, and the short names of metrics."""
 
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean"]
+__all__ = ["METRICS", "did_you_mean"]
+
+METRICS = {
+    "l2": "L2",
+    "l1": "L1",
+    "js": "JensenShannon",
+    "largest": "LargestError",
+    "relative": "RelativeError",
+    "useful": "Usefulness",
+    "ndcg": "NDCG",
+    "f1": "F1",
+}
+"""The classes of `margin.metrics`, by their short names."""
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._checks import whole_number
+from ._checks import check_has_run, whole_number
 from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
 from .errors import DomainError, MarginError
 from .metrics import L2, Metric
-from .privacy.budget import Budget
+from .metrics.named import metrics_of
+from .notebook import html_table
+from .privacy.budget import Budget, check_budget
 from .release import Mechanism, simulate
 from .simulation import Simulation
 from .synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -101,12 +104,19 @@ class Comparison:
         come last.
     metrics
         What was measured.
+    workload_size
+        The number of views of the workload. If it is larger than that of `views`, these were drawn
+        at random.
+    seed
+        The seed of the noise and of this draw.
     """
 
     budget: Budget
     views: tuple[View, ...]
     rows: tuple[Compared, ...]
     metrics: tuple[Metric, ...] = (L2(),)
+    workload_size: int = 0
+    seed: int = 0
 
     @property
     def best(self) -> str | None:
@@ -114,20 +124,56 @@ class Comparison:
         return self.rows[0].name if self.rows and not self.rows[0].problem else None
 
     def __str__(self) -> str:
-        guarantee = self.budget.describe()
-        views = f"{len(self.views)} views asked"
-        title = f"SIMULATION on the true table, not private; {guarantee}; {views}"
         first, *others = [f"mean {metric.name}" for metric in self.metrics]
         errors = f"{first:>{_width(first)}}{'median':>10}{'95 %':>10}"
         further = "".join(f"{name:>{_width(name)}}" for name in others)
-        head = f"{'mechanism':<20}{errors}{further}{'release s':>11}{'answer ms':>11}"
-        lines = [title, head, *(_line(row, [first, *others]) for row in self.rows)]
+        head = f"{'mechanism':<20}{errors}{further}{'release CPU s':>15}{'answer CPU ms':>15}"
+        lines = [self._title(), head, *(_line(row, [first, *others]) for row in self.rows)]
         if self.best:
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
             lines.append(f"{extreme} {first}: {self.best}")
         else:
             lines.append("every mechanism failed")
+        lines += [f"{row.name} failed: {row.problem}" for row in self.rows if row.problem]
         return "\n".join(lines)
+
+    def _title(self) -> str:
+        """What was compared, and that it is not private, as a line."""
+        guarantee = self.budget.describe()
+        views = f"{len(self.views)} views asked"
+        if self.workload_size > len(self.views):
+            drawn = f"{len(self.views)} of {self.workload_size:,} views"
+            views = f"{drawn}, drawn at random (seed {self.seed})"
+        return f"SIMULATION on the true table, not private; {guarantee}; {views}"
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A `pandas.DataFrame` with one row per mechanism, in the order of `rows`.
+
+        Its columns are "mechanism", the mean of each metric under the metric's name, "median" and
+        "95 %" (quantiles of the first metric), "release_seconds", "answer_seconds" and "problem".
+        Numbers are NaN if the mechanism failed. They are *not private*.
+        """
+        import pandas
+
+        names = [metric.name for metric in self.metrics]
+        rows = []
+        for row in self.rows:
+            means = row.means or (math.nan,) * len(names)
+            rows.append(
+                {
+                    "mechanism": row.name,
+                    **dict(zip(names, means, strict=True)),
+                    "median": row.percentile(0.5),
+                    "95 %": row.percentile(0.95),
+                    "release_seconds": row.release_seconds,
+                    "answer_seconds": row.answer_seconds,
+                    "problem": row.problem,
+                }
+            )
+        return pandas.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self.to_pandas(), index=False)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as JSON values, marked as not private."""
@@ -135,6 +181,8 @@ class Comparison:
             "private": False,
             "budget": self.budget.to_json(),
             "views": [list(view) for view in self.views],
+            "workload_size": self.workload_size,
+            "seed": self.seed,
             "metrics": [metric.name for metric in self.metrics],
             "best": self.best,
             "mechanisms": [_row_to_json(row) for row in self.rows],
@@ -158,11 +206,11 @@ def _width(name: str) -> int:
 def _line(row: Compared, names: Sequence[str]) -> str:
     """Format the numbers of one mechanism as a line of the printed table."""
     if row.problem:
-        return f"{row.name:<20}  {row.problem}"
+        return f"{row.name:<20}  failed; the reason is below the table"
     means = [f"{mean:>{_width(name)}.4g}" for name, mean in zip(names, row.means, strict=True)]
     spread = f"{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
     numbers = "".join([means[0], spread, *means[1:]])
-    seconds = f"{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}"
+    seconds = f"{row.release_seconds:>15.2f}{1000 * row.answer_seconds:>15.2f}"
     return f"{row.name:<20}{numbers}{seconds}"
 
 
@@ -186,7 +234,7 @@ def compare(
     budget: Budget,
     mechanisms: Mapping[str, Mechanism[Synopsis]],
     workload: Iterable[Iterable[str]],
-    metrics: Sequence[Metric] = (L2(),),
+    metrics: Sequence[Metric | str] = (L2(),),
     runs: int = 3,
     seed: int = 0,
 ) -> Comparison:
@@ -205,7 +253,8 @@ def compare(
     workload
         The views to ask for. If there are more than 200, 200 of them are drawn at random.
     metrics
-        What to measure, from `margin.metrics` or of your own. The first one orders the mechanisms.
+        What to measure: names such as "l2", "js" or "useful:0.01" (as for `margin compare`), or
+        metrics from `margin.metrics` or of your own. The first one orders the mechanisms.
     runs
         The number of simulations per mechanism, each with its own noise.
     seed
@@ -214,8 +263,10 @@ def compare(
     Raises
     ------
     DomainError
-        If `mechanisms` or `metrics` is empty, `runs` is not a whole number >= 1, or a view of the
-        workload is not one of the domain.
+        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1, or a
+        view of the workload is not one of the domain.
+    BudgetError
+        If `budget` is not a budget.
     MarginError
         If the data cannot be read. A mechanism that fails is listed with its error message instead.
 
@@ -233,24 +284,25 @@ def compare(
     >>> found.best
     'views'
     """
+    # Every argument is checked before any work.
+    check_budget(budget)
     declared = domain if isinstance(domain, Domain) else Domain(domain)
-    if not mechanisms:
+    if not isinstance(mechanisms, Mapping) or not mechanisms:
         raise DomainError(
-            "mechanisms must hold at least one mechanism, but it is empty; pass a dict such as "
-            "{'PriView': PriView()}"
+            "mechanisms must be a dict that names at least one mechanism, but it is "
+            f"{'empty' if not mechanisms else f'of type {type(mechanisms).__name__}'}; pass one "
+            "such as {'PriView': PriView()}"
         )
-    if not metrics:
-        raise DomainError(
-            "metrics must hold at least one metric, but it is empty; pass one such as "
-            "margin.metrics.L2()"
-        )
+    for mechanism in mechanisms.values():
+        check_has_run(mechanism)
+    measured = metrics_of(metrics)
     asked = Workload.of(declared, workload)
     task = _Task(
         data=data,
         domain=declared,
         budget=budget,
         views=Workload.of(declared, _some(asked.names, seed), asked=asked.asked),
-        metrics=tuple(metrics),
+        metrics=measured,
         runs=whole_number("runs", runs),
         seed=seed,
     )
@@ -271,13 +323,15 @@ def compare(
     rows.sort(key=lambda row: (bool(row.problem), sign * row.error))
     return Comparison(
         budget=budget,
-        views=task.views.names,
+        views=tuple(task.views.names),
         rows=tuple(rows),
         metrics=task.metrics,
+        workload_size=len(asked),
+        seed=seed,
     )
 
 
-def _some(views: tuple[View, ...], seed: int) -> tuple[View, ...]:
+def _some(views: Sequence[View], seed: int) -> Sequence[View]:
     """Limit views to 200: all of them, or 200 drawn at random, in their order."""
     if len(views) <= _MOST_VIEWS:
         return views

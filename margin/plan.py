@@ -3,18 +3,28 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from . import mechanisms as _mechanisms
 from .domain.domain import Domain
 from .domain.workload import Workload
-from .errors import BudgetError, MarginError
+from .errors import MarginError
 from .mechanisms import Auto, PriView
 from .mechanisms.choosing.auto import Structure
 from .mechanisms.choosing.candidates import nearly
-from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
+from .notebook import html_table
+from .privacy.budget import Budget, check_budget
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Expectation", "Plan", "plan"]
+
+_LEGEND = (
+    "squared error: the expected squared error of all counts of the workload, added up",
+    "per count: the typical error of one count, in rows (the root of the mean squared error)",
+)
+"""What the columns of a printed plan mean."""
 
 
 @runtime_checkable
@@ -113,23 +123,52 @@ class Plan:
     def __str__(self) -> str:
         rows = [("mechanism", "squared error", "per count", "")]
         for row in self.table:
-            rows.append((row.name, _short(row.error), _short(row.per_cell), row.note))
+            error = "-" if row.error is None else f"{row.error:.2e}"
+            per_count = "-" if row.per_cell is None else f"{row.per_cell:,.1f}"
+            rows.append((row.name, error, per_count, row.note))
         first = max(len(name) for name, _, _, _ in rows)
         second = max(len(error) for _, error, _, _ in rows)
         third = max(len(per_cell) for _, _, per_cell, _ in rows)
-        count = len(self.workload)
-        views = f"{count} view{'' if count == 1 else 's'}"
-        title = f"{views} of {len(self.domain)} attributes; {self.budget.describe()}"
-        lines = [title, ""]
+        lines = [self._title(), ""]
         for name, error, per_cell, note in rows:
             line = f"{name:<{first}}  {error:>{second}}  {per_cell:>{third}}  {note}"
             lines.append(line.rstrip())
+        lines += ["", *_LEGEND]
         return "\n".join(lines)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the expected error of `PriView` against the largest number of cells of a view.
+    def _title(self) -> str:
+        """The question that the plan answers, as a line."""
+        count = len(self.workload)
+        views = f"{count} view{'' if count == 1 else 's'}"
+        return f"{views} of {len(self.domain)} attributes; {self.budget.describe()}"
 
-        The mechanisms of the table are marked in the same picture.
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A `pandas.DataFrame` with one row per mechanism, in the order of `table`.
+
+        Its columns are "mechanism" (the name), "error", "per_cell", "missed" and "note", as in
+        `Expectation`. Numbers are NaN where a mechanism cannot handle the workload.
+        """
+        import pandas
+
+        rows = [
+            {
+                "mechanism": row.name,
+                "error": row.error,
+                "per_cell": row.per_cell,
+                "missed": row.missed,
+                "note": row.note,
+            }
+            for row in self.table
+        ]
+        numbers = {"error": float, "per_cell": float}
+        return pandas.DataFrame(rows).astype(numbers)
+
+    def _repr_html_(self) -> str:
+        heading = f"{self._title()}; error: expected squared error, per_cell: its root per count"
+        return html_table(heading, self.to_pandas(), index=False)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the expected error of each mechanism, the best at the top, at most 20.
 
         Parameters
         ----------
@@ -200,6 +239,7 @@ def plan(
 
     Examples
     --------
+    >>> from margin import PureDP
     >>> found = plan(
     ...     {"a": 2, "b": 3}, workload=[["a", "b"]], budget=PureDP(1), mechanisms=[PriView()]
     ... )
@@ -207,19 +247,18 @@ def plan(
     1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: ...
     <BLANKLINE>
     mechanism  squared error  per count
-    PriView             11.0        1.4  1 view of 6 cells
+    PriView         1.10e+01        1.4  1 view of 6 cells
+    <BLANKLINE>
+    squared error: ...
+    per count: ...
     """
-    if not isinstance(budget, PureDP | ZCDP | ApproxDP):
-        raise BudgetError(
-            f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}; pass one of "
-            "these"
-        )
+    check_budget(budget)
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     if workload is None:
         asked = Workload.all_kway(declared, min(2, len(declared)))
     else:
         asked = Workload.of(declared, workload)
-    compared = _available() if mechanisms is None else list(mechanisms)
+    compared = _available(declared) if mechanisms is None else list(mechanisms)
     for mechanism in compared:
         if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
             raise MarginError(
@@ -245,10 +284,15 @@ def plan(
     )
 
 
-def _available() -> list[Any]:
-    """Every mechanism of this package that has an expected error and needs no parameter."""
+def _available(domain: Domain) -> list[Any]:
+    """Every mechanism of this package that has an expected error and needs no parameter.
+
+    `LevelCounts` is left out if no attribute has levels.
+    """
     found = []
     for name in _mechanisms.__all__:
+        if name == "LevelCounts" and not domain.level_names:
+            continue
         kind = getattr(_mechanisms, name)
         if not callable(getattr(kind, "expected_error", None)):
             continue
@@ -328,13 +372,8 @@ def _per_cell(
     error: float,
 ) -> float:
     """The root mean square error of a cell, from the total squared error of the workload."""
+    workload.check_listed()
     weighted_cells = 0.0
     for view, weight in zip(workload, workload.weights, strict=True):
         weighted_cells += weight * domain.cells(view)
     return math.sqrt(error / weighted_cells)
-
-
-def _short(number: float | None) -> str:
-    if number is None:
-        return "-"
-    return f"{number:,.1f}" if number < 1e5 else f"{number:.3g}"

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
+from ._checks import check_has_run
 from ._version import __version__
 from .bases.given import stated_base
+from .bases.known import with_known
 from .data.opening import open_source
 from .data.rows_per_person import bound
 from .data.scratch import remove_stale
@@ -18,7 +20,7 @@ from .errors import BudgetError, FileError, MarginError
 from .interrupts import watched
 from .mechanisms import Adaptive, Auto, PriView, Residual
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
-from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
+from .privacy.budget import Budget, check_budget
 from .privacy.ledger import Charge, Ledger
 from .privacy.statement import Statement, digest, for_unit
 from .private import Chargeable, Private
@@ -64,8 +66,9 @@ def release(
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
     unit: str | None = None,
-    max_rows: int | None = None,
+    rows_per_person: int | None = None,
     base: object = None,
+    known: Mapping[Any, Any] | None = None,
 ) -> ViewSynopsis: ...
 
 
@@ -79,8 +82,9 @@ def release(
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
     unit: str | None = None,
-    max_rows: int | None = None,
+    rows_per_person: int | None = None,
     base: object = None,
+    known: Mapping[Any, Any] | None = None,
 ) -> S: ...
 
 
@@ -93,8 +97,9 @@ def release(
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
     unit: str | None = None,
-    max_rows: int | None = None,
+    rows_per_person: int | None = None,
     base: object = None,
+    known: Mapping[Any, Any] | None = None,
 ) -> Synopsis:
     """Make a differentially private synopsis of a table.
 
@@ -122,11 +127,11 @@ def release(
         charge is made before any noise is drawn.
     unit
         The column that identifies the unit of protection, such as a person. All rows with the same
-        value are then protected together, however many the table holds. At most `max_rows` of them
-        are counted; the choice does not depend on the order of the rows
+        value are then protected together, however many the table holds. At most `rows_per_person`
+        of them are counted; the choice does not depend on the order of the rows
         (`margin.data.rows_per_person.BoundedSource` defines the choice and proves the guarantee).
         The column need not be declared in the domain.
-    max_rows
+    rows_per_person
         The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
         number; if `rows_per_person` is not 1, the two must be equal. It is required with `unit`,
         unless the budget's `rows_per_person` is above 1. Rows beyond it are left out, so totals may
@@ -137,6 +142,15 @@ def release(
         far it may be trusted; this costs no budget. The base is stored with the release, and
         `Provenance.base` states it. It is used by `Auto`, `Adaptive`, `PriView` and `Residual`. If
         it is an earlier release about the same people, the guarantees of both add up.
+    known
+        Tables that are public anyway, such as the population of each state: a mapping from views to
+        tables. A view names attributes, or levels such as "place@state". A table is an array of
+        whole numbers with the view's shape; or a data frame, a mapping of columns or a path, with a
+        column for each name of the view and a column "count". All answers, tables and records agree
+        with them exactly, and no budget is spent on them. What they say is not protected: the
+        guarantee is for tables that agree on them. The data is not compared with them. They are
+        added to those that the domain declares; see `Domain`. They are used by `Auto`, `Adaptive`,
+        `PriView` and `Residual`.
 
     Returns
     -------
@@ -156,6 +170,7 @@ def release(
 
     Examples
     --------
+    >>> from margin import PureDP
     >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
     >>> synopsis = release(table, domain={"sex": 2, "smokes": 2}, budget=PureDP(1))
     >>> synopsis.marginal(["smokes", "sex"]).counts.shape
@@ -169,8 +184,9 @@ def release(
         workload=workload,
         ledger=ledger,
         unit=unit,
-        max_rows=max_rows,
+        rows_per_person=rows_per_person,
         base=base,
+        known=known,
         entropy=SystemEntropy(),
     )
     synopsis, _ = _run(request)
@@ -186,8 +202,9 @@ def simulate(
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
-    max_rows: int | None = None,
+    rows_per_person: int | None = None,
     base: object = None,
+    known: Mapping[Any, Any] | None = None,
     seed: int,
 ) -> "Simulation[ViewSynopsis]": ...
 
@@ -201,8 +218,9 @@ def simulate(
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
-    max_rows: int | None = None,
+    rows_per_person: int | None = None,
     base: object = None,
+    known: Mapping[Any, Any] | None = None,
     seed: int,
 ) -> "Simulation[S]": ...
 
@@ -215,8 +233,9 @@ def simulate(
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
-    max_rows: int | None = None,
+    rows_per_person: int | None = None,
     base: object = None,
+    known: Mapping[Any, Any] | None = None,
     seed: int,
 ) -> Any:
     """Run a release with noise from a seed, and return the true counts too, for experiments.
@@ -226,7 +245,7 @@ def simulate(
 
     Parameters
     ----------
-    data, domain, budget, mechanism, workload, unit, max_rows, base
+    data, domain, budget, mechanism, workload, unit, rows_per_person, base, known
         See `release`. A base may be a simulation here.
     seed
         The seed of the noise. Equal arguments and equal seeds give equal results.
@@ -234,8 +253,8 @@ def simulate(
     Returns
     -------
     Simulation
-        The synopsis and the true counts. The true counts include the rows that `max_rows` leaves
-        out.
+        The synopsis and the true counts. The true counts include the rows that `rows_per_person`
+        leaves out.
 
     Raises
     ------
@@ -244,6 +263,7 @@ def simulate(
 
     Examples
     --------
+    >>> from margin import PureDP
     >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
     >>> result = simulate(table, domain={"sex": 2, "smokes": 2}, budget=PureDP(1), seed=0)
     >>> result.truth("smokes").counts.tolist()
@@ -257,8 +277,9 @@ def simulate(
         workload=workload,
         ledger=None,
         unit=unit,
-        max_rows=max_rows,
+        rows_per_person=rows_per_person,
         base=base,
+        known=known,
         entropy=SeededEntropy(seed),
     )
     synopsis, source = _run(request)
@@ -279,8 +300,9 @@ class _Request:
     workload: Iterable[Iterable[str]] | None
     ledger: Chargeable | None
     unit: str | None
-    max_rows: int | None
+    rows_per_person: int | None
     base: object
+    known: Mapping[Any, Any] | None
     entropy: Entropy
 
 
@@ -328,25 +350,26 @@ class _Work:
         """
         # Check the arguments.
         request = self._request
-        if not isinstance(request.budget, PureDP | ZCDP | ApproxDP):
-            kind = type(request.budget).__name__
-            raise BudgetError(
-                f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these"
-            )
+        check_budget(request.budget)
         domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
+        if request.known is not None:
+            domain = with_known(domain, request.known)
         workload = None if request.workload is None else Workload.of(domain, request.workload)
-        mechanism = _mechanism(request.mechanism)
+        mechanism = Auto() if request.mechanism is None else request.mechanism
+        check_has_run(mechanism)
         if isinstance(request.ledger, Ledger):
             raise BudgetError(
                 "ledger must be one data set of a ledger, but it is a whole ledger; pass "
                 "ledger.dataset(name)"
             )
-        budget = for_unit(request.budget, request.unit, request.max_rows)
+        budget = for_unit(request.budget, request.unit, request.rows_per_person)
         statement = Statement(
             budget=budget,
             unit=request.unit,
             domain=digest(domain),
         )
+        if domain.known:
+            _check_keeps_known(mechanism)
         base = None
         if request.base is not None:
             _check_uses_base(mechanism)
@@ -371,6 +394,11 @@ class _Work:
         # Run the mechanism.
         rows.check(domain)
         synopsis = mechanism.run(private, workload)
+        if not isinstance(synopsis, Synopsis):
+            raise MarginError(
+                f"the method run of {type(mechanism).__name__} must return a synopsis, but it "
+                f"returned an object of type {type(synopsis).__name__}; correct the mechanism"
+            )
         if base is not None and isinstance(synopsis, ViewSynopsis):
             synopsis = synopsis.with_base(base)
         provenance = Provenance(
@@ -380,6 +408,7 @@ class _Work:
             version=__version__,
             token=private.token,
             base=None if base is None else base.stated,
+            known=tuple(domain.known),
         )
         return dataclasses.replace(synopsis, provenance=provenance), source
 
@@ -400,23 +429,21 @@ class _Work:
         return _CHARGED if made else ""
 
 
-def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
-    """Check that a mechanism has a method `run`, and return it; None stands for `Auto()`."""
-    mechanism = Auto() if given is None else given
-    if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
-        raise MarginError(
-            f"mechanism must be an object with a method run, not {mechanism!r}; pass one such as "
-            "PriView()"
-        )
-    return mechanism
-
-
 def _check_uses_base(mechanism: Mechanism[Synopsis]) -> None:
     """Refuse a mechanism that does not use a base."""
     if not isinstance(mechanism, Adaptive | Auto | PriView | Residual):
         raise MarginError(
             "base is used by Auto, Adaptive, PriView and Residual, but mechanism is "
             f"{type(mechanism).__name__}; choose one of these, or leave base out"
+        )
+
+
+def _check_keeps_known(mechanism: Mechanism[Synopsis]) -> None:
+    """Refuse a mechanism whose answers need not agree with known tables."""
+    if not getattr(mechanism, "keeps_known", False):
+        raise MarginError(
+            "known tables are kept by Auto, Adaptive, PriView and Residual, but mechanism is "
+            f"{type(mechanism).__name__}; choose one of these, or leave known out"
         )
 
 

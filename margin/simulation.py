@@ -41,6 +41,9 @@ class Simulation(Generic[S]):
         self.synopsis = synopsis
         self._source = source
 
+    def _repr_html_(self) -> str:
+        return self.synopsis._repr_html_()
+
     @property
     def domain(self) -> Domain:
         """The attributes of the table."""

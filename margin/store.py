@@ -270,6 +270,7 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
         base=_stated(manifest.get("base")),
+        known=tuple(domain.known),
     )
     arrays = {}
     for name, content in members.items():
@@ -403,6 +404,12 @@ def write(path: Path, contents: Contents) -> None:
             archive.writestr(zipfile.ZipInfo(name), content, compression)
 
 
+def _is_json(path: Path) -> bool:
+    """Whether a file looks like JSON, such as a domain that is given instead of a release."""
+    with path.open("rb") as file:
+        return file.read(64).lstrip()[:1] in (b"{", b"[")
+
+
 def read(path: Path) -> Contents:
     """Read the members of a file and compare them with their checksums.
 
@@ -434,6 +441,8 @@ def read(path: Path) -> Contents:
     except Exception as error:
         kind = type(error).__name__
         problem = f"is not a .margin file, or is damaged ({kind}); get a fresh copy"
+        if kind == "BadZipFile" and _is_json(path):
+            problem = "is a JSON file, not a .margin file; give a file that `margin release` wrote"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     return contents

@@ -3,11 +3,18 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .audit import BlackBox, audit
+from .audit.neighbouring_tables import full_table
 from .audit.sources import RawTables, Row
+from .data.source import CodesSource
 from .domain.domain import Domain
+from .errors import MarginError
 from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from .release import simulate
 from .solvers.testing import check_solver
+from .synopses.synopsis import Synopsis
 
 __all__ = ["check_mechanism", "check_solver", "check_source"]
 
@@ -29,8 +36,12 @@ def check_mechanism(
     pairs: int = 40,
     seed: int = 0,
     black_box: BlackBox | None = None,
-) -> None:
-    """Check that a mechanism is private: audit it under several budgets.
+) -> str:
+    """Check that a mechanism works and is private: run it and audit it under several budgets.
+
+    Under at least one budget a simulated release must succeed. Where it does, the result must be a
+    synopsis whose counts of single attributes have the right shape and are numbers. Under the
+    other budgets the mechanism must refuse with a `MarginError`.
 
     Parameters
     ----------
@@ -49,10 +60,16 @@ def check_mechanism(
     black_box
         The settings of the black-box test; see `audit`. By default, it is skipped.
 
+    Returns
+    -------
+    str
+        What was done, such as "5 budgets run, 200 pairs replayed, black box skipped".
+
     Raises
     ------
     AssertionError
-        If a violation is found. The message lists every violation with its budget.
+        If the mechanism does not work, or a violation is found. The message lists what was found,
+        with its budget.
     """
     declared = Domain({"a": 2, "b": 3, "c": 2, "d": 4}) if domain is None else domain
     findings = []
@@ -70,6 +87,89 @@ def check_mechanism(
     if findings:
         title = f"{type(mechanism).__name__} is not private; correct what the audit found:"
         raise AssertionError("\n".join([title, *findings]))
+    faults, refused = _faults(mechanism, declared, budgets, workload, seed)
+    if refused == len(budgets) and domain is None:
+        faults.append(
+            f"it was run on a table with the attributes {', '.join(declared)}; if it needs others, "
+            "pass domain= and workload="
+        )
+    if faults:
+        title = f"{type(mechanism).__name__} does not work; correct what was found:"
+        raise AssertionError("\n".join([title, *faults]))
+    run = f"{len(budgets) - refused} budgets run"
+    refusals = f", {refused} refused" if refused else ""
+    looked = "skipped" if black_box is None else "passed"
+    return f"{run}{refusals}, {pairs * len(budgets)} pairs replayed, black box {looked}"
+
+
+def _faults(
+    mechanism: Any,
+    domain: Domain,
+    budgets: Sequence[Budget],
+    workload: Any,
+    seed: int,
+) -> tuple[list[str], int]:
+    """What does not work in simulated releases of a table, one under each budget; and the number
+    of budgets that the mechanism refuses."""
+    refusals = []
+    faults = []
+    for budget in budgets:
+        seen = _Seen(mechanism)
+        try:
+            simulate(
+                CodesSource(full_table(domain)),
+                domain=domain,
+                budget=budget,
+                mechanism=seen,
+                workload=workload,
+                seed=seed,
+            )
+        except MarginError as error:
+            if not seen.has_returned:
+                refusals.append(f"{budget!r}: {error}")
+                continue
+        except Exception as error:  # the mechanism is anybody's code
+            faults.append(f"{budget!r}: run raises {type(error).__name__}: {error}")
+            continue
+        faults += [f"{budget!r}: {fault}" for fault in _faults_of(seen.returned, domain)]
+    if refusals and len(refusals) == len(budgets):
+        return ["it refuses every budget that was tried:", *refusals], len(refusals)
+    return faults, len(refusals)
+
+
+class _Seen:
+    """A mechanism whose result is kept, whatever `simulate` makes of it."""
+
+    def __init__(self, mechanism: Any) -> None:
+        self._mechanism = mechanism
+        self.has_returned = False
+        self.returned: Any = None
+
+    def run(self, private: Any, workload: Any) -> Any:
+        """Run the mechanism."""
+        self.returned = self._mechanism.run(private, workload)
+        self.has_returned = True
+        return self.returned
+
+
+def _faults_of(synopsis: Any, domain: Domain) -> list[str]:
+    """What is wrong with the result of a simulated release."""
+    if not isinstance(synopsis, Synopsis):
+        return [f"run must return a synopsis, but it returns a {type(synopsis).__name__}"]
+    faults = []
+    for name, attribute in domain.items():
+        try:
+            counts = np.asarray(synopsis.marginal([name]).counts)
+        except MarginError:  # a synopsis may hold other answers only, and say so
+            continue
+        if counts.shape != (attribute.size,):
+            faults.append(
+                f"the counts of {name} must have shape ({attribute.size},), but they have shape "
+                f"{counts.shape}"
+            )
+        elif not np.isfinite(counts).all():
+            faults.append(f"a count of {name} is not finite")
+    return faults
 
 
 def check_source(
@@ -78,7 +178,7 @@ def check_source(
     domain: Domain,
     rows: Sequence[Row],
     unit: str | None = None,
-    max_rows: int = 1,
+    rows_per_person: int = 1,
     tables: int = 20,
     beyond: bool = False,
     seed: int = 0,
@@ -105,7 +205,7 @@ def check_source(
     rows
         The rows to draw from. They should hold values of every type that the source supports,
         including values that must be refused.
-    unit, max_rows
+    unit, rows_per_person
         As for `release`.
     tables
         The number of random pairs of tables.
@@ -131,7 +231,7 @@ def check_source(
         domain=domain,
         rows=rows,
         unit=unit,
-        max_rows=max_rows,
+        rows_per_person=rows_per_person,
         seed=seed,
     )
     if found := tried.problems(tables, beyond=beyond):

@@ -14,9 +14,14 @@ if __name__ != "margin.solvers":
         "write import margin.solvers"
     )
 
+from .asked.axis_metrics import AxisMetric, OrderMetric, TreeMetric
+from .asked.query_projection import QueryProjection
 from .based.base import Base, CountedBase
+from .based.learnt import Learnt, learnt, with_total
 from .based.reconstruction import BasedReconstruction, BasedStructure
 from .based.trust import learnt_trust
+from .known.known import Contradiction, Known
+from .known.margin import KnownTable
 from .reconstruct.batch import Batch, Solutions
 from .reconstruct.context import Reconstruction
 from .reconstruct.convex.clarabel_direct import ClarabelDirect
@@ -65,6 +70,7 @@ __all__ = [
     "LBFGS",
     "AbsoluteConsistency",
     "Anneal",
+    "AxisMetric",
     "Base",
     "BasedReconstruction",
     "BasedStructure",
@@ -77,6 +83,7 @@ __all__ = [
     "Cone",
     "Consistency",
     "Constraint",
+    "Contradiction",
     "CountedBase",
     "CpSat",
     "Enumerate",
@@ -84,8 +91,11 @@ __all__ = [
     "Greedy",
     "Highs",
     "JointProjection",
+    "Known",
+    "KnownTable",
     "Ladder",
     "LatticeConsistency",
+    "Learnt",
     "LeastSquares",
     "LevelTree",
     "MaxSat",
@@ -95,10 +105,12 @@ __all__ = [
     "MirrorDescent",
     "Newton",
     "NonNegativity",
+    "OrderMetric",
     "Population",
     "Problem",
     "ProjectionQP",
     "Pulp",
+    "QueryProjection",
     "Reconstruction",
     "ResidualConsistency",
     "Responder",
@@ -114,6 +126,7 @@ __all__ = [
     "Sums",
     "Tables",
     "Tree",
+    "TreeMetric",
     "TrustExact",
     "WeightedSum",
     "WholeTables",
@@ -124,5 +137,7 @@ __all__ = [
     "covered_covariance",
     "covered_group_variances",
     "intersection_lattice",
+    "learnt",
     "learnt_trust",
+    "with_total",
 ]

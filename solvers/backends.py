@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import sys
 import warnings
+from functools import cache
 from typing import Any
 
 from .status import Status
@@ -58,6 +59,38 @@ def _refuse_crash(solver: str) -> None:
             "crash (both load a function named csc_copy). Begin the script with 'import osqp', or "
             "choose another solver, for example 'CLARABEL'"
         )
+
+
+def load_cvxpy(solver: str) -> Any:
+    """Import cvxpy, and load all that it and a solver need, so that solves can be timed.
+
+    The import takes about a second, and parts of both are loaded only in the first solve.
+
+    Parameters
+    ----------
+    solver
+        The solver's name in cvxpy, in any case.
+
+    Returns
+    -------
+    module
+        The module cvxpy.
+
+    Raises
+    ------
+    RuntimeError
+        See `run`.
+    """
+    _load(solver.upper())
+    return importlib.import_module("cvxpy")  # slow to import, and without types
+
+
+@cache
+def _load(solver: str) -> None:
+    """Solve a linear programme of one unknown; whether it is solved makes no difference."""
+    cvxpy: Any = importlib.import_module("cvxpy")
+    unknown = cvxpy.Variable()
+    run(cvxpy.Problem(cvxpy.Minimize(unknown), [unknown >= 1]), solver, None)
 
 
 def run(

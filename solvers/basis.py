@@ -43,11 +43,13 @@ def contrasts(size: int) -> Floats:
     array([[ 1.,  1.],
            [ 1., -1.]])
     """
-    basis = np.full((size, size), 1 / math.sqrt(size))
-    for row in range(1, size):
-        basis[row] = 0.0
-        basis[row, :row] = 1 / math.sqrt(row * (row + 1))
-        basis[row, row] = -row / math.sqrt(row * (row + 1))
+    row = np.arange(1.0, size)
+    length = np.sqrt(row * (row + 1))
+    # Row r holds r ones and then -r, scaled to length one.
+    basis = np.tri(size, k=-1)
+    basis[1:] /= length[:, None]
+    basis[0] = 1 / math.sqrt(size)
+    basis.flat[size + 1 :: size + 1] = -row / length
     return basis
 
 
@@ -83,11 +85,14 @@ class Transform:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.cells = math.prod(shape)
-        blocks = _blocks(shape)
-        self._forward = [_operator(block, _analysis, _sums_analysis) for block in blocks]
-        self._backward = [_operator(block, _synthesis, _sums_synthesis) for block in blocks]
-        self._squared = [_operator(block, _squares, _sums_squares) for block in blocks]
-        self._sizes = [math.prod(block) for block in blocks]
+        self._blocks = _blocks(shape)
+        self._sizes = [math.prod(block) for block in self._blocks]
+        self._forward = [_operator(block, contrasts, _sums_analysis) for block in self._blocks]
+        # The basis is orthonormal: the inverse is the transpose.
+        self._backward: list[_Operator] = [
+            operator.inverse() if isinstance(operator, _Product) else _sums_synthesis(size)
+            for operator, size in zip(self._forward, self._sizes, strict=True)
+        ]
         self._binary = max(shape, default=1) <= 2
         self.component = np.zeros(1, dtype=np.int64)
         for axis, size in enumerate(shape):
@@ -109,6 +114,11 @@ class Transform:
         Both arrays have shape (..., cells).
         """
         return self._apply(self._squared, tables)
+
+    @cached_property
+    def _squared(self) -> list[_Operator]:
+        """The operators of `squares`, made when they are first needed."""
+        return [_operator(block, _squares, _sums_squares) for block in self._blocks]
 
     def extend(self, tables: Floats) -> Floats:
         """Compute the means of the basis functions and of their squares.
@@ -242,7 +252,9 @@ def _operator(
         return running(block[0])
     matrix: Floats = np.ones((1, 1))
     for size in block:
-        matrix = np.kron(matrix, axis_matrix(size)).astype(np.float64)
+        # The Kronecker product with the matrix of one more axis.
+        product = matrix[:, None, :, None] * axis_matrix(size)[:, None, :]
+        matrix = product.reshape(len(matrix) * size, -1)
     return _Product(matrix)
 
 
@@ -287,20 +299,14 @@ class _Product:
         self.matrix = matrix
         self.transposed = matrix.T.copy()
 
+    def inverse(self) -> "_Product":
+        """Multiplication by the inverse of an orthonormal matrix."""
+        return _Product(self.transposed)
+
     def __call__(self, values: Floats) -> Floats:
         if values.shape[2] == 1:
             return (values[:, :, 0] @ self.transposed)[:, :, None]
         return self.matrix @ values
-
-
-def _analysis(size: int) -> Floats:
-    """The matrix from cells to coefficients."""
-    return contrasts(size)
-
-
-def _synthesis(size: int) -> Floats:
-    """The matrix from coefficients to cells."""
-    return contrasts(size).T
 
 
 def _squares(size: int) -> Floats:

@@ -19,6 +19,7 @@ __all__ = [
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
     "KEPT_TRANSFORM_CELLS",
+    "KNOWN_COMBINATIONS",
     "MATRIX_ORDER",
     "MOMENTS_BY_MARGINS",
     "MOST_CELLS",
@@ -54,6 +55,12 @@ BOX_COMBINATIONS = 1 << 22
 
 Beyond it: `ValueError` when the boxes alone need more. `Zeros.cells` of a marginal whose axes need
 more leaves out boxes with other axes; it then finds fewer cells that must be zero, never too many.
+"""
+
+KNOWN_COMBINATIONS = 1 << 22
+"""Combinations of classes of categories that known tables with common axes may connect.
+
+Beyond it: `ValueError`.
 """
 
 BOX_CATEGORIES = 1 << 24

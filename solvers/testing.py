@@ -44,16 +44,21 @@ def examples(seed: int = 0) -> dict[str, Problem]:
     }
 
 
-def check_solver(solver: Solver) -> None:
+def check_solver(solver: Solver) -> str:
     """Check that a solver keeps the contract, on the problems of `examples`.
 
     Each problem is answered, or refused with a status. An answer must have the shape and total of
     the problem, no negative cell, zero where a cell must be zero, and its true residual. A second
     call must give the same answer. The problem must stay unchanged. A problem that determines the
-    table must be answered by this table.
+    table must be answered by this table. At least one problem must be answered.
 
     If the solver has a method ``objective(problem, distribution)``, no small step towards another
     distribution may lower the objective. For a convex objective this proves optimality.
+
+    Returns
+    -------
+    str
+        What was done, such as "12 problems answered, 1 refused".
 
     Raises
     ------
@@ -63,13 +68,23 @@ def check_solver(solver: Solver) -> None:
     Examples
     --------
     >>> from margin.solvers import Newton
-    >>> check_solver(Newton())
+    >>> print(check_solver(Newton()))
+    11 problems answered, 0 refused
     """
+    if isinstance(solver, type):
+        name = solver.__name__
+        text = f"a solver must be an object, but it is the class {name}; call it: {name}()"
+        raise AssertionError(text)
+    _require(
+        callable(getattr(solver, "solve", None)),
+        "every problem",
+        "a solver must be an object with a method solve(problem)",
+    )
+    answered = refused = 0
     for name, problem in examples().items():
         arrays = (problem.index, problem.target, problem.variance)
         copies = [array.copy() for array in arrays]
-        solution = solver.solve(problem)
-        _require(isinstance(solution.status, Status), name, "the status is not a Status")
+        solution = _solved(solver, name, problem)
         for array, before in zip(arrays, copies, strict=True):
             _require(np.array_equal(array, before), name, "the problem was changed")
         _require(
@@ -79,7 +94,34 @@ def check_solver(solver: Solver) -> None:
         )
         if solution.status.ok:
             _check_answer(solver, name, problem, solution)
+            answered += 1
+        else:
+            refused += 1
     _check_known(solver)
+    return f"{answered} problems answered, {refused} refused"
+
+
+def _solved(
+    solver: Any,
+    name: str,
+    problem: Problem,
+) -> Solution:
+    """Solve a problem, and check that the result has the attributes of a `Solution`."""
+    try:
+        solution = solver.solve(problem)
+    except Exception as error:  # a user's solver may raise anything
+        text = f"it raises {type(error).__name__} ({error}); return a Solution with a status"
+        raise AssertionError(f"{name}: {text}") from error
+    kind = type(solution).__name__
+    for field in ("table", "status", "objective", "residual", "iterations", "seconds"):
+        text = f"it returns a {kind} without the attribute {field}; return a Solution"
+        _require(hasattr(solution, field), name, text)
+    text = f"the table is a {type(solution.table).__name__}; expected an array of numpy"
+    _require(isinstance(solution.table, np.ndarray), name, text)
+    text = f"the status is {solution.status!r}; expected a Status"
+    _require(isinstance(solution.status, Status), name, text)
+    checked: Solution = solution
+    return checked
 
 
 def _check_answer(
@@ -106,7 +148,7 @@ def _check_answer(
     )
     counted = solution.iterations >= 0 and solution.seconds >= 0
     _require(counted, name, "iterations and seconds must be >= 0")
-    again = solver.solve(problem).table
+    again = _solved(solver, name, problem).table
     repeats = np.allclose(again, solution.table, atol=1e-6 * problem.total)
     _require(repeats, name, "a second call gives another answer")
     if solution.variance is not None:
@@ -160,9 +202,10 @@ def _check_known(solver: Solver) -> None:
         ("a table known by its zeros", diagonal, by_zeros),
     )
     for name, known, problem in cases:
-        solution = solver.solve(problem)
+        solution = _solved(solver, name, problem)
         expected = known / known.sum() * 1000
-        _require(solution.status.ok, name, solution.status.value)
+        refused = f"it ends with {solution.status.name}, but must find the only table that fits"
+        _require(solution.status.ok, name, refused)
         worst = np.abs(solution.table - expected).max()
         _require(bool(worst < 1.0), name, f"a cell is wrong by {worst} of 1000")
 

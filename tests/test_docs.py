@@ -69,6 +69,14 @@ def shell(code):
         assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
+def test_every_picture_of_the_gallery_is_drawn_by_a_block_of_its_own():
+    text = (ROOT / "docs" / "gallery.md").read_text()
+    shown = re.findall(r"\]\(figures/(\S+\.png)\)", text)
+    drawn = re.findall(r'savefig\("(\S+\.png)"', text)
+    assert len(shown) == 10
+    assert drawn == shown
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_the_notebook_runs(tmp_path):

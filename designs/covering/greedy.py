@@ -6,11 +6,15 @@ from typing import Protocol
 
 import numpy as np
 
+from ...solvers.threads import compiler_pays
 from ..subsets import Block, subsets
 from ..types import Flags, Floats, Integers
 
 Fits = Callable[[Sequence[int]], Flags]
 LARGEST_TABLE = 10**8  # largest number of entries, v**t, of an array of t-subsets for t <= 4
+PLAIN_SECONDS = 3e-5  # time of numpy for a block; most blocks hold few wanted subsets
+LOADING_SECONDS = 0.1  # the compiled loops are loaded if numpy would take longer
+STEPS = 1024  # number of steps for which the compiled loops get random numbers at a time
 JITTER = 0.3  # largest random number added to a score; less than 1, the score of one subset
 
 
@@ -76,19 +80,97 @@ def greedy_cover(
     return blocks
 
 
+def greedy_covers_within(
+    sets: Sequence[Block],
+    sizes: Sequence[int],
+    max_cells: int,
+    rngs: Sequence[np.random.Generator],
+) -> list[list[Block]]:
+    """Several covers of wanted sets by blocks with tables of at most `max_cells` cells.
+
+    They are the results of `greedy_cover`, by compiled loops where these save time.
+
+    Parameters
+    ----------
+    sets : sequence of tuples of int
+        Ascending subsets of ``range(len(sizes))``, not empty.
+    sizes : sequence of int
+        The number of values of each point, > 1. The table of a block has their product of cells.
+    max_cells : int
+        The largest number of cells.
+    rngs : sequence of numpy.random.Generator
+        One for each cover.
+    """
+    counts = np.array(sizes, np.float64)
+    price = np.log2(counts)
+    seconds = PLAIN_SECONDS * len(sets) * len(rngs)
+    pays = seconds > LOADING_SECONDS or compiler_pays(f"{__package__}.greedy_loops", seconds)
+    mask = _mask(sets, len(sizes)) if pays else None
+    if mask is not None:
+        return [_compiled(mask.copy(), counts, max_cells, rng) for rng in rngs]
+
+    def fits(view: Sequence[int]) -> Flags:
+        return np.asarray(counts * counts[view].prod() <= max_cells)
+
+    return [greedy_cover(wanted_sets(sets, len(sizes)), fits, price, rng) for rng in rngs]
+
+
+def _compiled(
+    mask: Flags,
+    counts: Floats,
+    max_cells: int,
+    rng: np.random.Generator,
+) -> list[Block]:
+    """One cover by compiled loops; see `greedy_covers_within`. The mask is changed."""
+    from . import greedy_loops  # it imports numba, which takes some tenths of a second
+
+    v = len(mask)
+    t = mask.ndim
+    flat = mask.reshape(-1)
+    jitter = JITTER * rng.random((STEPS + v, v))
+    ends = np.empty(STEPS, np.int64)
+    points = np.empty(t * len(ends) + len(jitter), np.int64)
+    blocks: list[Block] = []
+    start = 0
+    while start < flat.size:
+        made, used, start = greedy_loops.cover_with(
+            mask=flat,
+            t=t,
+            start=start,
+            counts=counts,
+            price=np.log2(counts),
+            max_cells=float(max_cells),
+            jitter=jitter,
+            points=points,
+            ends=ends,
+        )
+        first = 0
+        for end in ends[:made].tolist():
+            blocks.append(tuple(sorted(points[first:end].tolist())))
+            first = end
+        jitter = np.concatenate([jitter[used:], JITTER * rng.random((used, v))])
+    return blocks
+
+
 def wanted_sets(sets: Sequence[Block], v: int) -> Wanted:
     """Make the record of wanted subsets from subsets of ``range(v)``.
 
     Each subset is ascending and not empty.
     """
+    mask = _mask(sets, v)
+    return _Sparse(sets, v) if mask is None else _Dense(mask)
+
+
+def _mask(sets: Sequence[Block], v: int) -> Flags | None:
+    """The dense array of `_Dense`; None if the subsets have several sizes or it is too large."""
     t = len(sets[0])
-    if 2 <= t <= 4 and v**t <= LARGEST_TABLE and all(len(s) == t for s in sets):
-        mask = np.zeros((v,) * t, np.bool_)
-        rows = np.array(sets)
-        for axes in permutations(range(t)):
-            mask[tuple(rows[:, axes].T)] = True
-        return _Dense(mask)
-    return _Sparse(sets, v)
+    if not 2 <= t <= 4 or v**t > LARGEST_TABLE or any(len(s) != t for s in sets):
+        return None
+    mask = np.zeros((v,) * t, np.bool_)
+    rows = np.array(sets)
+    for axes in permutations(range(t)):
+        mask[tuple(rows[:, axes].T)] = True
+    return mask
 
 
 def wanted_subsets(v: int, t: int) -> Wanted:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..checks import check_int, check_ints
 from ..covering.covering_design import covering_design, too_many
-from ..covering.greedy import greedy_cover, wanted_sets
+from ..covering.greedy import greedy_covers_within
 from ..covering.redundant_blocks import needed
 from ..subsets import Block, members_within
 from .attributes import checked_sets
@@ -315,18 +315,15 @@ def _greedy_views(
     seed: int,
 ) -> list[Block]:
     """The best of several greedy covers: the fewest views, then the fewest cells."""
-    counts = np.array(sizes, np.float64)
-    found = []
-    for i in range(max(1, min(TRIES, WORK // len(sets)))):
-        views = greedy_cover(
-            wanted_sets(sets, len(sizes)),
-            lambda view: counts * counts[view].prod() <= max_cells,
-            np.log2(counts),
-            np.random.default_rng([seed, i]),
-        )
-        cells = sum(prod(sizes[j] for j in view) for view in views)
-        found.append((len(views), cells, views))
-    return min(found)[2]
+    tries = max(1, min(TRIES, WORK // len(sets)))
+    rngs = [np.random.default_rng([seed, i]) for i in range(tries)]
+    found = greedy_covers_within(sets, sizes, max_cells, rngs)
+    fewest = min(map(len, found))
+    return min(
+        (sum(prod(sizes[j] for j in view) for view in views), views)
+        for views in found
+        if len(views) == fewest
+    )[1]
 
 
 def _without_unneeded(views: list[Block], sets: list[Block]) -> list[Block]:

@@ -12,6 +12,7 @@ from .._types import Floats
 from ..data.source import Source
 from ..domain.domain import Domain
 from ..errors import MarginError
+from ..interrupts import watched
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget
 from ..private import Private
@@ -71,9 +72,11 @@ def many_outputs(
     """The outputs of many runs on one table: array (runs, numbers). Shorter outputs are filled with
     infinity."""
     outputs = []
-    for _ in range(black_box.runs):
-        private = Private(source, domain=domain, budget=budget, entropy=entropy)
-        outputs.append(black_box.numbers(mechanism.run(private, workload)))
+    # One watch for all runs; otherwise each count of the rows starts a thread of its own.
+    with watched():
+        for _ in range(black_box.runs):
+            private = Private(source, domain=domain, budget=budget, entropy=entropy)
+            outputs.append(black_box.numbers(mechanism.run(private, workload)))
     filled = np.full((len(outputs), max(output.size for output in outputs)), np.inf)
     for place, output in enumerate(outputs):
         filled[place, : output.size] = output

@@ -98,7 +98,7 @@ class RawTables:
     rows
         Rows with values of every type that the source can hold, including values that must be
         refused.
-    unit, max_rows
+    unit, rows_per_person
         As for `release`.
     seed
         The seed of the random tables.
@@ -108,7 +108,7 @@ class RawTables:
     domain: Domain
     rows: Sequence[Row]
     unit: str | None = None
-    max_rows: int = 1
+    rows_per_person: int = 1
     seed: int = 0
 
     def problems(
@@ -158,11 +158,11 @@ class RawTables:
 
     def _open(self, rows: Sequence[Row]) -> Source:
         source = open_source(self.make(rows))
-        return source if self.unit is None else bound(source, self.unit, self.max_rows, _KEY)
+        return source if self.unit is None else bound(source, self.unit, self.rows_per_person, _KEY)
 
     @property
     def _budget(self) -> Budget:
-        return PureDP(1, rows_per_person=1 if self.unit is None else self.max_rows)
+        return PureDP(1, rows_per_person=1 if self.unit is None else self.rows_per_person)
 
     def _check_refused(
         self,
@@ -208,7 +208,7 @@ class RawTables:
     ) -> Iterator[str]:
         """Compare a row with the first row of each unit, in tables of two rows, one counted of each
         unit."""
-        one_row = replace(self, max_rows=1)
+        one_row = replace(self, rows_per_person=1)
         for known, other in units.items():
             both = one_row.counted([self.rows[other], self.rows[place]])
             expected = 1 if known == identity else 2
@@ -235,7 +235,7 @@ class RawTables:
         mine = [place for place in accepted if same[place] == same[changed]]
         new = [changed]
         if self.unit is not None:
-            new = [rng.choice(mine) for _ in range(rng.randint(1, 2 * self.max_rows))]
+            new = [rng.choice(mine) for _ in range(rng.randint(1, 2 * self.rows_per_person))]
         second = list(first)
         for place in new:
             second.insert(rng.choice([0, len(second), rng.randint(0, len(second))]), place)
@@ -261,7 +261,7 @@ class RawTables:
                 return []
             return ["the counts of a table are not the sum of the counts of its rows"]
         rows_of_unit = Counter(same[place] for place in places)
-        expected_rows = sum(min(self.max_rows, rows) for rows in rows_of_unit.values())
+        expected_rows = sum(min(self.rows_per_person, rows) for rows in rows_of_unit.values())
         if int(counts.sum()) == expected_rows:
             return []
         return [

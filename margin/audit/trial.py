@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_has_run
 from ..data.opening import open_source
 from ..data.rows_per_person import bound
 from ..data.source import CodesSource, Source
 from ..domain.domain import Domain
-from ..errors import MarginError
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget
 from ..private import Private
@@ -119,8 +119,7 @@ def audit(
     >>> audit(Nothing(), domain=Domain({"a": 2}), budget=PureDP(1), pairs=5).ok
     True
     """
-    if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
-        raise MarginError("mechanism must be an object with a method run(private, workload)")
+    check_has_run(mechanism)
     tables = list(neighbours(domain, budget, pairs, seed) if isinstance(pairs, int) else pairs)
     trial = Trial(
         mechanism=mechanism,

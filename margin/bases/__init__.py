@@ -1,1 +1,1 @@
-"""What `release(base=)` takes."""
+"""What `release(base=)` and `release(known=)` take."""

@@ -148,18 +148,4 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
         "charge": None if provenance.token is None else asdict(provenance.token),
         "base": provenance.base,
     }
-    return EarlierRelease(domain, base, _worth(base), stated)
-
-
-def _worth(base: ViewSynopsis) -> float:
-    """The number of rows whose sampling error is as large as the error of a release.
-
-    The mean square error of a table of shares from n random rows is at most 1 / n, summed over its
-    cells. To 1 / (number of rows) the mean noise of a view is added.
-    """
-    held = base.held
-    noise = [
-        value.size * held.variance(view)
-        for view, value in zip(held.views, held.values, strict=True)
-    ]
-    return 1 / (1 / held.total + float(np.median(noise)) / held.total**2)
+    return EarlierRelease(domain, base, base.held.total, stated)

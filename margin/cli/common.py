@@ -2,18 +2,23 @@
 
 import argparse
 import difflib
+import importlib.util
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 import margin
 
 from .._replace import replacing, tried
 from .._secrecy import masked
-from ..errors import FileError
+from ..errors import FileError, MarginError
+
+if TYPE_CHECKING:
+    from ..synopses.source import Source
 
 __all__ = [
     "Parser",
@@ -28,6 +33,7 @@ __all__ = [
     "check_picture",
     "did_you_mean",
     "draw",
+    "explained",
     "for_spreadsheet",
     "opened",
     "painted",
@@ -63,6 +69,9 @@ class Parser(argparse.ArgumentParser):
         unknown = re.match(r"unrecognized arguments: (--[a-z-]+)", message)
         if unknown:
             message += did_you_mean(unknown[1], self.options)
+        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if choice:
+            message += did_you_mean(choice[1], re.findall("[A-Za-z0-9_.-]+", choice[2]))
         self.exit(2, f"{start} {masked(message)}; see {self.prog} --help\n")
 
 
@@ -222,18 +231,26 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:
-    """Check that a picture can be written: `check_free`, and the ending of the file name.
+    """Check that a picture can be written, before any work: the ending of the file name, whether
+    matplotlib is installed, and `check_free`.
 
     Raises
     ------
     FileError
         If the ending does not belong to a known picture format, or as for `check_free`.
+    MarginError
+        If matplotlib is not installed.
     """
     if path.suffix not in _PICTURES:
         *others, last = _PICTURES
         raise FileError(
             f"the name of a picture must end in {', '.join(others)} or {last}, but it is "
             f"{str(path)!r}; change its ending"
+        )
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MarginError(
+            "--picture needs the package matplotlib, but it is not installed; run pip install "
+            "'margin[plot]', or leave out --picture"
         )
     check_free(path, parsed)
 
@@ -305,6 +322,11 @@ def printable(text: object) -> str:
     unprintable = "\N{REPLACEMENT CHARACTER}"
     letters = [letter if letter.isprintable() else unprintable for letter in str(text)]
     return "".join(letters)
+
+
+def explained(source: "Source") -> str:
+    """How an answer was made and what its bounds mean, in lines for a terminal."""
+    return textwrap.fill(source.words, 88)
 
 
 def titled(lines: dict[str, str]) -> str:

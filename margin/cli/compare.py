@@ -8,8 +8,11 @@ from typing import Any
 
 import margin
 
+from .._names import METRICS
 from ..errors import MarginError
-from .budget import add_budget, budget_of
+from .arguments.budget import add_budget, budget_of
+from .arguments.mechanisms import PLAIN, known_as
+from .arguments.workload import add_workload, workload_of
 from .common import (
     Said,
     add_command,
@@ -21,27 +24,11 @@ from .common import (
     painted,
     split_names,
 )
-from .mechanisms import PLAIN, known_as
-from .workload import add_workload, workload_of
 
 __all__ = ["COMPARED", "add_commands"]
 
 COMPARED: Mapping[str, Callable[[], Any]] = {"PriView": lambda: margin.PriView(), **PLAIN}
 _DEFAULT = "Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
-
-METRICS = {
-    "l2": "L2",
-    "l1": "L1",
-    "js": "JensenShannon",
-    "largest": "LargestError",
-    "relative": "RelativeError",
-    "useful": "Usefulness",
-    "ndcg": "NDCG",
-    "f1": "F1",
-}
-"""The names that `--metrics` takes, and the classes of `margin.metrics`."""
-
-_WITH_PARAMETER = ("relative", "useful", "ndcg", "f1")
 
 
 def add_commands(commands: Any) -> None:
@@ -63,7 +50,8 @@ def add_commands(commands: Any) -> None:
         "file",
         type=Path,
         metavar="TABLE",
-        help="a CSV or Parquet file; use a public table that resembles the private one",
+        help="a CSV, Parquet or JSON file, or a folder of such files; use a public table that "
+        "resembles the private one",
     )
     add_domain(comparing)
     add_budget(comparing)
@@ -72,7 +60,8 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         default=[_DEFAULT],
         metavar="NAME",
-        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: {_DEFAULT}",
+        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: "
+        f"{_DEFAULT.replace(',', ', ')}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
@@ -102,32 +91,6 @@ def add_commands(commands: Any) -> None:
     add_force(comparing)
 
 
-def _metric(text: str) -> Any:
-    """The metric that a text such as "l2" or "ndcg:20" names."""
-    name, colon, written = text.partition(":")
-    if name not in METRICS:
-        raise MarginError(
-            f"unknown metric {name!r}{did_you_mean(name, METRICS)}; --metrics takes "
-            f"{', '.join(METRICS)}, so name some of these"
-        )
-    # `margin.metrics` loads numpy, so it is looked up only when the command runs.
-    kind = getattr(margin.metrics, METRICS[name])
-    if not colon:
-        return kind()
-    if name not in _WITH_PARAMETER:
-        raise MarginError(
-            f"the metric {name!r} takes no parameter, but {text!r} has one; leave it out"
-        )
-    try:
-        parameter = int(written) if written.isdigit() else float(written)
-    except ValueError:
-        raise MarginError(
-            f"the parameter of a metric must be a number, but {text!r} has none after the colon; "
-            f"write it as in {name}:{'10' if name in ('ndcg', 'f1') else '0.01'}"
-        ) from None
-    return kind(parameter)
-
-
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
@@ -148,7 +111,7 @@ def _compare(parsed: argparse.Namespace) -> Said:
         budget=budget,
         mechanisms={name: COMPARED[name]() for name in names},
         workload=workload_of(domain, parsed.workload, parsed.asked),
-        metrics=[_metric(text) for text in split_names(parsed.metrics)],
+        metrics=split_names(parsed.metrics),
         runs=parsed.runs,
     )
     # The first line says that the result is not private.

@@ -2,24 +2,19 @@
 
 import argparse
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from .common import Said, add_command, add_synopsis, opened, titled
-from .conditions import where_of
+from .arguments.conditions import where_of
+from .common import Said, add_command, add_synopsis, explained, opened, titled
+
+if TYPE_CHECKING:
+    import margin
+
+    from ..synopses.count import Count
+    from ..synopses.source import Source
 
 __all__ = ["add_commands"]
-
-_MEASURED = (
-    "The bounds contain the true number in about 95 % of releases. They allow for the noise that\n"
-    "was added on purpose, whose law is known."
-)
-
-_RECONSTRUCTED = (
-    "No published table holds all these attributes, so the number was reconstructed from smaller\n"
-    "tables. The bounds allow for noise and for what these tables do not say, as far as it can be\n"
-    "estimated: they contain the true number in about 95 % of many such answers on average."
-)
 
 _UNKNOWN = "The error of this number is not known, so there are no bounds."
 
@@ -62,13 +57,14 @@ def _count(parsed: argparse.Namespace) -> Said:
     synopsis = opened(parsed)
     where = where_of(synopsis.domain, parsed.conditions)
     count = synopsis.count(where)
+    source = _source(synopsis, where, count)
     low, high = count.interval(0.95)
     lines = {"count": f"{count.estimate:,.1f}"}
     if math.isnan(low):
         meaning = _UNKNOWN
     else:
         lines["95 %"] = f"{low:,.1f} to {high:,.1f}"
-        meaning = _RECONSTRUCTED if count.reconstructed else _MEASURED
+        meaning = explained(source)
     numbers = {
         "count": count.estimate,
         "low": low,
@@ -77,5 +73,20 @@ def _count(parsed: argparse.Namespace) -> Said:
         "missed_sd": math.sqrt(count.missed_variance),
     }
     known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
-    values = {"where": where, **known, "reconstructed": count.reconstructed}
+    made = {"reconstructed": count.reconstructed, "source": source.value}
+    values = {"where": where, **known, **made}
     return Said(f"{titled(lines)}\n{meaning}", values)
+
+
+def _source(
+    synopsis: "margin.Synopsis",
+    where: Mapping[str, Any],
+    count: "Count",
+) -> "Source":
+    """How the number was made. A number without error is one that the domain declares."""
+    from ..domain.where import chosen_codes
+    from ..synopses.source import Source
+
+    if count.variance == 0 and synopsis.domain.constraints is not None:
+        return Source.KNOWN
+    return synopsis.source(chosen_codes(synopsis.domain, where))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from ..errors import FileError, MarginError
-from .budget import add_budget, add_unit, budget_of, unit_of
+from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .common import Said, add_command, add_group, printable
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def add_commands(commands: Any) -> None:
         required=True,
         help="the name of the data set",
     )
-    add_budget(create)
+    add_budget(create, with_unit=True)
     add_unit(create)
     check.add_argument(
         "--releases",
@@ -109,7 +109,7 @@ def _create(parsed: argparse.Namespace) -> Said:
         "budget": statement.budget.to_json(),
         "statement": statement.to_json(),
     }
-    guarantee = f"{statement.budget.describe()}; protects {statement.protects}"
+    guarantee = f"{statement.guarantee}; protects {statement.protects}"
     return Said(printable(f"{parsed.ledger}: {dataset}: {guarantee}"), values)
 
 
@@ -123,7 +123,7 @@ def _show(parsed: argparse.Namespace) -> Said:
         statement = ledger.statement(name)
         spent = text(ledger.spent(name))
         remaining = text(ledger.remaining(name))
-        whole = f"{statement.budget.describe()}; protects {statement.protects}"
+        whole = f"{statement.guarantee}; protects {statement.protects}"
         lines.append(printable(f"{name}: {spent} spent, {remaining} remaining; {whole}"))
         datasets.append(
             {
@@ -140,7 +140,7 @@ def _show(parsed: argparse.Namespace) -> Said:
 
 def _verify(parsed: argparse.Namespace) -> Said:
     charges = margin.Ledger(parsed.ledger).verify()
-    text = f"{parsed.ledger}: no entry was changed; {charges} charges"
+    text = f"{parsed.ledger}: no entry was changed; {charges} charge{'' if charges == 1 else 's'}"
     return Said(text, {"ledger": str(parsed.ledger), "charges": charges})
 
 

@@ -14,6 +14,7 @@ from .. import __version__
 from .._secrecy import masked
 from ..errors import MarginError
 from ..interrupts import watched
+from ..interrupts.progress import progress
 from . import compare as cli_compare
 from . import count as cli_count
 from . import domain as cli_domain
@@ -25,8 +26,9 @@ from . import records as cli_records
 from . import release as cli_release
 from . import report as cli_report
 from . import sign as cli_sign
+from .arguments.words import in_words_of_the_command
+from .bench import commands as cli_bench
 from .common import Parser, Said, add_command, add_force, check_free, painted
-from .progress import shown
 
 __all__ = ["main"]
 
@@ -84,13 +86,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
             )
         code, problem = _explained(error)
+        problem = in_words_of_the_command(problem, parser.options)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
 
 
 def _run(parsed: argparse.Namespace) -> int:
     """Run a command, and print its output; the result is its exit code."""
-    with shown():
+    with progress():
         said: Said | None = parsed.command(parsed)
     if said is not None:
         values = json.dumps(
@@ -207,6 +210,7 @@ def _parser() -> Parser:
     cli_records.add_commands(commands)
     cli_plan.add_commands(commands)
     cli_compare.add_commands(commands)
+    cli_bench.add_commands(commands)
     cli_ledger.add_commands(commands)
     cli_sign.add_commands(commands)
     _add_completion(commands)

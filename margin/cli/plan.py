@@ -7,7 +7,8 @@ from typing import Any
 import margin
 
 from ..errors import MarginError
-from .budget import add_budget, budget_of
+from .arguments.budget import add_budget, budget_of
+from .arguments.workload import add_workload, workload_of
 from .common import (
     Said,
     add_command,
@@ -17,7 +18,6 @@ from .common import (
     draw,
     titled,
 )
-from .workload import add_workload, workload_of
 
 __all__ = ["add_commands"]
 
@@ -49,7 +49,7 @@ def _add_plan(commands: Any) -> None:
         type=float,
         metavar="N",
         help="the approximate number of rows, if it is public; then the candidates of the "
-        "mechanism auto are listed too",
+        "mechanism Auto are listed too",
     )
     planning.add_argument(
         "--structure",

@@ -1,18 +1,17 @@
 """The command `margin publish`, which writes a folder of tables that agree exactly."""
 
 import argparse
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import margin
-
 from ..errors import FileError
+from .arguments.workload import FORMS, views_of
 from .common import Said, add_command, add_spreadsheet, add_synopsis, for_spreadsheet, opened
-from .workload import views_of
 
 __all__ = ["add_commands"]
+
+_FORMATS = ["csv", "csvw", "parquet", "json-stat", "sdmx-csv"]
+"""`publication.FORMATS`, written out so that --help needs no import."""
 
 
 def add_commands(commands: Any) -> None:
@@ -23,8 +22,8 @@ def add_commands(commands: Any) -> None:
         _publish,
         does="write tables of whole numbers that agree exactly to a folder, with a manifest",
         examples=[
-            "margin publish people.margin --tables all:2 -o tables/",
-            "margin publish people.margin --tables all:1 age,sex,region -o tables/ --format csv",
+            "margin publish people.margin --tables 2way -o tables/",
+            "margin publish people.margin --tables 1way age,sex,region -o tables/ --format csv",
         ],
     )
     add_synopsis(publish)
@@ -33,8 +32,7 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         required=True,
         metavar="T",
-        help="the tables: all:2 for all tables of two attributes; A,B,C for one table, where "
-        "A@LEVEL is a level of an attribute; or a JSON file with a list of lists of these",
+        help=f"the tables: {FORMS}",
     )
     publish.add_argument(
         "-o",
@@ -47,9 +45,9 @@ def add_commands(commands: Any) -> None:
     publish.add_argument(
         "--format",
         nargs="+",
-        choices=["csv", "parquet", "json-stat"],
-        default=["csv", "parquet", "json-stat"],
-        help="the formats of the tables; default: all three",
+        choices=_FORMATS,
+        default=_FORMATS,
+        help="the formats of the tables; csvw describes the CSV files; default: all of them",
     )
     publish.add_argument(
         "--seed",
@@ -77,7 +75,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
     formats = list(dict.fromkeys(parsed.format))
     manifest = publish(
         synopsis,
-        _views(synopsis.domain, parsed.tables),
+        views_of(synopsis.domain, parsed.tables),
         folder,
         formats=formats,
         replace=parsed.force,
@@ -100,25 +98,3 @@ def _publish(parsed: argparse.Namespace) -> Said:
         "formats": formats,
     }
     return Said(text, values)
-
-
-def _views(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, ...]]:
-    """The views of the values of --tables, each once.
-
-    Raises
-    ------
-    FileError
-        If a JSON file cannot be read or does not hold a list of lists.
-    DomainError
-        If a view is not one of the domain.
-    """
-    views: dict[frozenset[str], tuple[str, ...]] = {}
-    for text in given:
-        every = re.fullmatch(r"all:([0-9]{1,3})", text)
-        if every:
-            workload = margin.Workload.all_kway(domain, int(every[1]))
-        else:
-            workload = margin.Workload.of(domain, views_of([text]))
-        for view in workload.names:
-            views.setdefault(frozenset(view), view)
-    return list(views.values())

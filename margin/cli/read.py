@@ -8,6 +8,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import margin
@@ -17,6 +18,7 @@ from .common import (
     add_command,
     add_spreadsheet,
     add_synopsis,
+    explained,
     for_spreadsheet,
     opened,
     painted,
@@ -27,17 +29,11 @@ from .common import (
 
 if TYPE_CHECKING:
     from ..domain.attribute import Value
+    from ..synopses.source import Source
 
 __all__ = ["add_commands"]
 
 _COLUMNS = ("count", "low", "high", "noise_sd", "missed_sd")
-
-_MEASURED = "With 95 % probability the true count lies between low and high."
-
-_RECONSTRUCTED = (
-    "No published table holds all these attributes: the counts were reconstructed from smaller\n"
-    "tables. low and high allow for noise, and for an estimate of what these tables do not say."
-)
 
 
 def add_commands(commands: Any) -> None:
@@ -84,9 +80,18 @@ def _add_info(commands: Any) -> None:
         "info",
         _info,
         does="print the attributes, the privacy guarantee and the origin of a .margin file",
-        examples=["margin info people.margin", "margin info people.margin --json"],
+        examples=[
+            "margin info people.margin",
+            "margin info people.margin --json",
+            "margin info people.margin --registry > people.yaml",
+        ],
     )
     add_synopsis(info)
+    info.add_argument(
+        "--registry",
+        action="store_true",
+        help="print the draft of an entry for the Differential Privacy Deployments Registry",
+    )
 
 
 def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
@@ -102,14 +107,22 @@ def _marginal(parsed: argparse.Namespace) -> Said:
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
     else:
-        text = _as_table(marginal) if parsed.format == "table" else marginal.to_json()
+        source = synopsis.source(marginal.attributes)
+        text = _as_table(marginal, source) if parsed.format == "table" else marginal.to_json()
     return Said(text, json.loads(marginal.to_json()))
 
 
 def _info(parsed: argparse.Namespace) -> Said:
     from ..domain.level_views import attribute_at
+    from ..privacy.statement import not_protected
+    from ..privacy.strength import given, spent_before, strength
 
     synopsis = opened(parsed)
+    if parsed.registry:
+        from ..publication import registry_entry
+
+        entry = registry_entry(synopsis)
+        return Said(json.dumps(entry, indent=1, ensure_ascii=False), entry)
     provenance = synopsis.provenance
     assert provenance is not None
     mechanism = provenance.mechanism
@@ -117,8 +130,14 @@ def _info(parsed: argparse.Namespace) -> Said:
     summary = synopsis.summary()
     lines = {}
     if provenance.private:
-        lines["guarantee"] = statement.budget.describe()
+        lines["guarantee"] = statement.guarantee
         lines["protects"] = statement.whom
+        more = {
+            "unprotected": not_protected(synopsis.domain),
+            "strength": given(statement, synopsis.domain),
+            "adds up": spent_before(statement, provenance.base, synopsis.domain),
+        }
+        lines |= {title: text for title, text in more.items() if text}
     else:
         lines["guarantee"] = "none: this is a simulation, which is not private"
     kind = mechanism["name"] if isinstance(mechanism, dict) else mechanism
@@ -135,9 +154,11 @@ def _info(parsed: argparse.Namespace) -> Said:
     lines |= summary
     values = {
         "private": provenance.private,
-        "guarantee": provenance.spent.describe(),
+        "guarantee": statement.guarantee,
         "spent": provenance.spent.to_json(),
         "statement": statement.to_json(),
+        "strength": asdict(strength(statement, synopsis.domain)),
+        "base": provenance.base,
         "mechanism": mechanism,
         "version": provenance.version,
         "domain": json.loads(synopsis.domain.to_json()),
@@ -147,8 +168,8 @@ def _info(parsed: argparse.Namespace) -> Said:
 
 
 def _stated(domain: "margin.Domain") -> dict[str, str]:
-    """What a domain declares besides its attributes: the impossible cells and the public number of
-    rows, as texts by their titles."""
+    """What a domain declares besides its attributes: the impossible cells, the public number of
+    rows and the known tables, as texts by their titles."""
     lines = {}
     rules = []
     for rule in domain.impossible:
@@ -156,8 +177,17 @@ def _stated(domain: "margin.Domain") -> dict[str, str]:
         rules.append(" with ".join(parts))
     if rules:
         lines["impossible"] = "\n".join(rules)
+    if domain.determined:
+        forms = domain.determined.items()
+        by = [form if isinstance(form, str) else next(iter(form)) for _, form in forms]
+        pairs = zip(domain.determined, by, strict=True)
+        lines["determined"] = "\n".join(f"{name} by {other}" for name, other in pairs)
     if domain.rows is not None:
         lines["rows"] = f"{domain.rows:,}, declared as public"
+    if domain.known:
+        tables = domain.known.items()
+        listed = [f"{', '.join(names)} ({table.size:,} counts)" for names, table in tables]
+        lines["known"] = "\n".join(listed)
     return lines
 
 
@@ -177,7 +207,7 @@ def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], lis
         yield labels, [None if math.isnan(number) else float(number) for number in cell]
 
 
-def _as_table(marginal: "margin.Marginal") -> str:
+def _as_table(marginal: "margin.Marginal", source: "Source") -> str:
     """Write a marginal as a table for people: labels on the left, numbers on the right."""
     rows = [[*map(printable, marginal.attributes), "count", "low", "high"]]
     for labels, numbers in _rows(marginal):
@@ -193,7 +223,7 @@ def _as_table(marginal: "margin.Marginal") -> str:
         lines.append("  ".join(cells))
     head, *others = lines
     if not any(map(math.isnan, marginal.variance.flat)):
-        others.append(_RECONSTRUCTED if marginal.reconstructed else _MEASURED)
+        others.append(explained(source))
     return "\n".join([painted(head, "bold", sys.stdout), *others])
 
 

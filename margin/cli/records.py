@@ -1,13 +1,15 @@
 """The command `margin records`: write synthetic rows to a CSV or Parquet file."""
 
 import argparse
+import contextlib
+import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import margin
 
 from .._replace import replacing
-from ..errors import FileError
+from ..errors import FileError, MarginError
 from .common import (
     Said,
     add_command,
@@ -18,6 +20,9 @@ from .common import (
     for_spreadsheet,
     opened,
 )
+
+if TYPE_CHECKING:
+    from ..metrics import RecordsDistance
 
 __all__ = ["add_commands"]
 
@@ -73,14 +78,32 @@ def _records(parsed: argparse.Namespace) -> Said:
     if parsed.spreadsheet and path.suffix == ".csv":
         columns = {for_spreadsheet(name): _safe(column) for name, column in columns.items()}
     _write(path, columns)
-    values = {"output": str(path), "rows": parsed.n, "attributes": list(synopsis.domain)}
+    distances = _distances(synopsis, codes)
+    values = {
+        "output": str(path),
+        "rows": parsed.n,
+        "attributes": list(synopsis.domain),
+        "distances": [dataclasses.asdict(distance) for distance in distances],
+    }
     text = f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes"
-    return Said(text, values)
+    return Said("\n".join([text, *map(str, distances)]), values)
+
+
+def _distances(synopsis: "margin.Synopsis", codes: Any) -> list["RecordsDistance"]:
+    """How far tables of two and of three attributes are from the answers of the release."""
+    from ..metrics import records_distance
+
+    found = []
+    for size in (2, 3):
+        # Some synopses answer no table of this size.
+        with contextlib.suppress(MarginError):
+            found.append(records_distance(synopsis, codes, size=size))
+    return found
 
 
 def _values(attribute: "margin.Attribute", codes: Any) -> Any:
-    """Convert a column of codes to values, as an Arrow array. Values of mixed types become
-    texts."""
+    """Convert a column of codes to values, as an Arrow array. Values of mixed types become texts,
+    and days become dates."""
     import pyarrow as pa
 
     if attribute.values is None and attribute.bins is None:
@@ -88,7 +111,11 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
     labels = attribute.labels
     if len({type(label) for label in labels}) > 1:
         labels = tuple(map(str, labels))
-    return pa.array(labels).take(pa.array(codes))
+    column = pa.array(labels).take(pa.array(codes))
+    # `other` and `missing` add categories that may be no dates.
+    is_day = attribute.dates is not None and attribute.dates.by == "day"
+    has_others = attribute.other is not None or attribute.missing is not None
+    return column.cast(pa.date32()) if is_day and not has_others else column
 
 
 def _safe(column: Any) -> Any:

@@ -8,11 +8,11 @@ import margin
 
 from ..errors import FileError, MarginError
 from ..interrupts import shielded, watched
-from .budget import add_budget, add_unit, budget_of, unit_of
+from .arguments.budget import add_budget, add_unit, budget_of, unit_of
+from .arguments.mechanisms import add_options, mechanism_of
+from .arguments.workload import add_workload, views_of, workload_of
 from .common import Said, add_command, add_domain, add_force, check_free
 from .ledger import charged
-from .mechanisms import add_options, mechanism_of
-from .workload import add_workload, views_of, workload_of
 
 __all__ = ["add_commands"]
 
@@ -23,6 +23,7 @@ _EXAMPLES = [
     f"{_START} --unit person_id --rows-per-person 3 -o people.margin",
     f"{_START} --ledger agency.db --dataset people -o people.margin",
     f"{_START} --base last_year.margin -o people.margin",
+    f"{_START} --known states.csv -o people.margin",
     f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
     "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 "
     "-o people.margin",
@@ -43,14 +44,13 @@ def add_commands(commands: Any) -> None:
     _add_table(release)
     add_domain(release)
     add_unit(release)
-    add_budget(release)
+    add_budget(release, with_unit=True)
     _add_ledger(release)
     release.add_argument(
         "--views",
         nargs="+",
-        metavar="A,B,C",
-        help="the views to measure, for PriView and DualQuery: the attributes of each, or a JSON "
-        "file with a list of lists",
+        metavar="W",
+        help="the views to measure, for PriView and DualQuery, written as for --workload",
     )
     add_options(release)
     release.add_argument(
@@ -59,6 +59,16 @@ def add_commands(commands: Any) -> None:
         metavar="BASE.margin",
         help="an earlier release with the same domain, such as that of last year; the new one "
         "learns how far to trust it, and contains it",
+    )
+    release.add_argument(
+        "--known",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="TABLE.csv",
+        help="public counts that all answers keep exactly, such as the population of each state: a "
+        "CSV or JSON file with a column for each attribute or level, such as place@state, and a "
+        "column 'count'; may be repeated",
     )
     add_workload(release, default=None)
     release.add_argument(
@@ -70,6 +80,22 @@ def add_commands(commands: Any) -> None:
         help="the .margin file to write",
     )
     add_force(release)
+
+
+def _known(paths: list[Path]) -> dict[tuple[str, ...], Path] | None:
+    """The files of known tables, by the views that their columns name."""
+    from ..bases.known import view_of
+
+    known: dict[tuple[str, ...], Path] = {}
+    for path in paths:
+        view = view_of(path)
+        if view in known:
+            raise margin.DomainError(
+                f"--known must name one file for each view, but {str(known[view])!r} and "
+                f"{str(path)!r} have the same columns; leave one of them out"
+            )
+        known[view] = path
+    return known or None
 
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +156,9 @@ def _released(parsed: argparse.Namespace) -> Said:
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    views = None if parsed.views is None else views_of(parsed.views)
+    views = (
+        None if parsed.views is None else [list(view) for view in views_of(domain, parsed.views)]
+    )
     mechanism = mechanism_of(parsed, domain, views)
     check_free(parsed.output, parsed)
     data = _data(parsed)
@@ -153,6 +181,7 @@ def _released(parsed: argparse.Namespace) -> Said:
         ledger=ledger,
         **unit_of(parsed),
         base=parsed.base,
+        known=_known(parsed.known),
     )
     _save(synopsis, parsed.output)
 
@@ -162,7 +191,7 @@ def _released(parsed: argparse.Namespace) -> Said:
     number = text.split()[0].rstrip(",")
     provenance = synopsis.provenance
     assert provenance is not None
-    guarantee = synopsis.spent.describe()
+    guarantee = provenance.statement.guarantee
     values = {
         "output": str(parsed.output),
         "guarantee": guarantee,
@@ -170,8 +199,11 @@ def _released(parsed: argparse.Namespace) -> Said:
         "statement": provenance.statement.to_json(),
         "mechanism": provenance.mechanism,
         "base": provenance.base,
+        "known": [list(view) for view in provenance.known],
         "summary": summary,
     }
+    if number == "1":
+        title = title.removesuffix("s")
     return Said(f"{parsed.output}: {number} {title}; {guarantee}", values)
 
 

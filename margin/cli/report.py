@@ -1,6 +1,7 @@
 """The commands `margin report` and `margin explore`."""
 
 import argparse
+import datetime
 import json
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def _add_report(commands: Any) -> None:
         does="write an HTML page that shows a .margin file; it opens without a network",
         examples=[
             "margin report people.margin",
-            'margin report people.margin -o census.html --title "Census"',
+            'margin report people.margin -o census.html --title "Census" --licence "CC BY 4.0"',
         ],
     )
     add_synopsis(report)
@@ -38,6 +39,23 @@ def _add_report(commands: Any) -> None:
         help="the file to write; default: the name of the .margin file, with the ending .html",
     )
     report.add_argument("--title", help="the heading of the page; default: the name of the file")
+    report.add_argument(
+        "--description",
+        metavar="TEXT",
+        help="what the table is and what a row is, in a sentence below the heading",
+    )
+    report.add_argument("--population", metavar="TEXT", help="who is in the table")
+    report.add_argument("--period", metavar="TEXT", help="the time that the table describes")
+    report.add_argument("--contact", metavar="TEXT", help="whom readers can ask")
+    report.add_argument("--licence", metavar="TEXT", help="under which licence others may use it")
+    report.add_argument("--cite", metavar="TEXT", help="how to cite it; default: a proposal")
+    report.add_argument(
+        "--date",
+        type=datetime.date.fromisoformat,
+        default=datetime.date.today(),
+        metavar="YYYY-MM-DD",
+        help="the date of publication; default: today",
+    )
     add_force(report)
 
 
@@ -73,11 +91,25 @@ def _add_explore(commands: Any) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> Said:
-    from ..report import write_report
+    from ..report import Imprint, write_report
 
     output: Path = parsed.output or parsed.file.with_suffix(".html")
     check_free(output, parsed)
-    write_report(opened(parsed), output, title=parsed.title or parsed.file.stem)
+    imprint = Imprint(
+        date=parsed.date,
+        contact=parsed.contact,
+        licence=parsed.licence,
+        citation=parsed.cite,
+        description=parsed.description,
+        population=parsed.population,
+        period=parsed.period,
+    )
+    write_report(
+        opened(parsed),
+        output,
+        title=parsed.title or parsed.file.stem,
+        imprint=imprint,
+    )
     size = output.stat().st_size
     text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"
     return Said(text, {"output": str(output), "bytes": size})

@@ -97,11 +97,14 @@ def _sign(parsed: argparse.Namespace) -> Said:
 
 
 def _verify(parsed: argparse.Namespace) -> Said:
+    from ..privacy.strength import beside
     from ..signature import verify
 
     synopsis = verify(parsed.file, parsed.key)
     assert synopsis.provenance is not None
     statement = synopsis.provenance.statement
     values = {"file": str(parsed.file), "key": str(parsed.key), "statement": statement.to_json()}
-    text = f"{parsed.file}: valid signature of the key {parsed.key}\n{statement.describe()}"
+    base = synopsis.provenance.base
+    said = f"{statement.describe()} {beside(statement, synopsis.domain, base)}".rstrip()
+    text = f"{parsed.file}: valid signature of the key {parsed.key}\n{said}"
     return Said(text, values)

@@ -16,7 +16,8 @@ from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible
-from ..interrupts.share import is_heard, tell
+from ..interrupts.share import is_heard
+from .advance import RowsRead, rows_of_file
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "guesses_folders",
     "guesses_types",
     "identifier",
+    "measure",
     "quoted",
     "stream",
 ]
@@ -128,16 +130,21 @@ class FileSource:
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
         with closing(self._connected()) as connection:
-            if is_heard():
-                _measure(connection)
+            progress = self._progress(connection) if is_heard() else None
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
-                if is_heard():
-                    tell(connection.query_progress() / 100)
+                if progress is not None:
+                    progress.add(batch.num_rows, connection.query_progress() / 100)
                 if self._is_parquet:
                     yield list(map(_narrowed, batch.columns, kinds))
                 else:
                     yield list(map(self._texts, names, batch.columns))
+
+    def _progress(self, connection: Any) -> RowsRead:
+        """What tells the share of the rows. DuckDB knows it too, but it stops telling while the
+        rows wait for a slow reader."""
+        measure(connection)
+        return RowsRead(rows_of_file(self.path))
 
     def kinds(self, names: Sequence[str]) -> list[Any]:
         """The Arrow types of the named columns; None for a column whose type the file does not
@@ -373,7 +380,7 @@ def connect(memory_limit: str = MEMORY) -> Any:
     return connection
 
 
-def _measure(connection: Any) -> None:
+def measure(connection: Any) -> None:
     """Let DuckDB know which share of a query is done, without printing it."""
     connection.execute("SET enable_progress_bar = true")
     connection.execute("SET enable_progress_bar_print = false")

@@ -44,6 +44,8 @@ class Misfit:
     values
         The most frequent of these values, each with its number of rows and with a hint such as
         "; did you mean 'female'?".
+    has_bins
+        Whether the attribute declares bins.
     """
 
     column: str
@@ -51,17 +53,21 @@ class Misfit:
     missing: int = 0
     unseen: int = 0
     values: list[tuple[str, int, str]] = field(default_factory=list)
+    has_bins: bool = False
 
     def lines(self) -> list[str]:
         """The misfit in words, one line for each problem."""
         lines = [self.problem] if self.problem else []
         if self.missing:
-            lines.append(f"empty in {_rows(self.missing)} (null or blank): declare missing=...")
+            rows = _rows(self.missing)
+            declare = 'add "missing": "unknown" to the attribute'
+            lines.append(f"empty in {rows} (null or blank): {declare}")
         if self.unseen:
             shown = [f"{value!r} ({_rows(rows)}{hint})" for value, rows, hint in self.values]
+            declare = "widen the bins" if self.has_bins else "declare the value"
             lines.append(
                 f"a value without a category in {_rows(self.unseen)}, such as "
-                f"{', '.join(shown)}: declare the value, other=..., or wider bins"
+                f'{", ".join(shown)}: {declare}, or add "other": "other" to the attribute'
             )
         return lines
 
@@ -192,14 +198,29 @@ class _Column:
         labels = [str(label) for label in self._attribute.labels] if _is_listed(self) else []
         values = []
         for value, rows in self._values.most_common(_SHOWN):
-            values.append((value, rows, did_you_mean(value, labels)))
-        return Misfit(self.name, "", self.missing, self.unseen, values)
+            values.append((value, rows, _hint(value, labels)))
+        has_bins = self._attribute.bins is not None
+        return Misfit(self.name, "", self.missing, self.unseen, values, has_bins)
 
 
 def _is_listed(column: _Column) -> bool:
     """Whether the categories of an attribute are listed texts, which may be misspelt."""
     values: Sequence[object] | None = column._attribute.values
     return values is not None and any(isinstance(value, str) for value in values)
+
+
+def _hint(value: str, labels: Sequence[str]) -> str:
+    """A suggestion for a misspelt value.
+
+    A value that differs from a label in upper and lower case only gets this label. A value that
+    looks like a code, with digits or without small letters, gets no other: a wrong code is not a
+    misspelt one.
+    """
+    for label in labels:
+        if label.lower() == value.lower():
+            return f"; did you mean {label!r}?"
+    is_code = any(map(str.isdigit, value)) or value.upper() == value
+    return "" if is_code else did_you_mean(value, labels)
 
 
 def _rows(number: int) -> str:

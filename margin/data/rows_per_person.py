@@ -42,7 +42,7 @@ class Bounds(Protocol):
     def bounded(
         self,
         unit: str,
-        max_rows: int,
+        rows_per_person: int,
         key: bytes,
         /,
     ) -> Source:
@@ -52,10 +52,10 @@ class Bounds(Protocol):
 def bound(
     source: Source,
     unit: str,
-    max_rows: int,
+    rows_per_person: int,
     key: bytes,
 ) -> Source:
-    """Limit a source to at most `max_rows` rows of each unit; see `BoundedSource`.
+    """Limit a source to at most `rows_per_person` rows of each unit; see `BoundedSource`.
 
     Raises
     ------
@@ -63,13 +63,13 @@ def bound(
         When the source has no named columns.
     """
     if isinstance(source, Bounds):
-        return source.bounded(unit, max_rows, key)
+        return source.bounded(unit, rows_per_person, key)
     if not isinstance(source, Tabular):
         raise DataError(
             f"unit={unit!r} needs a table with named columns, but {type(source).__name__} has "
             "none; pass a file, a query, a data frame or a dict of columns"
         )
-    return BoundedSource(source, unit, max_rows, key)
+    return BoundedSource(source, unit, rows_per_person, key)
 
 
 class BoundedSource:
@@ -103,7 +103,7 @@ class BoundedSource:
         without nulls, NaN or blanks. Two rows belong to the same unit if their values have the same
         `values.identity`: 7, 7.0, "7" and "07" are one unit in every kind of source. The column is
         counted only if it is declared as an attribute too.
-    max_rows
+    rows_per_person
         The number m, at least 1.
     key
         Sixteen bytes, drawn anew for each release.
@@ -113,12 +113,12 @@ class BoundedSource:
         self,
         source: Tabular,
         unit: str,
-        max_rows: int,
+        rows_per_person: int,
         key: bytes,
     ) -> None:
         self._source = source
         self._unit = unit
-        self._max_rows = max_rows
+        self._rows_per_person = rows_per_person
         self._key = key
         self._memory_limit = getattr(source, "memory_limit", MEMORY)
 
@@ -165,9 +165,8 @@ class BoundedSource:
         # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
         listed = ", ".join(names)
         window = f"PARTITION BY unit ORDER BY place, {listed}"
-        query = (
-            f"SELECT {listed} FROM rows QUALIFY row_number() OVER ({window}) <= {self._max_rows}"
-        )
+        kept = f"row_number() OVER ({window}) <= {self._rows_per_person}"
+        query = f"SELECT {listed} FROM rows QUALIFY {kept}"
         reader = quietly(lambda: stream(connection.sql(query)), full)
         while (batch := quietly(lambda: next(reader, None), full)) is not None:
             check()
@@ -296,7 +295,8 @@ def _hashed(units: Any, key: bytes) -> NDArray[np.uint64]:
 
     texts = np.asarray(units.to_numpy(zero_copy_only=False), object)
     number = int.from_bytes(key, "little")
-    return np.array(hash_array(texts, hash_key=f"{number:016x}"), np.uint64)
+    # To look for repeated units first (`categorize`) takes longer than to hash all of them.
+    return np.array(hash_array(texts, hash_key=f"{number:016x}", categorize=False), np.uint64)
 
 
 def order(

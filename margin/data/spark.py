@@ -6,7 +6,9 @@ be, and the mean of two draws protects less than one.
 """
 
 import contextlib
+import os
 import secrets
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from ..domain.domain import Domain, View
 from ..errors import DataError
 from ..sparse.grid import Grid
+from .advance import telling_tasks
 from .encode import Batch, check_type, code_type, locate, quietly
 from .spark_tasks import BytesTask, CellsTask, CodesTask, KeysTask, Layout, TablesTask, width
 
@@ -62,6 +65,7 @@ class SparkSource:
                 "open_source for other tables"
             )
         self._frame = frame
+        _use_this_python(getattr(frame, "sparkSession", None))
 
     def check(self, domain: Domain) -> None:
         """Refuse a frame in which a declared column is missing, repeated, or of a type that cannot
@@ -95,12 +99,12 @@ class SparkSource:
     def bounded(
         self,
         unit: str,
-        max_rows: int,
+        rows_per_person: int,
         key: bytes,
     ) -> "BoundedSparkSource":
-        """A source of at most `max_rows` rows of each unit, which the executors select; see
+        """A source of at most `rows_per_person` rows of each unit, which the executors select; see
         `rows_per_person.BoundedSource`."""
-        return BoundedSparkSource(self, unit, max_rows, key)
+        return BoundedSparkSource(self, unit, rows_per_person, key)
 
     def keyed(
         self,
@@ -154,19 +158,22 @@ class SparkSource:
 
 
 class BoundedSparkSource:
-    """A Spark data frame of which at most `max_rows` rows of each unit are read. They are the rows
-    that `rows_per_person.BoundedSource` keeps, so its proof of sensitivity applies."""
+    """A Spark data frame of which at most `rows_per_person` rows of each unit are read.
+
+    They are the rows that `rows_per_person.BoundedSource` keeps, so its proof of sensitivity
+    applies.
+    """
 
     def __init__(
         self,
         source: SparkSource,
         unit: str,
-        max_rows: int,
+        rows_per_person: int,
         key: bytes,
     ) -> None:
         self._source = source
         self._unit = unit
-        self._max_rows = max_rows
+        self._rows_per_person = rows_per_person
         self._key = key
 
     def check(self, domain: Domain) -> None:
@@ -206,7 +213,7 @@ class BoundedSparkSource:
         # The codes decide between equal hashes, so that the choice depends on the rows alone.
         codes = [name for name in frame.columns if name not in ("unit", "place")]
         rank = sql.row_number().over(Window.partitionBy("unit").orderBy("place", *codes))
-        kept = frame.withColumn("rank", rank).where(sql.col("rank") <= self._max_rows)
+        kept = frame.withColumn("rank", rank).where(sql.col("rank") <= self._rows_per_person)
         return kept.drop("unit", "place", "rank"), layout
 
 
@@ -249,7 +256,7 @@ class SparkCells:
         sums = added.agg(sql.sum("count").alias("count"), sql.min("problem").alias("problem"))
         self._sums = sums.where("count != 0 or problem is not null").persist(StorageLevel.DISK_ONLY)
         try:
-            with _job(frame) as run:
+            with _job(frame, counts=True) as run:
                 found = run(lambda: self._sums.agg(sql.count("*"), sql.min("problem")).collect()[0])
             if found[1] is not None:
                 raise DataError(found[1])
@@ -311,7 +318,7 @@ def _tables(
     domain = layout.domain
     checked = tuple(map(domain.view, views))
     task = TablesTask(layout, checked)
-    with _job(frame) as run:
+    with _job(frame, counts=True) as run:
         cells = frame.mapInArrow(task.__call__, task.schema).groupBy("view", "cell")
         sums = run(lambda: cells.agg({"count": "sum", "problem": "min"}).toArrow())
     problems = sums.column("min(problem)").drop_null().to_pylist()
@@ -338,9 +345,22 @@ def _batches(frame: Any, layout: Layout) -> Iterator[Batch]:
         yield batch
 
 
+def _use_this_python(session: Any) -> None:
+    """Let the workers of a Spark on this machine run this Python, not the first one in PATH.
+
+    Python's version must be the same in the driver and in the workers. On a cluster, and where the
+    variable PYSPARK_PYTHON is set, nothing changes.
+    """
+    # A session of Spark Connect has no context in this process.
+    context = getattr(session, "_sc", None)
+    is_set = {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"} & os.environ.keys()
+    if context is not None and context.master.startswith("local") and not is_set:
+        context.pythonExec = sys.executable
+
+
 def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes]]:
     """The bytes of each column, batch by batch. One partition at a time comes to the driver."""
-    with _job(frame) as run:
+    with _job(frame, counts=False) as run:
         rows = run(lambda: frame.mapInArrow(task.__call__, task.schema).toLocalIterator())
         while (row := run(lambda: next(rows, None))) is not None:
             if row.problem is not None:
@@ -349,8 +369,15 @@ def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes
 
 
 @contextlib.contextmanager
-def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
+def _job(
+    frame: Any,
+    *,
+    counts: bool,
+) -> Generator[Callable[[Callable[[], T]], T]]:
     """Open a context in which Spark runs jobs on a data frame.
+
+    If it `counts` all rows, the share of its tasks is told. Where each partition is a job of its
+    own, the number of all tasks is not known.
 
     The context gives a function `run`. `run(action)` calls `action` and returns its result. If
     `action` fails, a DataError without any value of the rows is raised. When the context is left
@@ -364,7 +391,8 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
         kind = type(error).__name__
         return (
             f"the Spark data frame cannot be counted: its job failed ({kind}); read the cause in "
-            "Spark's log"
+            "Spark's log, and check that the executors have margin and the Python version of this "
+            "driver (the variable PYSPARK_PYTHON names their Python)"
         )
 
     def run(action: Callable[[], T]) -> T:
@@ -376,7 +404,9 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
             raise
 
     try:
-        yield lambda action: quietly(partial(run, action), failed)
+        tasks = telling_tasks(session, f"{tag}-tasks") if counts else contextlib.nullcontext()
+        with tasks:
+            yield lambda action: quietly(partial(run, action), failed)
     except BaseException:
         with contextlib.suppress(Exception):
             session.interruptTag(tag)

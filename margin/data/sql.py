@@ -1,9 +1,10 @@
 """`Sql`: the rows of a query on the embedded DuckDB, a DuckDB file or a PostgreSQL server.
 Databases are opened read-only."""
 
+import json
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,8 +14,19 @@ from .._secrecy import is_path, masked
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible
+from ..interrupts.share import is_heard
+from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .files import FileSource, connect, guesses_folders, guesses_types, identifier, quoted, stream
+from .files import (
+    FileSource,
+    connect,
+    guesses_folders,
+    guesses_types,
+    identifier,
+    measure,
+    quoted,
+    stream,
+)
 from .folders import FilesSource, open_path
 from .scratch import scratch
 
@@ -44,8 +56,8 @@ class Sql:
     """The rows of a query's result, as a `Source`. The guarantee protects one row of the result.
 
     The query runs anew in each pass and must give the same rows each time. A join or a group may
-    turn one row of a person into many. Use `unit=` and `max_rows=` of `release` to bound the rows
-    of each person, whatever the query does.
+    turn one row of a person into many. Use `unit=` and `rows_per_person=` of `release` to bound the
+    rows of each person, whatever the query does.
 
     Parameters
     ----------
@@ -211,8 +223,11 @@ class Sql:
             )
         views = {name: _view(name, file) for name, file in named.items()}
         with self._connected(views) as connection:
+            if is_heard():
+                measure(connection)
             query = quietly(lambda: connection.sql(self.text), self._failed)
-            yield quietly(lambda: stream(query if rows else query.limit(0)), self._failed)
+            reader = quietly(lambda: stream(query if rows else query.limit(0)), self._failed)
+            yield _Telling(reader, percent=connection.query_progress) if is_heard() else reader
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
@@ -227,6 +242,8 @@ class Sql:
             # A name in a query never means a Python variable.
             connection.execute("SET python_enable_replacements = false")
             if self.attach is not None:
+                if not os.path.exists(self.attach):
+                    raise DataError(f"{self._database} does not exist; check the path of attach=")
                 place = quoted(self.attach)
                 text = f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"
                 wrong = (
@@ -284,11 +301,55 @@ class Sql:
             quietly(lambda: cursor.execute(begin), self._failed)
             query = self.text.rstrip(" \t\r\n;")
             if rows:
+                expected = self._expected(connection, query) if is_heard() else 0.0
                 quietly(lambda: cursor.execute(query), self._failed)
-                yield quietly(cursor.fetch_record_batch, self._failed)
+                yield _Telling(quietly(cursor.fetch_record_batch, self._failed), expected)
             else:
                 schema = quietly(lambda: cursor.adbc_execute_schema(query), self._failed)
                 yield _Columns(schema)
+
+    def _expected(self, connection: Any, query: str) -> float:
+        """The number of rows that PostgreSQL's planner expects; nothing is run."""
+        with closing(connection.cursor()) as cursor:
+            # The driver reads results by COPY, which takes no EXPLAIN.
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+            explain = _EXPLAIN.replace("\\", "")
+            quietly(lambda: cursor.execute(f"{explain}{query}"), self._failed)
+            ((plan,),) = quietly(cursor.fetchall, self._failed)
+        return float(json.loads(plan)[0]["Plan"]["Plan Rows"])
+
+
+class _Telling:
+    """A reader of a query that tells, after each batch, which share of the query is done.
+
+    Parameters
+    ----------
+    reader
+        An Arrow reader of the result.
+    expected
+        The expected number of rows; 0 if it is not known.
+    percent
+        The share by the database, in percent.
+    """
+
+    def __init__(
+        self,
+        reader: Any,
+        expected: float = 0.0,
+        percent: Callable[[], float] = float,
+    ) -> None:
+        self.schema = reader.schema
+        self._reader = reader
+        self._progress = RowsRead(expected)
+        self._percent = percent
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self._reader)
+        self._progress.add(batch.num_rows, self._percent() / 100)
+        return batch
 
 
 @dataclass(frozen=True)

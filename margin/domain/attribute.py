@@ -183,6 +183,40 @@ class Attribute:
         intervals[-1] = f"{intervals[-1][:-1]}]"
         return (*intervals, *self._bin_extras)
 
+    @cached_property
+    def captions(self) -> tuple[str, ...]:
+        """The categories as a reader would write them, for pictures and pages.
+
+        Bins are texts such as "18 to under 65" and "65 or more"; all others are their labels.
+
+        Examples
+        --------
+        >>> Attribute(bins=[float("-inf"), 18, 65, 120, float("inf")]).captions
+        ('under 18', '18 to under 65', '65 to under 120', '120 or more')
+        """
+        if self.bins is None:
+            return tuple(map(str, self.labels))
+        pairs = itertools.pairwise(self.bins)
+        intervals = [_interval_caption(low, high) for low, high in pairs]
+        # The last interval includes its upper edge.
+        if not math.isinf(self.bins[-1]):
+            intervals[-1] = intervals[-1].replace("to under", "to")
+        return (*intervals, *map(str, self._bin_extras))
+
+    @property
+    def kind(self) -> str:
+        """How the categories are declared, in words, such as "values" or "dates by month"."""
+        if self.dates is not None:
+            return f"dates by {self.dates.by}"
+        if self.levels is not None:
+            return f"levels {' > '.join(self.levels.names)}"
+        words = "integers"
+        if self.bins is not None:
+            words = "bins"
+        elif self.values is not None:
+            words = "values"
+        return f"{words}, ordered" if self.ordered else words
+
     def code(self, value: object) -> int:
         """The code of a value, 0 ... size - 1, or `UNSEEN` if the attribute has no category for it.
 
@@ -316,6 +350,11 @@ class Attribute:
             return form
         if isinstance(form, Mapping):
             unknown = sorted(set(map(str, form)) - set(_KEYS))
+            if "labels" in unknown and "bins" in form:
+                raise DomainError(
+                    "bins have no labels of their own: they are named by their edges, such as "
+                    "'[0, 15)', and pages write '0 to under 15'; leave labels out"
+                )
             if unknown:
                 raise DomainError(
                     f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}, "
@@ -413,6 +452,20 @@ def _number(value: float) -> str:
     if math.isfinite(value) and value == int(value):
         return str(int(value))
     return str(value)
+
+
+def _interval_caption(
+    low: float,
+    high: float,
+) -> str:
+    """The interval [low, high) in words."""
+    if math.isinf(low) and math.isinf(high):
+        return "any number"
+    if math.isinf(low):
+        return f"under {_number(high)}"
+    if math.isinf(high):
+        return f"{_number(low)} or more"
+    return f"{_number(low)} to under {_number(high)}"
 
 
 def _check_one_kind(given: tuple[object, ...]) -> None:

@@ -1,9 +1,10 @@
 """`Domain`: the attributes of a table and their categories, declared by the owner of the table and
 never learnt from the data.
 
-A domain may also declare impossible combinations of categories (`impossible`) and the number of
-rows (`rows`). Like the categories, both are public statements of the owner. margin neither derives
-them from the data nor checks the data against them.
+A domain may also declare impossible combinations of categories (`impossible`), the number of rows
+(`rows`) and tables of counts that are public anyway (`known`). Like the categories, these are
+public statements of the owner. margin neither derives them from the data nor checks the data
+against them.
 
 A `View` is a tuple of distinct attribute names. Its cells are all combinations of their categories,
 in the order of the names, with the last name varying fastest.
@@ -16,6 +17,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,8 +26,13 @@ from numpy.typing import NDArray
 from .._axes import in_order_of
 from .._names import did_you_mean
 from ..errors import DomainError, FileError
+from ..notebook import html_table
+from ..solvers import Known
 from ..solvers.zeros import Zeros
 from .attribute import Attribute
+from .determined import Determined, checked_determined
+from .exports import domain_to_pandas
+from .known import KnownCounts, check_possible, checked_known, solver_form, zero_rules
 from .levels import LEVEL_MARK
 from .rules import Rule, checked_rules, labelled, zeros_of
 
@@ -42,6 +49,12 @@ _IMPOSSIBLE = "$impossible"
 _ROWS = "$rows"
 """The key of the number of rows in the JSON form of a domain."""
 
+_DETERMINED = "$determined"
+"""The key of the determined attributes in the JSON form of a domain."""
+
+_KNOWN = "$known"
+"""The key of the known tables in the JSON form of a domain."""
+
 
 class Domain(Mapping[str, Attribute]):
     """A read-only mapping from the names of a table's attributes, in order, to `Attribute`.
@@ -51,9 +64,9 @@ class Domain(Mapping[str, Attribute]):
     attributes
         A mapping from names to attributes, or the path of a JSON file with such a mapping. Each
         attribute is an `Attribute`, an integer size, a list of values, or a mapping with the
-        parameters of `Attribute`. The keys "$impossible" and "$rows" declare the next two
-        parameters in a file. Another domain keeps its own rules and rows. In a file, the path of a
-        file of levels is relative to the folder of the file.
+        parameters of `Attribute`. The keys "$impossible", "$rows", "$known" and "$determined"
+        declare the next parameters in a file. Another domain keeps its own. In a file, the path of
+        a file of levels is relative to the folder of the file.
     impossible
         Rules that state impossible combinations of categories. A rule is a mapping from attributes
         to a category or a list of categories, and all combinations of these are impossible. A
@@ -65,12 +78,27 @@ class Domain(Mapping[str, Attribute]):
         The number of rows, if it is public anyway, such as an invariant of a statistical agency.
         Estimates then add up to it exactly. Declaring it publishes it. The privacy guarantee does
         not cover it unless neighbours differ by replacing one row.
+    known
+        Tables that are public anyway, such as the population of each state: a mapping from views to
+        arrays of whole numbers, with axes in the order of the view. A view names attributes, or
+        levels such as "place@state". Answers, tables and records agree with them exactly; a count
+        of zero makes its combination impossible. They also declare the number of rows. Declaring
+        them publishes them, and the privacy guarantee does not cover what they say. A file holds a
+        list of ``{"view": [...], "counts": [...]}``.
+    determined
+        Attributes of which another one determines the category, as a county determines the state.
+        Other combinations are impossible, as by rules. A mapping from such attributes to the level
+        that they repeat, as in ``{"state": "place@state"}``; or to the other attribute with a table
+        of its categories, as in ``{"state": {"county": {"Fresno": "CA", "Clark": "NV"}}}``, or with
+        a list of pairs of them. Its missing and other categories may be left out, and then
+        determine nothing.
 
     Raises
     ------
     DomainError
-        When an attribute or a rule is declared wrongly; the message names it. When the rules leave
-        no possible combination. When the domain is a draft by ``margin domain suggest`` that is
+        When an attribute, a rule, a known table or a determined attribute is declared wrongly; the
+        message names it. When the rules leave no possible combination, or known tables contradict
+        each other or the rules. When the domain is a draft by ``margin domain suggest`` that is
         still marked as one: a domain learnt from the data is not private until its owner has
         reviewed it.
     FileError
@@ -90,6 +118,8 @@ class Domain(Mapping[str, Attribute]):
 
     _rules: tuple[Rule, ...] = ()
     _rows: int | None = None
+    _known: tuple[KnownCounts, ...] = ()
+    _determined: tuple[Determined, ...] = ()
 
     def __init__(
         self,
@@ -97,6 +127,8 @@ class Domain(Mapping[str, Attribute]):
         *,
         impossible: Iterable[Mapping[str, Any]] = (),
         rows: int | None = None,
+        known: Mapping[Any, Any] | None = None,
+        determined: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(attributes, str | os.PathLike):
             path = Path(attributes)
@@ -114,7 +146,8 @@ class Domain(Mapping[str, Attribute]):
                 f"delete the line {DRAFT!r}"
             )
         # Separate the attributes from what a file declares beside them.
-        stated = {name: attributes[name] for name in (_IMPOSSIBLE, _ROWS) if name in attributes}
+        keys = (_IMPOSSIBLE, _ROWS, _KNOWN, _DETERMINED)
+        stated = {name: attributes[name] for name in keys if name in attributes}
         forms = attributes
         if stated:
             forms = {name: form for name, form in attributes.items() if name not in stated}
@@ -131,6 +164,14 @@ class Domain(Mapping[str, Attribute]):
         if isinstance(attributes, Domain):
             self._declare(attributes.impossible, attributes.rows)
         self._declare(impossible, rows)
+        self._declare_determined(stated.get(_DETERMINED))
+        if isinstance(attributes, Domain):
+            self._declare_determined(attributes.determined)
+        self._declare_determined(determined)
+        tables = [*_listed_known(stated.get(_KNOWN, [])), *_pairs(known)]
+        if isinstance(attributes, Domain):
+            tables += attributes.known.items()
+        self._declare_known(tables)
 
     def _declare(
         self,
@@ -156,6 +197,34 @@ class Domain(Mapping[str, Attribute]):
         if rules:
             self._rules = tuple(sorted({*self._rules, *rules}))
             self.__dict__["zeros"] = zeros_of(self.position, self.sizes, self._rules)
+
+    def _declare_determined(self, given: Any) -> None:
+        """Add determined attributes. DomainError if the declaration is wrong, or leaves no possible
+        combination."""
+        if given is None:
+            return
+        found = checked_determined(self._attributes, given)
+        self._determined = tuple(dict.fromkeys([*self._determined, *found]))
+        self.__dict__.pop("zeros", None)
+        _ = self.zeros
+
+    def _declare_known(self, known: Iterable[tuple[Any, Any]]) -> None:
+        """Set the known tables. DomainError if they are wrong, or contradict what was declared."""
+        tables = checked_known(self._attributes, known)
+        if not tables:
+            return
+        total = int(tables[0].counts.sum())
+        if self._rows not in (None, total):
+            raise DomainError(
+                f"the known table of ({tables[0].listed}) must have the declared number of rows as "
+                f"total, {self._rows:,}, but its total is {total:,}; correct one of them"
+            )
+        self._rows = total
+        self._known = tuple(table for table in tables if table.view)
+        # Zeros of the known tables are impossible, as by rules.
+        self.__dict__.pop("zeros", None)
+        if self.constraints is not None:
+            check_possible(self.constraints, self._known)
 
     def __getitem__(self, name: str) -> Attribute:
         try:
@@ -195,16 +264,24 @@ class Domain(Mapping[str, Attribute]):
             return False
         if list(self._attributes.items()) != list(other._attributes.items()):
             return False
-        return (self._rules, self._rows) == (other._rules, other._rows)
+        return self._facts == other._facts
 
     def __hash__(self) -> int:
-        return hash((tuple(self._attributes.items()), self._rules, self._rows))
+        return hash((tuple(self._attributes.items()), self._facts))
 
     def __repr__(self) -> str:
         sizes = {name: attribute.size for name, attribute in self._attributes.items()}
         impossible = f", impossible={list(self.impossible)!r}" if self._rules else ""
         rows = "" if self._rows is None else f", rows={self._rows}"
-        return f"Domain({sizes!r}{impossible}{rows})"
+        known = f", known={{{', '.join(map(repr, self.known))}}}" if self._known else ""
+        by = f", determined={dict(self.determined)!r}" if self._determined else ""
+        return f"Domain({sizes!r}{impossible}{rows}{known}{by})"
+
+    def _repr_html_(self) -> str:
+        rules = f", {len(self._rules)} rules of impossible combinations" if self._rules else ""
+        rows = "" if self._rows is None else f", {self._rows:,} rows (public)"
+        heading = f"Domain of {len(self)} attributes{rules}{rows}"
+        return html_table(heading, domain_to_pandas(self))
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -244,9 +321,51 @@ class Domain(Mapping[str, Attribute]):
 
     @cached_property
     def zeros(self) -> Zeros | None:
-        """The impossible cells of tables, with axes in the order of the domain; None without
-        rules."""
-        return zeros_of(self.position, self.sizes, self._rules) if self._rules else None
+        """The impossible cells of tables, with axes in the order of the domain: by rules, by
+        determined attributes, and where a known count is zero. None if there is none."""
+        dependence = (rule for one in self._determined for rule in one.rules())
+        zeros = zero_rules(self._attributes, self._known)
+        rules = sorted({*self._rules, *dependence, *zeros})
+        return zeros_of(self.position, self.sizes, rules) if rules else None
+
+    @property
+    def determined(self) -> Mapping[str, Any]:
+        """The determined attributes; see the parameter `determined`."""
+        attributes = self._attributes
+        return MappingProxyType({one.name: one.to_json(attributes) for one in self._determined})
+
+    @property
+    def linked(self) -> tuple[frozenset[str], ...]:
+        """The sets of attributes that one rule, or one determined attribute, connects."""
+        rules = (frozenset(name for name, _ in rule) for rule in self._rules)
+        pairs = (frozenset({one.name, one.by}) for one in self._determined)
+        return tuple(dict.fromkeys([*rules, *pairs]))
+
+    @property
+    def _facts(self) -> tuple[Any, ...]:
+        """All that is declared beside the attributes."""
+        return self._rules, self._rows, self._known, self._determined
+
+    @property
+    def known(self) -> Mapping[View, NDArray[np.int64]]:
+        """The known tables, by their views; see the parameter `known`."""
+        return MappingProxyType({table.names: table.counts for table in self._known})
+
+    def knows(self, view: Iterable[str]) -> bool:
+        """Whether the table of a set of attributes is known: it is a sum of known counts."""
+        names = set(view)
+        if not names:
+            return self._rows is not None
+        return any(names <= table.cell_by_cell for table in self._known)
+
+    @cached_property
+    def constraints(self) -> Known | None:
+        """The number of rows and the known tables, as the solvers take them; None without any."""
+        if self._rows is None:
+            return None
+        if not self._known:
+            return Known.of_total(self.sizes, self._rows, self.zeros)
+        return solver_form(self.position, self.sizes, self._known, self.zeros)
 
     def possible(self, view: Iterable[str]) -> NDArray[np.bool_]:
         """Whether each cell of a view's table can hold rows: truth values of shape
@@ -310,8 +429,8 @@ class Domain(Mapping[str, Attribute]):
     ) -> "Domain":
         """The domain of the attributes of a view, in the view's order.
 
-        It keeps the number of rows, and the rules that name no other attributes. Pass
-        ``checked=True`` only if `view` was returned by the method `view`.
+        It keeps the number of rows, the sums of known tables, and the rules that name no other
+        attributes. Pass ``checked=True`` only if `view` was returned by the method `view`.
         """
         names = view if checked else self.view(view)
         restricted = object.__new__(Domain)
@@ -321,6 +440,13 @@ class Domain(Mapping[str, Attribute]):
             rules = [rule for rule in self._rules if all(name in kept for name, _ in rule)]
             restricted._rules = tuple(rules)
         restricted._rows = self._rows
+        if self._determined:
+            kept = restricted._attributes.keys()
+            pairs = [one for one in self._determined if {one.name, one.by} <= kept]
+            restricted._determined = tuple(pairs)
+        if self._known:
+            sums = [table.on(restricted._attributes) for table in self._known]
+            restricted._known = tuple({table.names: table for table in sums if table.view}.values())
         return restricted
 
     def to_json(self) -> str:
@@ -330,6 +456,12 @@ class Domain(Mapping[str, Attribute]):
             forms[_IMPOSSIBLE] = list(self.impossible)
         if self._rows is not None:
             forms[_ROWS] = self._rows
+        if self._determined:
+            forms[_DETERMINED] = dict(self.determined)
+        if self._known:
+            forms[_KNOWN] = [
+                {"view": table.names, "counts": table.counts.tolist()} for table in self._known
+            ]
         return json.dumps(forms, ensure_ascii=False)
 
     @classmethod
@@ -338,6 +470,27 @@ class Domain(Mapping[str, Attribute]):
         forms = _parse_json(text, "the text")
         refuse_files(forms)
         return cls(forms)
+
+
+def _listed_known(given: object) -> Iterator[tuple[Any, Any]]:
+    """The known tables of the JSON form of a domain, with their views."""
+    for form in given if isinstance(given, list) else [None]:
+        if not isinstance(form, Mapping) or form.keys() != {"view", "counts"}:
+            raise DomainError(
+                f'{_KNOWN} must be a list of tables, each as {{"view": ["sex"], "counts": '
+                "[52, 48]}, but an entry has another form; correct it"
+            )
+        yield form["view"], form["counts"]
+
+
+def _pairs(known: object) -> list[tuple[Any, Any]]:
+    """The given known tables, with their views."""
+    if known is not None and not isinstance(known, Mapping):
+        raise DomainError(
+            "known must be a mapping from views to tables of counts, such as {('sex',): [52, 48]}, "
+            f"but it is of type {type(known).__name__}; pass such a mapping"
+        )
+    return [] if known is None else list(known.items())
 
 
 def _attribute(

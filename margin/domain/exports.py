@@ -13,9 +13,22 @@ from .._types import Floats
 if TYPE_CHECKING:
     import pandas
 
+    from .domain import Domain
     from .marginal import Marginal
 
-__all__ = ["to_arrow", "to_json", "to_pandas", "to_polars", "to_xarray", "uncertainty"]
+__all__ = [
+    "domain_to_pandas",
+    "to_arrow",
+    "to_json",
+    "to_pandas",
+    "to_polars",
+    "to_xarray",
+    "uncertainty",
+]
+
+
+_MOST_SHOWN = 5
+"""Largest number of categories that a summary of a domain shows."""
 
 
 def to_arrow(marginal: "Marginal") -> Any:
@@ -62,19 +75,77 @@ def _column(values: list[Any]) -> Any:
     return pa.array(values)
 
 
-def to_pandas(marginal: "Marginal") -> "pandas.Series[float]":
-    """A `pandas.Series` of the counts, named "count" and indexed by the categories of the
-    attributes."""
+def to_pandas(marginal: "Marginal") -> "pandas.DataFrame":
+    """A `pandas.DataFrame` with one row for each cell, indexed by the categories.
+
+    Its columns are "count", "sd" (the root of the variance, in rows), and "low" and "high" (the
+    bounds of `Marginal.interval` at 95 %). The last three are NaN where they are not known. Each
+    level of the index is categorical, so sorting and plotting keep the declared order of the
+    categories; it is ordered for bins, dates and attributes that are declared as ordered.
+    """
     import pandas
 
-    levels = [attribute.labels for attribute in marginal.domain.values()]
-    index = pandas.MultiIndex.from_product(levels, names=marginal.attributes)
-    flat = index if len(levels) > 1 else index.get_level_values(0)
-    return pandas.Series(
-        marginal.counts.ravel(),
-        index=flat,
-        name="count",
+    low, high = marginal.interval(0.95)
+    columns = {
+        "count": marginal.counts,
+        "sd": np.sqrt(marginal.variance),
+        "low": low,
+        "high": high,
+    }
+    return pandas.DataFrame(
+        {name: numbers.ravel() for name, numbers in columns.items()},
+        index=_index(marginal.domain),
     )
+
+
+def _index(domain: "Domain") -> "pandas.Index":
+    """The index of `to_pandas`: the cells, as categories of each attribute."""
+    import pandas
+
+    categories = [
+        pandas.CategoricalIndex(
+            form.labels,
+            categories=form.labels,
+            ordered=form.ordered or form.bins is not None,
+            name=name,
+        )
+        for name, form in domain.items()
+    ]
+    if len(categories) == 1:
+        return categories[0]
+    return pandas.MultiIndex.from_product(categories)
+
+
+def domain_to_pandas(domain: "Domain") -> "pandas.DataFrame":
+    """A `pandas.DataFrame` with one row for each attribute.
+
+    Its columns are "kind" (how the categories are declared), "size" (their number) and "categories"
+    (the first and the last of them, as a reader would write them).
+    """
+    import pandas
+
+    rows = {
+        name: {
+            "kind": attribute.kind,
+            "size": attribute.size,
+            "categories": _first_and_last(attribute.captions),
+        }
+        for name, attribute in domain.items()
+    }
+    table = pandas.DataFrame.from_dict(
+        rows,
+        orient="index",
+        columns=["kind", "size", "categories"],
+    )
+    return table.rename_axis("attribute")
+
+
+def _first_and_last(captions: tuple[str, ...]) -> str:
+    """A text with all captions, or with the first ones and the last one."""
+    shown = list(captions)
+    if len(shown) > _MOST_SHOWN:
+        shown = [*shown[: _MOST_SHOWN - 1], "...", shown[-1]]
+    return ", ".join(shown)
 
 
 def to_polars(marginal: "Marginal") -> Any:

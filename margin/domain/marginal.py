@@ -1,7 +1,6 @@
 """`Marginal`: a table of counts over a view, with the variance of the error of each count."""
 
 from collections.abc import Iterable
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +8,8 @@ import numpy as np
 from .._axes import in_order_of
 from .._types import Floats
 from .._upwards import upwards
-from ..errors import DomainError
+from ..notebook import html_table
+from .bounds import half_widths
 from .domain import Domain, View
 from .exports import to_arrow, to_json, to_pandas, to_polars, to_xarray
 
@@ -96,6 +96,12 @@ class Marginal:
             f"noise_variance={self.noise_variance!r}{missed})"
         )
 
+    def _repr_html_(self) -> str:
+        shown = " x ".join(self.attributes)
+        how = "reconstructed from smaller tables" if self.reconstructed else "measured"
+        heading = f"{shown}: {self.counts.size:,} counts, {how}; low and high hold 95 %"
+        return html_table(heading, self.to_pandas())
+
     @property
     def reconstructed(self) -> bool:
         """Whether the counts were reconstructed from marginals on fewer attributes."""
@@ -131,8 +137,10 @@ class Marginal:
         its error, with negative bounds set to 0. The error of a count that a published view covers
         is noise, whose law is known. A reconstructed count also misses what no published view says
         (`missed_variance`). That part is estimated: its size is learnt from the published views,
-        and the level then holds on average over many marginals, not for each one. The bounds are
-        NaN where the variance is not known.
+        and the level then holds on average over many marginals, not for each one. Reconstructed
+        counts near zero have shorter intervals than their variance says, because true counts are
+        not negative; see `margin.domain.bounds.half_widths`. The bounds are NaN where the variance
+        is not known.
 
         Parameters
         ----------
@@ -149,11 +157,12 @@ class Marginal:
         DomainError
             When `level` is not > 0 and < 1.
         """
-        if not 0 < level < 1:
-            raise DomainError(
-                f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
-            )
-        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(self.variance)
+        half = half_widths(
+            self.counts,
+            self.noise_variance,
+            self.missed_variance,
+            level=level,
+        )
         low = np.maximum(self.counts - half, 0.0)
         high = np.maximum(self.counts + half, 0.0)
         return low, high
@@ -173,8 +182,9 @@ class Marginal:
         missed = variance if self.reconstructed else None
         return Marginal(self.domain.restrict(view), counts, variance, missed_variance=missed)
 
-    def to_pandas(self) -> "pandas.Series[float]":
-        """The counts as a series named "count", indexed by the categories of the attributes."""
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A `pandas.DataFrame` with the columns count, sd, low and high, indexed by the categories;
+        see `margin.domain.exports.to_pandas`."""
         return to_pandas(self)
 
     def to_arrow(self) -> Any:

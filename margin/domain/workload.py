@@ -1,6 +1,5 @@
 """`Workload`: the views to answer, each with a weight, and what is asked of their attributes."""
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from numbers import Real
 from .._names import did_you_mean
 from ..errors import DomainError
 from .domain import Domain, View
+from .kway_views import KWayViews, Repeated
 from .level_views import level_view, with_levels
 
 __all__ = ["Workload"]
@@ -17,7 +17,10 @@ _ASKS = ("cells", "prefixes", "ranges", "levels")
 """What can be asked of an attribute."""
 
 _MOST_VIEWS = 10_000_000
-"""Largest number of views in a workload of all k-way views; they take about a gigabyte."""
+"""Largest number of views that are visited one by one; lists of them take about a gigabyte."""
+
+_MOST_COUNTED = 2**63 - 1
+"""Largest length of a sequence in Python on most machines."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Workload:
     Attributes
     ----------
     views
-        The views, in order.
+        The views, in order. In a workload of all k-way views they are computed when they are asked
+        for, so that a workload of billions of views takes no memory.
     weights
         The weight of the squared error of each cell of a view, > 0; 1 for each view when not given.
     kway
@@ -46,8 +50,8 @@ class Workload:
         these.
     """
 
-    views: tuple[View, ...]
-    weights: tuple[float, ...] = ()
+    views: Sequence[View]
+    weights: Sequence[float] = ()
     kway: int | None = field(
         default=None,
         compare=False,
@@ -59,7 +63,7 @@ class Workload:
     )
 
     def __post_init__(self) -> None:
-        weights = self.weights or (1.0,) * len(self.views)
+        weights = self.weights or Repeated(1.0, len(self.views))
         object.__setattr__(self, "weights", _checked(weights, self.views))
 
     @classmethod
@@ -105,7 +109,7 @@ class Workload:
             raise DomainError(
                 "a workload must be a list of views, each a list of attribute names, such as "
                 f'[["age", "sex"]], but it is of type {type(views).__name__}; put the views into a '
-                "list"
+                "list; for all views of two attributes, pass Workload.all_kway(domain, 2)"
             )
         if weights is None and isinstance(views, Workload):
             weights = views.weights
@@ -142,13 +146,15 @@ class Workload:
         Raises
         ------
         DomainError
-            When `k` is below 1 or above the number of attributes, or when there are more than ten
-            million such views.
+            When `k` is below 1 or above the number of attributes, or when there are 2**63 such
+            views or more.
 
         Examples
         --------
         >>> Workload.all_kway(Domain({"a": 2, "b": 2, "c": 2}), 2).views
         (('a', 'b'), ('a', 'c'), ('b', 'c'))
+        >>> len(Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8))
+        215553195
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
             raise DomainError(
@@ -156,15 +162,17 @@ class Workload:
                 f"({len(domain)}); pass such a number"
             )
         count = math.comb(len(domain), k)
-        if count > _MOST_VIEWS:
-            raise DomainError(
-                f"at most {_MOST_VIEWS:,} views can be listed, but there are {count:,} views of "
-                f"{k} attributes; name some of them, such as a thousand drawn at random"
-            )
-        return cls(tuple(itertools.combinations(domain.attributes, k)), kway=k)
+        if count > _MOST_COUNTED:
+            raise DomainError(_too_many("counted", _MOST_COUNTED, count, k))
+        return cls(KWayViews(domain.attributes, k), kway=k)
+
+    def check_listed(self) -> None:
+        """Raise DomainError if there are more than ten million views, before they are visited."""
+        if len(self) > _MOST_VIEWS:
+            raise DomainError(_too_many("listed", _MOST_VIEWS, len(self), len(self.views[0])))
 
     @property
-    def names(self) -> tuple[View, ...]:
+    def names(self) -> Sequence[View]:
         """The views with their levels as they are asked for, such as ("place@state", "sex")."""
         if not self.levels:
             return self.views
@@ -181,8 +189,11 @@ class Workload:
 def _checked_views(
     domain: Domain,
     names: Iterable[Iterable[str]],
-) -> tuple[tuple[View, ...], tuple[tuple[str | None, ...], ...]]:
+) -> tuple[Sequence[View], tuple[tuple[str | None, ...], ...]]:
     """Check the names of views; return the views, and their levels if one of them has a level."""
+    if isinstance(names, KWayViews):
+        domain.view(names.attributes)
+        return names, ()
     if not domain.level_names:
         # There may be millions of views.
         return tuple(domain.view(view) for view in names), ()
@@ -219,7 +230,22 @@ def _checked_asks(domain: Domain, asked: object) -> dict[str, str]:
     return {name: ask for name, ask in asked.items() if ask != "cells"}
 
 
-def _checked(weights: object, views: Sequence[View]) -> tuple[float, ...]:
+def _too_many(
+    done: str,
+    most: int,
+    count: int,
+    k: int,
+) -> str:
+    """The message of a refusal of too many views."""
+    return (
+        f"at most {most:,} views can be {done}, but there are {count:,} views of {k} attributes; "
+        "name some of them, such as a thousand drawn at random"
+    )
+
+
+def _checked(weights: object, views: Sequence[View]) -> Sequence[float]:
+    if isinstance(weights, Repeated) and len(weights) == len(views):
+        return weights
     if isinstance(weights, str | bytes) or not isinstance(weights, Iterable):
         raise DomainError(
             "weights must be a list of numbers, one for each view, but it is of type "

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Listener", "declaring", "is_heard", "listening", "tell", "within"]
+__all__ = ["Listener", "declaring", "is_heard", "listening", "tell", "teller", "within"]
 
 Listener = Callable[[float, int | None], None]
 """Called with the share, from 0 to 1, and the declared number of rows, if there is one."""
@@ -66,6 +66,15 @@ def is_heard() -> bool:
 
 def tell(share: float) -> None:
     """Say that a share of the current part, from 0 to 1, is done."""
-    if _state.listener is not None:
-        whole = _state.start + min(max(share, 0.0), 1.0) * (_state.stop - _state.start)
-        _state.listener(whole, _state.declared)
+    tell_here = teller()
+    if tell_here is not None:
+        tell_here(share)
+
+
+def teller() -> Callable[[float], None] | None:
+    """`tell` for another thread that works for this one; None if nobody listens in this thread."""
+    listener, declared = _state.listener, _state.declared
+    start, width = _state.start, _state.stop - _state.start
+    if listener is None:
+        return None
+    return lambda share: listener(start + min(max(share, 0.0), 1.0) * width, declared)

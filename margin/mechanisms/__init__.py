@@ -3,6 +3,7 @@
 from .choosing.adaptive import Adaptive
 from .choosing.auto import Auto
 from .choosing.residual import Residual
+from .choosing.tree import SpanningTree
 from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
 from .items.group_and_smooth import GroupAndSmooth
@@ -77,6 +78,7 @@ __all__ = [
     "QuadTree",
     "Residual",
     "SampledItems",
+    "SpanningTree",
     "SparseProjection",
     "ThresholdSample",
     "Uniform",

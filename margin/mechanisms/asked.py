@@ -16,7 +16,9 @@ def asked(
     """Check a workload; None stands for the workload of all pairs of attributes."""
     if workload is None:
         return Workload.all_kway(domain, min(2, len(domain)))
-    return Workload.of(domain, workload)
+    checked = Workload.of(domain, workload)
+    checked.check_listed()
+    return checked
 
 
 def check_reach(

@@ -31,7 +31,7 @@ from ..solvers.basis import contrasts
 from ..synopses.noisy_tables import LEAST_VARIANCE
 from .asked import check_reach
 
-__all__ = ["Components", "closure", "precise_shares"]
+__all__ = ["Components", "closure", "precise_shares", "unknown"]
 
 
 _MOST_SETS = 1 << 24
@@ -60,6 +60,9 @@ class Components:
     order
         The largest number of attributes of a measured component; None for no limit. With a limit
         there are no unbiased `answers`, and errors count the measured components only.
+    skip_known
+        Whether components that the domain knows are not measured. There are then no `answers`, and
+        these components have no error.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Components:
     workload: Workload
     shares: tuple[int, ...] | None = None
     order: int | None = None
+    skip_known: bool = False
 
     def with_shares(self, shares: tuple[int, ...]) -> "Components":
         """The same components with other shares."""
@@ -77,7 +81,8 @@ class Components:
     @cached_property
     def sets(self) -> list[View]:
         """The sets of attributes whose components the workload needs."""
-        return closure(self.name, self.domain, self.workload, self.order)
+        needed = closure(self.name, self.domain, self.workload, self.order)
+        return unknown(self.domain, needed) if self.skip_known else needed
 
     @cached_property
     def strategies(self) -> list[Strategy]:
@@ -147,7 +152,8 @@ class Components:
         for view, weight in zip(self.workload, self.workload.weights, strict=True):
             share = weight / self.domain.cells(view)
             for subset in self._subsets(view):
-                costs[subset] += share
+                if subset in costs:
+                    costs[subset] += share
         return [cost * self._moment(subset) for subset, cost in costs.items()]
 
     def _held(
@@ -229,7 +235,10 @@ def closure(
         When there are too many subsets, or an attribute has too many categories. The message names
         the method `name`.
     """
-    widest = max(domain[attribute].size for view in workload for attribute in view)
+    if isinstance(workload, Workload) and workload.kway is not None:
+        widest = max(domain.sizes)
+    else:
+        widest = max(domain[attribute].size for view in workload for attribute in view)
     check_reach(
         name,
         widest**2,
@@ -250,6 +259,14 @@ def closure(
         sets.update(_subsets(names, order))
     position = domain.position
     return sorted(sets, key=lambda subset: (len(subset), [position[name] for name in subset]))
+
+
+def unknown(domain: Domain, sets: Iterable[View]) -> list[View]:
+    """The sets whose components the domain does not know.
+
+    If it knows all of them, the result is the component of the total: a release measures something.
+    """
+    return [view for view in sets if not domain.knows(view)] or [()]
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from .itemsets import F1, NDCG, ndcg
 from .metric import Metric
+from .records import RecordsDistance, records_distance
 from .tables import (
     L1,
     L2,
@@ -20,8 +21,10 @@ __all__ = [
     "JensenShannon",
     "LargestError",
     "Metric",
+    "RecordsDistance",
     "RelativeError",
     "Usefulness",
     "jensen_shannon",
     "ndcg",
+    "records_distance",
 ]

@@ -14,7 +14,7 @@ from .certified import Probability, exponential, logistic
 from .entropy import Entropy
 from .laws import _CLAMP, _from_binary, _from_one_on, _in_blocks
 
-__all__ = ["Geometric", "quotient", "tail"]
+__all__ = ["Geometric", "quotient", "tail", "unclamped"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,27 @@ class Geometric:
             whole = int(drawn[i]) + (high << len(digits))
             drawn[i] = min(whole, _CLAMP)
         return drawn
+
+
+def unclamped(
+    drawn: int,
+    scale: Fraction,
+    entropy: Entropy,
+) -> int:
+    """A draw of `DiscreteLaplace` of this scale as it was before it was clamped.
+
+    A draw of +-C, with C = 2**62 - 1, stands for all X with |X| >= C and this sign. Given that, the
+    excess |X| - C is geometric, because the magnitude has no memory. So it is drawn here.
+    """
+    if abs(drawn) < _CLAMP:
+        return drawn
+    magnitude = _CLAMP
+    while True:
+        excess = int(Geometric(scale).sample(1, entropy)[0])
+        magnitude += excess
+        # The excess may have been clamped too.
+        if excess < _CLAMP:
+            return magnitude if drawn > 0 else -magnitude
 
 
 @lru_cache(maxsize=64)

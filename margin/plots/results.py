@@ -1,8 +1,4 @@
-"""Plots of marginals, expected errors and comparisons, drawn with matplotlib.
-
-The colours come from the palette of Okabe and Ito, which people with any colour vision can tell
-apart. No fact is shown by colour alone.
-"""
+"""Plots of marginals, expected errors and comparisons, drawn with matplotlib."""
 
 import contextlib
 import itertools
@@ -12,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..domain.domain import View
+from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..errors import DomainError, MarginError
 from ..synopses.synopsis import Synopsis
+from .style import BLUE, INK, ORANGE, TITLE, axes_of, log_errors, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,19 +20,22 @@ if TYPE_CHECKING:
 
     from ..compare import Comparison
 
-__all__ = ["answered", "noise_errors", "plot_comparison", "plot_error", "plot_marginal"]
+__all__ = [
+    "answered",
+    "noise_errors",
+    "plot_comparison",
+    "plot_error",
+    "plot_marginal",
+    "random_views",
+]
 
-_BLUE = "#0072B2"
-_ORANGE = "#E69F00"
-_INK = "#222222"
-
-_MEDIAN = {"color": _BLUE, "linewidth": 2}
+_MEDIAN = {"color": BLUE, "linewidth": 2}
 """The style of the median in a box plot."""
 
 _MEAN = {
     "marker": "D",
-    "markerfacecolor": _ORANGE,
-    "markeredgecolor": _INK,
+    "markerfacecolor": ORANGE,
+    "markeredgecolor": INK,
 }
 """The style of the mean in a box plot."""
 
@@ -45,14 +45,11 @@ _MOST_BARS = 60
 _MOST_CELLS = 1 << 14
 """Largest number of cells of a heat map, and of a marginal whose error is computed."""
 
-_MOST_LABELLED = 150
+_MOST_LABELLED = 60
 """Largest number of cells of a heat map whose counts are written into the cells."""
 
 _DRAWS = 100
 """Number of random sets of attributes whose errors are computed, per size."""
-
-_TITLE = 10
-"""Font size of titles, in points."""
 
 
 def plot_marginal(
@@ -63,8 +60,8 @@ def plot_marginal(
 ) -> "Axes":
     """Draw the counts of a marginal as bars with intervals, or as a heat map.
 
-    A marginal of two attributes with at least three categories each becomes a heat map, without
-    intervals.
+    A marginal of two attributes with at least three categories each becomes a heat map. It shows
+    half the width of each interval, if it has at most 60 cells.
 
     Parameters
     ----------
@@ -87,12 +84,15 @@ def plot_marginal(
     MarginError
         If matplotlib is not installed.
     """
-    drawn = _axes(axes)
     sizes = marginal.domain.sizes
     is_grid = len(sizes) == 2 and min(sizes) > 2
     if is_grid and marginal.counts.size <= _MOST_CELLS:
-        _heat(marginal, drawn)
+        height = 1.5 + 0.36 * sizes[0]
+        drawn = axes_of(axes, size=(7, min(max(3.5, height), 12)))
+        _heat(marginal, level, drawn)
     elif marginal.counts.size <= _MOST_BARS:
+        lines = marginal.counts.size * (1 + (len(sizes) > 1) / sizes[-1])
+        drawn = axes_of(axes, size=(7, max(3.0, 1 + 0.22 * lines)))
         _bars(marginal, level, drawn)
     else:
         raise DomainError(
@@ -149,7 +149,7 @@ def plot_error(
             f"{tuple(sizes)} of this {kind} no error is known; choose other sizes, or another "
             "synopsis"
         )
-    drawn = _axes(axes)
+    drawn = axes_of(axes)
     drawn.boxplot(
         list(found.values()),
         whis=(5, 95),
@@ -162,8 +162,8 @@ def plot_error(
     drawn.set_ylabel("noise part of the error / rows")
     drawn.set_ylim(0, None)
     title = "Expected error (box: half of the sets, whiskers: 5 to 95 %)"
-    drawn.set_title(title, fontsize=_TITLE)
-    return _plain(drawn)
+    drawn.set_title(title, fontsize=TITLE)
+    return plain(drawn)
 
 
 def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
@@ -199,7 +199,7 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
             "failed; print the comparison to see the reasons"
         )
     height = 1.2 + 0.45 * len(good)
-    drawn = _axes(axes, size=(7, height))
+    drawn = axes_of(axes, size=(7, height))
     drawn.boxplot(
         [row.errors for row in good],
         orientation="horizontal",
@@ -214,55 +214,11 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     metric = comparison.metrics[0]
     drawn.set_xlabel(metric.name)
     if not metric.larger_is_better:
-        drawn.set_xscale("log")
-        # Write errors as plain numbers, also between powers of ten.
-        for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
-            ticks(lambda error, _: f"{error:g}")
-    drawn.tick_params(
-        axis="x",
-        which="minor",
-        labelsize=7,
-    )
-    drawn.set_title("Simulation on the true table: not private", fontsize=_TITLE)
-    figure: Figure = _plain(drawn).get_figure()  # type: ignore[assignment]
+        drawn.set_xlabel(f"error of each answer, as {metric.name}")
+        log_errors(drawn)
+    drawn.set_title("Simulation on the true table: not private", fontsize=TITLE)
+    figure: Figure = plain(drawn).get_figure()  # type: ignore[assignment]
     return figure
-
-
-def _axes(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes":
-    """The given axes, or the axes of a new figure of this size in inches."""
-    if axes is not None:
-        return axes
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MarginError(
-            "plots need the package matplotlib, but it is not installed; run pip install "
-            "'margin[plot]'"
-        ) from None
-    drawn: Axes = Figure(
-        figsize=size,
-        layout="constrained",
-    ).subplots()
-    return drawn
-
-
-def _plain(axes: "Axes") -> "Axes":
-    """Apply the common style: no frame, a light grid behind the data."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(
-        axis="both",
-        color="#dddddd",
-        linewidth=0.6,
-    )
-    axes.set_axisbelow(True)
-    return axes
-
-
-def _labels(marginal: Marginal) -> list[str]:
-    """The labels of all cells, in the order of the counts."""
-    kinds = [attribute.labels for attribute in marginal.domain.values()]
-    cells = itertools.product(*kinds)
-    return [", ".join(map(str, labels)) for labels in cells]
 
 
 def _bars(
@@ -270,13 +226,25 @@ def _bars(
     level: float,
     axes: "Axes",
 ) -> None:
+    """A bar with its interval for each cell.
+
+    With several attributes, a line of its own names the categories of all but the last attribute,
+    so that no name is written twice.
+    """
     low, high = marginal.interval(level)
     counts = marginal.counts.ravel()
-    places = np.arange(counts.size)
+    *first, last = (attribute.captions for attribute in marginal.domain.values())
+    groups = [", ".join(labels) for labels in itertools.product(*first)]
+
+    # The places of the bars, with room for the name of a group above its bars.
+    lines = len(last) + bool(first)
+    places = np.concatenate(
+        [lines * group + bool(first) + np.arange(len(last)) for group in range(len(groups))]
+    )
     axes.barh(
         places,
         counts,
-        color=_BLUE,
+        color=BLUE,
         alpha=0.75,
     )
     if np.isfinite(low).all():
@@ -284,23 +252,38 @@ def _bars(
             places,
             low.ravel(),
             high.ravel(),
-            color=_INK,
+            color=INK,
             linewidth=1.5,
         )
-    axes.set_yticks(places, _labels(marginal))
-    axes.invert_yaxis()
+    axes.set_yticks(places, list(last) * len(groups))
+    for number, name in enumerate(groups if first else []):
+        axes.text(
+            0,
+            lines * number,
+            f" {name}",
+            va="center",
+            weight="bold",
+        )
+    axes.set_ylim(lines * len(groups) - 0.4, -0.6)
     axes.set_xlabel("count")
-    axes.set_ylabel(", ".join(marginal.attributes))
+    axes.set_title(" x ".join(marginal.attributes), fontsize=TITLE)
     axes.set_xlim(0, None)
-    _plain(axes)
+    plain(axes)
     axes.grid(
         visible=False,
         axis="y",
     )
 
 
-def _heat(marginal: Marginal, axes: "Axes") -> None:
+def _heat(
+    marginal: Marginal,
+    level: float,
+    axes: "Axes",
+) -> None:
+    """A map of colours; a small one shows each count with half the width of its interval."""
     counts = marginal.counts
+    low, high = marginal.interval(level)
+    half = (high - low) / 2
     vertical, horizontal = marginal.domain.values()
     image: Any = axes.imshow(
         counts,
@@ -308,14 +291,14 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
         aspect="auto",
         vmin=0,
     )
-    columns = list(map(str, horizontal.labels))
+    columns = list(horizontal.captions)
     axes.set_xticks(
         range(len(columns)),
         columns,
         rotation=40,
         ha="right",
     )
-    rows = list(map(str, vertical.labels))
+    rows = list(vertical.captions)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylabel(marginal.attributes[0])
     axes.set_xlabel(marginal.attributes[1])
@@ -325,14 +308,16 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
         style: dict[str, Any] = {
             "ha": "center",
             "va": "center",
-            "fontsize": 8,
+            "fontsize": 7.5,
         }
         for (row, column), count in np.ndenumerate(counts):
-            colour = "white" if count > middle else _INK
+            colour = "white" if count > middle else INK
+            error = half[row, column]
+            bound = f"\n\u00b1 {error:,.0f}" if np.isfinite(error) else ""
             axes.text(
                 column,
                 row,
-                f"{count:,.0f}",
+                f"{count:,.0f}{bound}",
                 color=colour,
                 **style,
             )
@@ -343,11 +328,16 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
     )
 
 
-def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
+def noise_errors(
+    synopsis: Synopsis,
+    size: int,
+    *,
+    draws: int = _DRAWS,
+) -> list[float]:
     """The errors from noise of random marginals of `size` attributes, where they are known.
 
     The error of a marginal is the expected L2 norm of its noise, divided by the number of rows. Up
-    to 100 sets of attributes are drawn at random, always the same ones; marginals of more than
+    to `draws` sets of attributes are drawn at random, always the same ones; marginals of more than
     16,384 cells are left out.
 
     Parameters
@@ -356,14 +346,42 @@ def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
         The synopsis that answers the marginals.
     size
         The number of attributes of each marginal.
+    draws
+        The largest number of marginals.
     """
-    domain = synopsis.domain
+    # The variance is NaN where it is not known.
+    errors = []
+    for answer in answered(synopsis, random_views(synopsis.domain, size, draws=draws)):
+        norm = math.sqrt(float(answer.noise_variance.sum()))
+        error = norm / max(answer.total, 1.0)
+        if math.isfinite(error):
+            errors.append(error)
+    return errors
+
+
+def random_views(
+    domain: Domain,
+    size: int,
+    *,
+    draws: int,
+) -> list[View]:
+    """Random sets of attributes, always the same ones, with at most 16,384 cells each.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    size
+        The number of attributes of each set.
+    draws
+        The largest number of sets.
+    """
     if not 1 <= size <= len(domain):
         return []
     # Draw sets of attributes; a set that is drawn twice counts once.
     rng = np.random.default_rng(size)
     drawn = set()
-    for _ in range(_DRAWS):
+    for _ in range(draws):
         chosen = rng.choice(len(domain), size, replace=False)
         drawn.add(tuple(sorted(chosen.tolist())))
     small = []
@@ -371,14 +389,7 @@ def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
         view = tuple(domain.attributes[place] for place in places)
         if domain.cells(view) <= _MOST_CELLS:
             small.append(view)
-    # The variance is NaN where it is not known.
-    errors = []
-    for answer in answered(synopsis, small):
-        norm = math.sqrt(float(answer.noise_variance.sum()))
-        error = norm / max(answer.total, 1.0)
-        if math.isfinite(error):
-            errors.append(error)
-    return errors
+    return small
 
 
 def answered(synopsis: Synopsis, views: Sequence[View]) -> list[Marginal]:

@@ -31,6 +31,7 @@ __all__ = [
     "PureDP",
     "budget_from_json",
     "certified",
+    "check_budget",
     "epsilon_of",
     "rho_of",
 ]
@@ -423,6 +424,19 @@ _NOT_TEXTS = (
     "the record of a budget must be an object whose keys and values are all texts, but it is not;"
     " write it with to_json"
 )
+
+
+def check_budget(budget: object) -> None:
+    """Raise BudgetError if an object is not a budget that a release can spend."""
+    if isinstance(budget, PureDP | ZCDP | ApproxDP):
+        return
+    kind = type(budget).__name__
+    example = ""
+    if isinstance(budget, int | float) and not isinstance(budget, bool) and budget > 0:
+        example = f", such as PureDP({budget})"
+    raise BudgetError(
+        f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these{example}"
+    )
 
 
 _KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tuple[str, ...]] = {

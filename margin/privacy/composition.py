@@ -49,15 +49,22 @@ __all__ = ["LEAST_DELTA", "Moved", "composed_epsilon", "smooth_limits", "smooth_
 LEAST_DELTA = Fraction(1, 10**250)
 """Smallest delta that is handled; it is far above the products of floats that underflow."""
 
-_LOOSE = 2e-4  # relative increase of epsilon by the grid when many coordinates change, about
-_STEP = 5e-3  # largest step of the grid, in standard deviations of the loss
-_LARGEST_DEVIATION = 30.0  # largest standard deviation of the loss that is handled
-_MOST_COORDINATES = 3000  # largest number of coordinates that change, on the grid
-# Largest l2_squared for which all lists of shifts are enumerated: six rows of a person.
+_GRID_INCREASE = 2e-4
+"""By what share of itself the grid increases epsilon if many coordinates change, about."""
+_LARGEST_STEP = 5e-3
+"""Largest step of the grid, in standard deviations of the loss."""
+_LARGEST_DEVIATION = 30.0
+"""Largest standard deviation of the loss that is handled."""
+_MOST_COORDINATES = 3000
+"""Largest number of coordinates that change, on the grid."""
 _MOST_SQUARED = 36
-_MOST_SIGMA2 = 10**10  # largest sigma2 on the grid
-_FINE = 10**50  # sums of fractions are rounded up to multiples of 1 / _FINE
-_SMOOTHING = 2  # what smoothing subtracts from sigma2
+"""Largest l2_squared for which all lists of shifts are enumerated: six rows of a person."""
+_MOST_SIGMA2 = 10**10
+"""Largest sigma2 on the grid."""
+_DENOMINATOR = 10**50
+"""Sums of fractions are rounded up to multiples of 1 / _DENOMINATOR."""
+_SMOOTHING = 2
+"""What smoothing subtracts from sigma2."""
 _ROUGHNESS = Fraction(15, 10**18)
 """Upper bound on 2 * (sum over n >= 1 of exp(-2 pi**2 n**2 _SMOOTHING)) = 1.43e-17."""
 
@@ -128,7 +135,7 @@ def composed_epsilon(answers: tuple[Moved, ...], delta: Fraction) -> Fraction | 
 
     # The grid: its step, its half length in standard deviations, and what may be cut off.
     allowed = float_below(delta)
-    step = math.sqrt(variance) * min(_STEP, math.sqrt(12 * _LOOSE / coordinates))
+    step = math.sqrt(variance) * min(_LARGEST_STEP, math.sqrt(12 * _GRID_INCREASE / coordinates))
     far = math.sqrt(2 * math.log(1e4 * coordinates / allowed))
     little = 1e-5 * allowed / len(answers)
 
@@ -315,8 +322,8 @@ def smooth_rho(answers: Sequence[Moved]) -> Fraction | None:
         if not isinstance(noise, DiscreteGaussian) or noise.sigma2 <= _SMOOTHING:
             return None
         variance = noise.sigma2 - _SMOOTHING
-        total += math.ceil(_FINE * answer.times * answer.l2_squared / (2 * variance))
-    return Fraction(total, _FINE)
+        total += math.ceil(_DENOMINATOR * answer.times * answer.l2_squared / (2 * variance))
+    return Fraction(total, _DENOMINATOR)
 
 
 def smooth_limits(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from ..noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, Noise
 from .rounds import Rounds
 
 __all__ = ["Event", "pure_epsilon"]
@@ -55,6 +55,12 @@ class Event:
     draws: int = 1
     rounds: Rounds | None = None
     together: bool = False
+
+    @property
+    def noise(self) -> Noise:
+        """The law of the noise; only for an answer with noise, not for a choice."""
+        assert not isinstance(self.sampler, ExponentialMechanism)
+        return self.sampler
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:

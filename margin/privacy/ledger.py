@@ -94,7 +94,7 @@ class Ledger:
         budget: Budget,
         *,
         unit: str | None = None,
-        max_rows: int | None = None,
+        rows_per_person: int | None = None,
     ) -> None:
         """Declare a data set and the total that may ever be spent on it.
 
@@ -105,7 +105,7 @@ class Ledger:
             it is converted to Unicode normal form C, so that equal-looking spellings are one name.
         budget
             The total that may be spent, with the neighbouring relation.
-        unit, max_rows
+        unit, rows_per_person
             The values that you will pass to `release`. By default the unit of protection is one
             row, or all rows of a person, as many as the budget declares.
 
@@ -113,7 +113,7 @@ class Ledger:
         ------
         BudgetError
             When the name is already registered or is not a plain text, when `budget` is not a
-            budget, or when `unit` and `max_rows` do not fit it.
+            budget, or when `unit` and `rows_per_person` do not fit it.
         DomainError
             When `unit` is not the name of a column.
         FileError
@@ -122,7 +122,7 @@ class Ledger:
         plain = _plain_name(name)
         _check_budget(budget)
         whole = Statement(
-            budget=for_unit(budget, unit, max_rows),
+            budget=for_unit(budget, unit, rows_per_person),
             unit=unit,
         )
         detail = json.dumps({"name": plain, "statement": whole.to_json()})
@@ -442,7 +442,7 @@ def _cost(
         raise BudgetError(
             f"a release that protects {said.protects} cannot be charged to data set {shown(name)}, "
             f"which protects {whole.protects}, because these guarantees do not add up; use the "
-            "same unit=, max_rows= or rows_per_person=, and neighbours="
+            "same unit=, rows_per_person= and neighbours="
         )
     return whole.budget.cost_of(said.budget)
 

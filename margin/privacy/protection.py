@@ -1,6 +1,7 @@
 """The base class of budgets: neighbouring tables, the split into charges, and the noise that a
 charge buys."""
 
+import html
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import Enum
@@ -288,6 +289,9 @@ class Budget(ABC):
         if self.rows_per_person > 1:
             values += f", rows_per_person={self.rows_per_person}"
         return f"{type(self).__name__}({values})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.describe())}</p>"
 
     def _set(self, neighbours: Neighbours, rows_per_person: int, **values: Fraction) -> None:
         if not isinstance(neighbours, Neighbours):

@@ -13,7 +13,7 @@ from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
 
-__all__ = ["Bound", "Statement", "digest", "for_unit"]
+__all__ = ["Bound", "Statement", "digest", "for_unit", "not_protected"]
 
 _FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
 _NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}
@@ -127,7 +127,17 @@ class Statement:
 
     def describe(self) -> str:
         """The statement as text: who is protected, who is not, and the budget."""
-        return f"{self.whom} Guarantee: {self.budget.describe()}."
+        return f"{self.whom} Guarantee: {self.guarantee}."
+
+    @property
+    def guarantee(self) -> str:
+        """The budget in words: its kind, its numbers, and which tables are neighbours."""
+        said = self.budget.describe()
+        if self.unit is None or self.rows > 1:
+            return said
+        # The budget alone does not know that one row of a person is counted, of perhaps several.
+        change = "add or remove all rows of a person (one of them is counted)"
+        return said.removesuffix(self.neighbours.value) + change
 
     @property
     def whom(self) -> str:
@@ -254,12 +264,30 @@ def digest(domain: Domain) -> str:
     return f"sha256:{hashlib.sha256(canonical.encode('ascii')).hexdigest()}"
 
 
+def not_protected(domain: Domain) -> str:
+    """Say what a guarantee does not protect because it is known, in a sentence; empty if nothing is
+    known but perhaps the number of rows.
+
+    Examples
+    --------
+    >>> not_protected(Domain({"sex": ["F", "M"]}, known={("sex",): [3, 4]}))[:58]
+    'What is known is not protected: the counts of (sex) were d'
+    """
+    if not domain.known:
+        return ""
+    listed = " and ".join(f"({', '.join(names)})" for names in domain.known)
+    return (
+        f"What is known is not protected: the counts of {listed} were declared as public, and all "
+        "answers agree with them. The guarantee is for tables that agree on them."
+    )
+
+
 def for_unit(
     budget: Budget,
     unit: str | None,
-    max_rows: int | None,
+    rows_per_person: int | None,
 ) -> Budget:
-    """Extend a budget from one row to all rows of a unit, of which at most `max_rows` are counted.
+    """Extend a budget from one row to all rows of a unit, of which at most `rows_per_person` count.
 
     Parameters
     ----------
@@ -267,23 +295,24 @@ def for_unit(
         The budget as declared.
     unit
         The column that identifies the units; None for no such column.
-    max_rows
+    rows_per_person
         The largest number of rows of one unit that are counted. None to keep the budget's
         rows_per_person, which must then be above 1.
 
     Raises
     ------
     BudgetError
-        When `max_rows` is given without `unit`, or `unit` without a number of rows, or the budget
-        does not fit them.
+        When `rows_per_person` is given without `unit`, or `unit` without a number of rows, or the
+        budget does not fit them.
     DomainError
         When `unit` is not the name of a column.
     """
     if unit is None:
-        if max_rows is not None:
+        if rows_per_person is not None:
             raise BudgetError(
-                "max_rows limits the rows of one unit, but no unit is given; name its column with "
-                "unit="
+                "rows_per_person limits the rows of one unit, but no unit is given; name its "
+                "column with unit=, or declare the number in the budget, as in PureDP(1, "
+                "rows_per_person=3)"
             )
         return budget
     _check_unit_name(unit)
@@ -293,20 +322,20 @@ def for_unit(
             "not public when rows belong to units, but this budget has "
             f"neighbours={budget.neighbours}; change the budget or leave unit= out"
         )
-    if max_rows is None and budget.rows_per_person == 1:
+    if rows_per_person is None and budget.rows_per_person == 1:
         raise BudgetError(
             f"unit= needs the largest number of rows of one {unit!r} that are counted, but it is "
-            "not given; pass max_rows=3 (--rows-per-person 3), or another number: further rows are "
-            "left out, so a small number makes totals too low, and a large one adds noise"
+            "not given; pass rows_per_person=3 (--rows-per-person 3), or another number: further "
+            "rows are left out, so a small number makes totals too low, and a large one adds noise"
         )
-    if max_rows is None:
+    if rows_per_person is None:
         return budget
-    if budget.rows_per_person not in (1, max_rows):
+    if budget.rows_per_person not in (1, rows_per_person):
         raise BudgetError(
-            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) "
-            "must be equal; leave one of them out"
+            f"rows_per_person ({rows_per_person}) and that of the budget "
+            f"({budget.rows_per_person}) must be equal; leave one of them out"
         )
-    return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
+    return dataclasses.replace(budget, rows_per_person=rows_per_person)  # type: ignore[type-var]
 
 
 def _check_unit_name(unit: object) -> None:

@@ -10,7 +10,8 @@ from .._checks import positive_integer, whole_number
 from .._numbers import Number
 from .._types import Integers
 from ..errors import DomainError
-from ..noise.laws import DiscreteLaplace, noisy_sum
+from ..noise.geometric import unclamped
+from ..noise.laws import DiscreteLaplace
 from ..privacy.event import Event
 from ..privacy.split import split_units
 from ..queries import Queries as Workload
@@ -20,10 +21,16 @@ from .queries import Queries
 __all__ = ["Comparisons"]
 
 _LARGEST_SCORE = 1 << 60
-"""Cut-off of the scores, so that `noisy_sum` adds the noise to them as they are."""
+"""Cut-off of the scores, so that sums with noise fit into 64 bits."""
 
 _LARGEST_SCALE = 1 << 40
-"""Largest scale of the noise: it exceeds 2**61 with a probability below 10**-900000."""
+"""Largest scale of the noise. Draws then come to the ends of 64 bits with a probability below
+10**-900000."""
+
+_LARGEST_DRAW = (1 << 62) - 1
+"""Largest absolute value of a draw; larger ones are clamped to it."""
+
+_LARGEST_SUM = _LARGEST_DRAW + _LARGEST_SCORE
 
 _PARTS = (2, 3)
 """How the charge is divided between the threshold and the comparisons: about 1 to 2**(2/3), which
@@ -134,8 +141,19 @@ class Comparisons(Queries):
         threshold_noise: Any,
         score_noise: Any,
     ) -> int:
-        """Draw the noise: the place of the first noisy score at or above the level, -1 for none."""
-        limit = noisy_sum(level, threshold_noise.sample(1, self._entropy))
-        noisy = noisy_sum(scores, score_noise.sample(scores.size, self._entropy))
-        found = np.flatnonzero(noisy >= limit)
+        """Draw the noise: the place of the first noisy score at or above the level, -1 for none.
+
+        The comparison is exact. A draw below the clamp gives a sum that fits into 64 bits. A
+        clamped draw is continued, and compared in Python's integers.
+        """
+        moved = int(threshold_noise.sample(1, self._entropy)[0])
+        limit = int(level[0]) + unclamped(moved, threshold_noise.scale, self._entropy)
+        drawn = score_noise.sample(scores.size, self._entropy)
+        # Sums have at most 63 bits. Beyond that, the limit decides as its nearest such number.
+        fits = max(-_LARGEST_SUM, min(limit, _LARGEST_SUM))
+        is_above = scores + drawn >= fits
+        for place in np.flatnonzero(np.abs(drawn) >= _LARGEST_DRAW):
+            noise = unclamped(int(drawn[place]), score_noise.scale, self._entropy)
+            is_above[place] = int(scores[place]) + noise >= limit
+        found = np.flatnonzero(is_above)
         return int(found[0]) if found.size else -1

@@ -17,7 +17,7 @@ from ..domain.domain import Domain, View
 from ..errors import BudgetError, DomainError
 from ..interrupts import check
 from ..noise.entropy import Entropy
-from ..noise.laws import ExponentialMechanism, noisy_sum
+from ..noise.laws import ExponentialMechanism, Noise, noisy_sum
 from ..privacy.account import Account
 from ..privacy.budget import ApproxDP, Budget, certified
 from ..privacy.event import Event, pure_epsilon
@@ -240,9 +240,10 @@ class Gate:
         """
         noisy: list[Integers] = list(tables)
         # Events with equal samplers are drawn in one call.
-        for sampler in dict.fromkeys(event.sampler for event in events):
-            assert not isinstance(sampler, ExponentialMechanism)
-            rows = [row for row, event in enumerate(events) if event.sampler == sampler]
+        rows_of: dict[Noise, list[int]] = {}
+        for row, event in enumerate(events):
+            rows_of.setdefault(event.noise, []).append(row)
+        for sampler, rows in rows_of.items():
             ends = np.cumsum([tables[row].size for row in rows])
             together = sampler.sample(int(ends[-1]), self._entropy)
             drawn = np.split(together, ends[:-1])

@@ -8,7 +8,6 @@ import numpy as np
 from .._numbers import Number
 from .._types import Floats, Integers
 from ..errors import DomainError
-from ..noise.laws import ExponentialMechanism
 from ..privacy.budget import Budget, PureDP
 from ..privacy.event import Event
 from ..privacy.split import split_units
@@ -223,5 +222,4 @@ def linear_events(
 
 def variance_of(event: Event) -> float:
     """The variance of the noise of an event of `linear_events`."""
-    assert not isinstance(event.sampler, ExponentialMechanism)
-    return event.sampler.variance
+    return event.noise.variance

@@ -1,6 +1,7 @@
-"""Publications: folders of tables that agree exactly."""
+"""Publications: folders of tables that agree exactly, and entries for registries."""
 
 from .folder import publish
 from .formats import FORMATS
+from .registry import registry_entry
 
-__all__ = ["FORMATS", "publish"]
+__all__ = ["FORMATS", "publish", "registry_entry"]

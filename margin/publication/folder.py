@@ -6,6 +6,7 @@ and the SHA-256 of each file.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -19,8 +20,11 @@ from typing import Any
 from .._version import __version__
 from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
+from ..privacy.strength import beside, strength
+from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
-from .formats import ENDINGS, FORMATS, LEVEL, NUMBERS, Label, write_table
+from .formats import ENDINGS, FORMATS, Label, write_table
+from .numbers import LEVEL, NUMBERS
 
 __all__ = ["check_folder", "publish"]
 
@@ -30,11 +34,13 @@ _NAME_LENGTH = 80
 """Largest number of characters of a file's name that come from names of attributes."""
 
 _MEANING = (
-    "count is the published number of rows. Any two tables have exactly the same counts on the "
-    "attributes that they share, and all tables have the same total. low and high bound the true "
-    "number with a probability of 95 %: they allow for the noise that was added on purpose and, in "
-    "tables with reconstructed = true, for an estimate of what the measured tables do not say. "
-    "They are null where the error is not known."
+    "count is the published number of rows: a whole number near the answer of the release, such as "
+    "the one on its page or of margin marginal, which need be neither whole nor equal in two "
+    "tables. Any two tables have exactly the same counts on the attributes that they share, and "
+    "all tables have the same total. low and high bound the true number with a probability of "
+    "95 %: they allow for the noise that was added on purpose, for what rounding and agreement "
+    "changed and, in tables that were reconstructed or combined with a base, for an estimate of "
+    "what the measured tables do not say. They are null where the error is not known."
 )
 
 
@@ -80,7 +86,8 @@ def publish(
         When the views cannot be answered, an attribute is named like a column of numbers, or the
         synopsis does not come from a complete release.
     FileError
-        When a format is unknown, or the folder exists or cannot be written.
+        When a format is unknown, csvw is asked without csv, or the folder exists or cannot be
+        written.
     """
     target = Path(folder)
     check_folder(target, replace=replace)
@@ -92,12 +99,14 @@ def publish(
         for number, table in enumerate(tables, 1):
             name = _file_name(number, table)
             files = {}
+            source = synopsis.source(table.attributes)
+            about = {**manifest, "source": source}
             for form in formats:
                 file = part / (name + ENDINGS[form])
-                write_table(form, file, table, about=manifest, csv_label=csv_label)
+                write_table(form, file, table, about=about, csv_label=csv_label)
                 digest = hashlib.sha256(file.read_bytes()).hexdigest()
                 files[form] = {"name": file.name, "sha256": digest}
-            manifest["tables"].append(_entry(table, files))
+            manifest["tables"].append(_entry(table, source, files))
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
         (part / _MANIFEST).write_text(text + "\n", encoding="utf-8")
     return manifest
@@ -138,6 +147,10 @@ def _check_formats(formats: Sequence[str]) -> None:
                 f"a format must be one of {', '.join(FORMATS)}, but one is {form!r}; name one of "
                 "these"
             )
+    if "csvw" in formats and "csv" not in formats:
+        raise FileError(
+            "the format csvw describes the file of csv, but csv is not among the formats; add csv"
+        )
     if not formats:
         raise FileError(f"formats must name at least one of {', '.join(FORMATS)}; name one")
 
@@ -164,13 +177,18 @@ def _about(
             "the synopsis that release() returns"
         )
     statement = provenance.statement
-    said = statement.describe() if provenance.private else "None: this is a simulation."
+    said = "None: this is a simulation."
+    if provenance.private:
+        more = beside(statement, synopsis.domain, provenance.base)
+        said = f"{statement.describe()} {more}".rstrip()
     return {
         "format": "margin publication 1",
         "software": f"margin {__version__}",
         "private": provenance.private,
         "privacy": said,
         "statement": statement.to_json(),
+        "strength": dataclasses.asdict(strength(statement, synopsis.domain)),
+        "base": provenance.base,
         "mechanism": provenance.mechanism,
         "released_with": f"margin {provenance.version}",
         "domain": json.loads(synopsis.domain.to_json()),
@@ -182,11 +200,17 @@ def _about(
     }
 
 
-def _entry(table: Marginal, files: dict[str, Any]) -> dict[str, Any]:
+def _entry(
+    table: Marginal,
+    source: Source,
+    files: dict[str, Any],
+) -> dict[str, Any]:
     return {
         "attributes": list(table.attributes),
         "cells": table.counts.size,
-        "reconstructed": table.reconstructed,
+        "source": source.value,
+        "how": source.words,
+        "reconstructed": source is Source.RECONSTRUCTED,
         "files": files,
     }
 

@@ -1,4 +1,4 @@
-"""The files of one table: CSV, Parquet and JSON-stat."""
+"""The files of one table: CSV with its description, Parquet, JSON-stat and SDMX-CSV."""
 
 import csv
 import itertools
@@ -7,23 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..domain.marginal import Marginal
+from ..synopses.source import Source
+from .csvw import CSVW_ENDING, write_csvw
+from .numbers import NUMBERS, whole_numbers
+from .sdmx import write_sdmx_csv
 
-__all__ = ["ENDINGS", "FORMATS", "LEVEL", "NUMBERS", "Label", "write_table"]
+__all__ = ["ENDINGS", "FORMATS", "Label", "write_table"]
 
-FORMATS = ("csv", "parquet", "json-stat")
-"""The formats of tables."""
+FORMATS = ("csv", "csvw", "parquet", "json-stat", "sdmx-csv")
+"""The formats of tables. "csvw" describes the file of "csv"."""
 
-ENDINGS = {"csv": ".csv", "parquet": ".parquet", "json-stat": ".json"}
+ENDINGS = {
+    "csv": ".csv",
+    "csvw": CSVW_ENDING,
+    "parquet": ".parquet",
+    "json-stat": ".json",
+    "sdmx-csv": ".sdmx.csv",
+}
 """The ending of the files of each format."""
-
-NUMBERS = ("count", "low", "high")
-"""The columns of numbers, which follow those of the attributes."""
-
-LEVEL = 0.95
-"""The probability that low and high contain the true count."""
 
 Label = Callable[[Any], Any]
 
@@ -47,24 +49,12 @@ def write_table(
     table
         The table.
     about
-        The manifest, of which files take what they have room for.
+        The manifest, of which files take what they have room for, with the `Source` of the table
+        as "source".
     csv_label
         A function that is applied to each name and category in CSV files.
     """
     WRITERS[form](path, table, about, csv_label)
-
-
-def _numbers(table: Marginal) -> dict[str, list[int | None]]:
-    """The columns of numbers by name, cell by cell; None where a bound is not known.
-
-    The true count is a whole number, so the bounds are rounded to the whole numbers between them.
-    """
-    low, high = table.interval(LEVEL)
-    columns = {"count": table.counts, "low": np.ceil(low), "high": np.floor(high)}
-    return {
-        name: [None if np.isnan(number) else int(number) for number in values.flat]
-        for name, values in columns.items()
-    }
 
 
 def _write_csv(
@@ -75,7 +65,7 @@ def _write_csv(
 ) -> None:
     categories = [map(label, form.labels) for form in table.domain.values()]
     cells = itertools.product(*categories)
-    numbers = zip(*_numbers(table).values(), strict=True)
+    numbers = zip(*whole_numbers(table).values(), strict=True)
     with path.open("x", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*map(label, table.attributes), *NUMBERS])
@@ -93,10 +83,10 @@ def _write_parquet(
     from pyarrow import parquet
 
     columns = table.to_arrow().select(list(table.attributes))
-    for name, numbers in _numbers(table).items():
+    for name, numbers in whole_numbers(table).items():
         columns = columns.append_column(name, pa.array(numbers, pa.int64()))
     about = {name: manifest[name] for name in ("software", "privacy", "statement", "meaning")}
-    about["reconstructed"] = table.reconstructed
+    about |= _made(manifest["source"])
     written = columns.replace_schema_metadata({"margin": json.dumps(about, ensure_ascii=False)})
     parquet.write_table(written, path)
 
@@ -123,25 +113,51 @@ def _write_json_stat(
             "label": {"count": "count", "low": "lower bound", "high": "upper bound"},
         },
     }
-    columns = _numbers(table)
+    columns = whole_numbers(table)
     dataset = {
         "version": "2.0",
         "class": "dataset",
         "label": ", ".join(table.attributes),
-        "note": [manifest["privacy"], manifest["meaning"]],
+        "note": [manifest["privacy"], manifest["meaning"], manifest["source"].words],
         "id": list(dimensions),
         "size": [*table.counts.shape, len(NUMBERS)],
         "role": {"metric": [measure]},
         "dimension": dimensions,
         "value": list(itertools.chain.from_iterable(zip(*columns.values(), strict=True))),
-        "extension": {"margin": {"reconstructed": table.reconstructed}},
+        "extension": {"margin": _made(manifest["source"])},
     }
     text = json.dumps(dataset, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
+def _made(source: Source) -> dict[str, Any]:
+    """How a table was made, as JSON values."""
+    return {"source": source.value, "reconstructed": source is Source.RECONSTRUCTED}
+
+
+def _write_csvw(
+    path: Path,
+    table: Marginal,
+    manifest: dict[str, Any],
+    label: Label,
+) -> None:
+    write_csvw(path, table, manifest, [str(label(name)) for name in table.attributes])
+
+
+def _write_sdmx_csv(
+    path: Path,
+    table: Marginal,
+    manifest: dict[str, Any],
+    _: Label,
+) -> None:
+    # Every name and category follows an identifier, so no spreadsheet reads it as a formula.
+    write_sdmx_csv(path, table, manifest)
+
+
 WRITERS: dict[str, Callable[[Path, Marginal, dict[str, Any], Label], None]] = {
     "csv": _write_csv,
+    "csvw": _write_csvw,
     "parquet": _write_parquet,
     "json-stat": _write_json_stat,
+    "sdmx-csv": _write_sdmx_csv,
 }

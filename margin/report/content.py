@@ -3,18 +3,22 @@
 import base64
 import itertools
 import logging
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .._types import Floats
+from ..domain.bounds import half_widths
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
-from ..plots.results import answered, noise_errors
+from ..plots.results import answered, random_views
 from ..privacy.budget import PureDP
 from ..synopses import ViewSynopsis
+from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
+from .imprint import Imprint
 from .words import in_words
 
 __all__ = ["content", "packed_marginal"]
@@ -27,8 +31,14 @@ _VIEW_CELLS = 120_000
 _ANSWER_CELLS = 25_000
 """Largest number of cells of further answers, with their variances: about 0.5 MB of text."""
 
+_BASED_CELLS = 60_000
+"""The same if no answer is a sum of the views' cells, so that the page holds answers only."""
+
 _MOST_ASKED = 6
 """Largest number of attributes that a reader can choose."""
+
+_ERRORS = 12
+"""Number of marginals of each number of attributes from which the page takes the typical error."""
 
 _MOST_SETS = 200_000
 """Largest number of sets of attributes, per size, that are considered as further answers."""
@@ -39,6 +49,7 @@ def content(
     *,
     title: str,
     live: bool,
+    imprint: Imprint | None = None,
 ) -> dict[str, Any]:
     """Collect the data of a page, as JSON values.
 
@@ -50,39 +61,57 @@ def content(
         The heading of the page.
     live
         Whether the page can ask a server for marginals that it does not hold.
+    imprint
+        Who publishes the page, and when; None for today's date alone.
     """
     provenance = synopsis.provenance
     assert provenance is not None
     mechanism = provenance.mechanism
-    views = _views(synopsis)
+    summed = isinstance(synopsis, ViewSynopsis) and synopsis.base is None and synopsis.noise is None
+    views = _views(synopsis, summed=summed)
     attributes = []
     for name, attribute in synopsis.domain.items():
-        labels = [str(label) for label in attribute.labels]
+        labels = list(attribute.captions)
         attributes.append({"name": name, "labels": labels})
     return {
         "title": title,
         "private": provenance.private,
-        "guarantee": provenance.spent.describe(),
-        "words": in_words(provenance.statement),
+        "guarantee": provenance.statement.guarantee,
+        "words": in_words(provenance.statement, synopsis.domain, provenance.base),
         "statement": provenance.statement.to_json(),
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),
         "version": provenance.version,
         "summary": synopsis.summary(),
         "attributes": attributes,
         "views": views,
-        "answers": _answers(synopsis, complete=bool(views)),
+        "answers": _answers(synopsis, summed=summed),
+        "sources": {source.value: source.words for source in Source},
         "errors": _errors(synopsis),
         "live": live,
-        "most": _MOST_ASKED,
+        "description": (imprint or Imprint()).description,
+        "imprint": (imprint or Imprint()).lines(title, provenance, synopsis.domain),
+        "most": min(_MOST_ASKED, len(synopsis.domain)),
     }
 
 
-def packed_marginal(marginal: Marginal, domain: Domain) -> dict[str, Any]:
-    """Convert a marginal to JSON values: its axes, and the bytes of its counts and variances."""
+def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
+    """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and
+    variances.
+
+    The page draws intervals of one quantile times the root of the variance. So where a count was
+    reconstructed, the variance is the one that gives the interval of `Marginal.interval`.
+    """
+    unit = float(half_widths(0.0, 1.0, 0.0, level=0.95))
+    half = half_widths(
+        marginal.counts, marginal.noise_variance, marginal.missed_variance, level=0.95
+    )
+    is_missed = np.greater(marginal.missed_variance, 0)
+    variance = np.where(is_missed, (half / unit) ** 2, marginal.variance)
     return {
-        "axes": list(domain.axes(marginal.attributes)),
+        "axes": list(synopsis.domain.axes(marginal.attributes)),
+        "source": synopsis.source(marginal.attributes).value,
         "counts": _packed(marginal.counts),
-        "variance": _packed(marginal.variance),
+        "variance": _packed(variance),
     }
 
 
@@ -92,12 +121,12 @@ def _packed(values: Floats) -> str:
     return base64.b64encode(content).decode()
 
 
-def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
+def _views(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
     """Convert the consistent tables of a synopsis to JSON values. Empty for one without views.
 
     Each entry has the axes of the view, the precision of its components, the cells that must be
-    zero, the counts (None if they are too many for the page), and the view's share of the budget
-    (None if the views were not measured themselves).
+    zero, the counts (None if the page must not sum them, or they are too many for it), and the
+    view's share of the budget (None if the views were not measured themselves).
     """
     if not isinstance(synopsis, ViewSynopsis):
         return []
@@ -116,7 +145,7 @@ def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
             "share": share,
             "precision": _packed(tables.component_precision(axes)),
             "empty": np.flatnonzero(none).tolist(),
-            "counts": _packed(value) if value.size <= room else None,
+            "counts": _packed(value) if summed and value.size <= room else None,
         }
         views.append(view)
     return views
@@ -135,17 +164,18 @@ def _shares(synopsis: ViewSynopsis) -> list[float | None]:
     return shares
 
 
-def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
+def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
     """Choose and answer marginals that are not sums of the page's views, as many as fit.
 
     Smaller sets of attributes come first. Among sets of the same size, sets of the first attributes
-    of the domain come first. `complete` says whether the page holds views.
+    of the domain come first. `summed` says whether the marginals within views are such sums: they
+    are not if a base changes them, or if cells of one view have different variances.
     """
     domain = synopsis.domain
     chosen: list[View] = []
-    room = _ANSWER_CELLS
+    room = _ANSWER_CELLS if summed else _BASED_CELLS
     for view in _candidates(domain):
-        if complete and isinstance(synopsis, ViewSynopsis):
+        if summed and isinstance(synopsis, ViewSynopsis):
             axes = tuple(sorted(domain.axes(view)))
             if synopsis.held.covering(axes) is not None:
                 continue
@@ -155,7 +185,7 @@ def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
         room -= cells
         chosen.append(view)
     log.info("answering the marginals of the page")
-    return [packed_marginal(marginal, domain) for marginal in answered(synopsis, chosen)]
+    return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
 
 
 def _candidates(domain: Domain) -> Iterator[View]:
@@ -170,11 +200,18 @@ def _candidates(domain: Domain) -> Iterator[View]:
 
 
 def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
-    """The mean noise part of the error, for each number of attributes where it is known."""
+    """The typical error of a count in rows, for each number of attributes where it is known.
+
+    It is the root of the mean variance over the cells that are not known, of some tables.
+    """
     found = []
     for size in range(1, _MOST_ASKED + 1):
         log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
-        errors = noise_errors(synopsis, size)
-        if errors:
-            found.append({"size": float(size), "error": float(np.mean(errors))})
+        variances = []
+        for marginal in answered(synopsis, random_views(synopsis.domain, size, draws=_ERRORS)):
+            known = np.isfinite(marginal.variance) & (marginal.variance > 0)
+            if known.any():
+                variances.append(float(marginal.variance[known].mean()))
+        if variances:
+            found.append({"size": float(size), "error": math.sqrt(np.mean(variances))})
     return found

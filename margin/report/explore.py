@@ -92,7 +92,7 @@ def explore(
             return 400, json.dumps({"error": str(error)}).encode()
         finally:
             lock.release()
-        found = packed_marginal(marginal, synopsis.domain)
+        found = packed_marginal(marginal, synopsis)
         return 200, json.dumps(found).encode()
 
     try:

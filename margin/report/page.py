@@ -11,6 +11,7 @@ from .._replace import replacing
 from ..errors import FileError
 from ..synopses.synopsis import Synopsis
 from .content import content
+from .imprint import Imprint
 
 __all__ = ["page", "write_report"]
 
@@ -20,6 +21,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
+    imprint: Imprint | None = None,
 ) -> None:
     """Write a synopsis as a single HTML page.
 
@@ -34,6 +36,9 @@ def write_report(
         The file to write.
     title
         The heading of the page. By default, the name of the file without its ending.
+    imprint
+        Who publishes the page, and when. By default, the page has today's date and a proposal how
+        to cite it.
 
     Raises
     ------
@@ -52,6 +57,7 @@ def write_report(
             synopsis,
             title=title or place.stem,
             live=False,
+            imprint=imprint,
         )
     )
     with replacing(place) as file:

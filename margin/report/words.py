@@ -1,29 +1,45 @@
 """The privacy guarantee in plain words, for readers who do not know epsilon."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
-from ..privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
-from ..privacy.conversion import epsilon_of
-from ..privacy.statement import Statement
+from ..domain.domain import Domain
+from ..privacy.budget import Neighbours
+from ..privacy.statement import Statement, not_protected
+from ..privacy.strength import Strength, spent_before, strength
 
 __all__ = ["in_words"]
 
-_DELTA = 1e-6
-"""The delta at which zero-concentrated differential privacy is explained."""
 
-
-def in_words(statement: Statement) -> list[str]:
+def in_words(
+    statement: Statement,
+    domain: Domain | None = None,
+    base: Mapping[str, Any] | None = None,
+) -> list[str]:
     """Explain what a release promises to a person in the table, in three short paragraphs.
+
+    Two more say what the domain declares as known, and which releases the base consists of.
 
     Examples
     --------
+    >>> from margin import PureDP
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
     Each row of the table is protected: the results would be almost equally likely ...
     """
-    return [_who(statement), _how_much(statement.budget), _what_not()]
+    found = strength(statement, domain)
+    known = "" if domain is None else not_protected(domain)
+    paragraphs = [
+        _who(statement, found),
+        _how_much(statement, found),
+        _what_not(),
+        known,
+        spent_before(statement, base, domain),
+    ]
+    return [paragraph for paragraph in paragraphs if paragraph]
 
 
-def _who(statement: Statement) -> str:
+def _who(statement: Statement, found: Strength) -> str:
     """Say which rows are protected, and against which change."""
     rows, unit = statement.rows, statement.unit
     one = unit is None and rows == 1
@@ -32,7 +48,7 @@ def _who(statement: Statement) -> str:
         bound = f" The software counted at most {rows} of them."
     elif one:
         whose = "Each row of the table is protected"
-        bound = ""
+        bound = " A person who has several rows is not protected as a whole."
     else:
         whose = f"Up to {rows} rows of one person are protected together"
         bound = (
@@ -40,7 +56,10 @@ def _who(statement: Statement) -> str:
             "the software did not check this."
         )
     them = "it" if one else "them"
-    if statement.budget.number_of_rows_is_public:
+    if found.steps > 1:
+        change = f"if {'it' if one else 'they'} said something else, with the same public totals"
+        number = " Whether someone is in the table is not hidden."
+    elif statement.budget.number_of_rows_is_public:
         change = "if it said something else"
         number = " The number of rows is public."
     elif statement.neighbours is Neighbours.REPLACE_ROW:
@@ -52,24 +71,24 @@ def _who(statement: Statement) -> str:
     return f"{whose}: the results would be almost equally likely {change}.{number}{bound}"
 
 
-def _how_much(budget: Budget) -> str:
+def _how_much(statement: Statement, found: Strength) -> str:
     """Say how strong the protection is, as a factor of odds."""
-    start = (
-        "Strength: the results change the odds of any conclusion about a person "
-        "by a factor of at most "
-    )
-    if isinstance(budget, PureDP):
-        epsilon = float(budget.epsilon)
-        return f"{start}{_factor(epsilon)} (epsilon = {epsilon:g})."
-    if isinstance(budget, ApproxDP):
-        epsilon, delta = float(budget.epsilon), float(budget.delta)
+    if statement.unit is not None:
+        whom = f"the rows with one {statement.unit!r}"
+    elif statement.rows > 1:
+        whom = "a person"
     else:
-        assert isinstance(budget, ZCDP)
-        # Convert to (epsilon, delta) and round epsilon up.
-        delta = _DELTA
-        epsilon = math.ceil(1000 * epsilon_of(budget.rho, delta)) / 1000
-    exception = f"except with a probability of {delta:g}"
-    return f"{start}{_factor(epsilon)}, {exception} (epsilon = {epsilon:g}, delta = {delta:g})."
+        whom = "one row"
+    start = "Strength: the results"
+    if found.steps > 1:
+        start = "Strength: given the public totals, the results"
+    start += f" change the odds of any conclusion about {whom} by a factor of at most "
+    factor = _factor(found.epsilon)
+    if not found.delta:
+        return f"{start}{factor} ({found.numbers})."
+    exception = f"except with a probability of {found.delta:.3g}"
+    numbers = f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
+    return f"{start}{factor}, {exception} ({numbers})."
 
 
 def _what_not() -> str:

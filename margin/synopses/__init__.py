@@ -12,7 +12,7 @@ from .rounds import SolvedRound
 from .sketch import SketchSynopsis
 from .table import TableSynopsis
 from .uniform import UniformSynopsis
-from .view import ViewSynopsis
+from .views import ViewSynopsis
 
 __all__ = [
     "BoxSynopsis",

@@ -40,7 +40,7 @@ def agreed(
     Parameters
     ----------
     domain
-        The attributes, the rules, and the number of rows, if it is declared.
+        The attributes, the rules, the number of rows and known tables, if they are declared.
     views
         What was asked.
     cells
@@ -77,7 +77,11 @@ def _whole(fitted: Tables, seed: int) -> Tables:
         )
     if not total:
         return fitted.with_values([np.zeros_like(value) for value in fitted.values])
-    return WholeTables()(fitted, total, seed=seed)
+    try:
+        return WholeTables()(fitted, total, seed=seed)
+    except ValueError as error:
+        problem = str(error)
+    raise DomainError(f"whole numbers: {problem}, or pass integers=False")
 
 
 def _concerned(domain: Domain, answers: Sequence[Marginal]) -> Domain:
@@ -86,8 +90,7 @@ def _concerned(domain: Domain, answers: Sequence[Marginal]) -> Domain:
     All rules that concern the answers are kept.
     """
     asked = {name for answer in answers for name in answer.attributes}
-    rules = [set(rule) for rule in domain.impossible]
-    while connected := [rule for rule in rules if rule & asked and not rule <= asked]:
+    while connected := [rule for rule in domain.linked if rule & asked and not rule <= asked]:
         asked.update(*connected)
     return domain.restrict([name for name in domain if name in asked])
 
@@ -119,10 +122,12 @@ def _key(domain: Domain, answer: Marginal) -> View:
 
 
 def _uncertain(domain: Domain, view: LevelView) -> Flags:
-    """Which cells of a view have an error: those that are possible, unless the only cell holds the
-    declared number of rows. The shape is that of the view."""
+    """Which cells of a view have an error: those that are possible, unless the table is known or
+    its only cell holds the declared number of rows. The shape is that of the view."""
     uncertain = view.rolled_up(domain.possible(view.view).astype(np.float64)) > 0
-    if domain.rows is not None and uncertain.size == 1:
+    known = domain.constraints
+    is_known = known is not None and known.determines(domain.axes(view.view), view.groups)
+    if is_known or (domain.rows is not None and uncertain.size == 1):
         uncertain = np.zeros_like(uncertain)
     return uncertain
 

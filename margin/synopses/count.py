@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
-from ..errors import DomainError
+from ..domain.bounds import half_widths
 
 __all__ = ["Count", "Difference", "Ratio"]
 
@@ -61,7 +60,9 @@ class Count:
 
         The law of noise is known. What a reconstruction misses is estimated: its size is learnt
         from the published tables, so that the level holds on average over many reconstructed
-        answers, not for each one. The bounds are NaN where the variance is not known.
+        answers, not for each one. A reconstructed number near zero has a shorter interval than its
+        variance says, because it cannot be negative; see `margin.domain.bounds.half_widths`. The
+        bounds are NaN where the variance is not known.
 
         Parameters
         ----------
@@ -78,12 +79,14 @@ class Count:
         DomainError
             When `level` is not > 0 and < 1.
         """
-        low, high = self._bounds(level)
+        half = half_widths(
+            self.estimate,
+            self.noise_variance,
+            self.missed_variance,
+            level=level,
+        )
+        low, high = self.estimate - float(half), self.estimate + float(half)
         return _at_least_zero(low), _at_least_zero(high)
-
-    def _bounds(self, level: float) -> tuple[float, float]:
-        half = _quantile(level) * math.sqrt(self.variance)
-        return self.estimate - half, self.estimate + half
 
 
 @dataclass(
@@ -99,7 +102,8 @@ class Difference(Count):
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true difference; see `Count.interval`."""
-        return self._bounds(level)
+        half = _quantile(level) * math.sqrt(self.variance)
+        return self.estimate - half, self.estimate + half
 
 
 @dataclass(
@@ -171,11 +175,7 @@ def _inside(
 
 def _quantile(level: float) -> float:
     """The number of standard deviations on either side of a normal interval."""
-    if not 0 < level < 1:
-        raise DomainError(
-            f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
-        )
-    return NormalDist().inv_cdf((1 + level) / 2)
+    return float(half_widths(0.0, 1.0, 0.0, level=level))
 
 
 def _at_least_zero(bound: float) -> float:

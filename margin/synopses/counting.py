@@ -239,12 +239,28 @@ def covered_sums(
         weights = weights_on(domain, axes, [codes])[:, 0]
         estimates.append(float(tables.project(view, axes).ravel() @ weights))
         shape = tuple(domain.sizes[axis] for axis in axes)
-        sums.append(WeightedSum(axes, weights.reshape(shape)))
+        sums.append(WeightedSum(axes, left_open(domain, axes, weights.reshape(shape))))
     if component_noise is None:
         noise = covered_covariance(tables, sums)
     else:
         noise = component_noise.covariance(sums)
     return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
+
+
+def left_open(
+    domain: Domain,
+    axes: tuple[int, ...],
+    weights: Floats,
+) -> Floats:
+    """The part of the weights of a sum of cells that the known tables of the domain leave open.
+
+    `axes` are those of the marginal, ascending; the weights have its shape.
+    """
+    # The total alone is known by the precision of its component.
+    if domain.constraints is None or not domain.constraints.more:
+        return weights
+    empty = None if domain.zeros is None else domain.zeros.cells(axes)
+    return domain.constraints.left_open(axes, weights, empty)
 
 
 def weights_on(

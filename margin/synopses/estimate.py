@@ -65,11 +65,11 @@ def possible(
 ) -> Tables:
     """Remove negative counts from consistent tables, and make them consistent again.
 
-    With `nonnegativity=None` negative counts stay; impossible cells are zero, and a known number of
-    rows is the total, in either case.
+    With `nonnegativity=None` negative counts stay; impossible cells are zero, and what is known is
+    kept, in either case.
     """
     if nonnegativity is None:
-        is_free = tables.empty is None and tables.known_total is None
+        is_free = tables.empty is None and tables.known is None
         return tables if is_free else consistency(tables)
     # Some methods lose consistency when they remove negative counts.
     changed = nonnegativity(tables)

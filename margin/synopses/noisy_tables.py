@@ -40,7 +40,8 @@ def tables_of(
 ) -> Tables:
     """Collect noisy tables of views as the `Tables` that the solvers take.
 
-    Their axes are brought into the order of the domain. Its rules and its number of rows are added.
+    Their axes are brought into the order of the domain. Its rules, its number of rows and its known
+    tables are added; a known table that lies in no view comes after the views.
 
     Parameters
     ----------
@@ -68,5 +69,5 @@ def tables_of(
         values=tuple(turned),
         variances=tuple(max(float(variance), LEAST_VARIANCE) for variance in variances),
         zeros=domain.zeros,
-        known_total=domain.rows,
-    )
+        known=domain.constraints,
+    ).with_known()

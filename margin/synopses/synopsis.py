@@ -16,6 +16,7 @@ from ..domain.level_views import LevelView, level_view
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
+from ..notebook import html_table
 from ..privacy.budget import Budget
 from ..privacy.ledger import Token
 from ..privacy.statement import Statement
@@ -23,6 +24,7 @@ from ..queries import Queries
 from ..queries.marginals import shares
 from .agreeing import agreed
 from .counting import Counting
+from .source import Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +55,9 @@ class Provenance:
         The base of the release as JSON values: that it is a public table, and where it was
         published; or the statement, and the receipt of the ledger, of the release that paid for it.
         None without a base.
+    known
+        The views whose tables the domain declares as known. They were published as they are, and
+        the guarantee does not protect what they say.
     """
 
     mechanism: Any
@@ -61,6 +66,7 @@ class Provenance:
     version: str
     token: Token | None = None
     base: dict[str, Any] | None = None
+    known: tuple[View, ...] = ()
 
     @property
     def spent(self) -> Budget:
@@ -144,6 +150,12 @@ class Synopsis(Counting):
             )
         return self.provenance.spent
 
+    @property
+    def known(self) -> Mapping[View, NDArray[np.int64]]:
+        """The tables that the release takes as known, by their views: all answers agree with them
+        exactly. See `Domain.known`."""
+        return self.domain.known
+
     def marginal(self, view: Iterable[str]) -> Marginal:
         """The marginal of a view of the domain, such as ``["place@state", "sex"]``; see
         `marginals`."""
@@ -172,6 +184,27 @@ class Synopsis(Counting):
         answers = iter(self._marginals(plain) if plain else ())
         return [self._rolled(one) if any(one.levels) else next(answers) for one in views]
 
+    def source(self, view: Iterable[str]) -> Source:
+        """How the marginal of a view, or the total for an empty one, is answered; see `Source`.
+
+        Raises
+        ------
+        DomainError
+            When the view is not one of the domain.
+        """
+        names = tuple(view)
+        if not names:
+            return self._made(()) if self.domain.rows is None else Source.KNOWN
+        asked = level_view(self.domain, names)
+        known = self.domain.constraints
+        if known is not None and known.determines(self.domain.axes(asked.view), asked.groups):
+            return Source.KNOWN
+        return self._made(asked.view)
+
+    def _made(self, _: View) -> Source:
+        """How the marginal of a view without levels is answered if it is not known."""
+        return Source.ANSWERED
+
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of several views without levels; each form of synopsis defines it."""
         raise NotImplementedError
@@ -188,9 +221,9 @@ class Synopsis(Counting):
         Answers of `marginals` need not agree with each other: two tables that were reconstructed
         may have different sums on attributes that they share. These tables agree on everything that
         they share, also across levels of attributes, and all have the same total. They are
-        non-negative, zero in impossible cells, and add up to the number of rows if the domain
-        declares it. They are near the separate answers: the sum of the squared differences is
-        small, where each table counts by the inverse of its mean variance.
+        non-negative, zero in impossible cells, and agree with the number of rows and the known
+        tables that the domain declares. They are near the separate answers: the sum of the squared
+        differences is small, where each table counts by the inverse of its mean variance.
 
         This is post-processing: it spends no privacy. Tables of two calls need not agree with each
         other, so ask for all that are published together in one call.
@@ -325,6 +358,20 @@ class Synopsis(Counting):
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
         raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        import pandas
+
+        if self.provenance is None:
+            heading = "Synopsis that is not yet the result of a release"
+        elif self.provenance.private:
+            heading = self.provenance.statement.describe()
+        else:
+            heading = f"SIMULATION, not private; {self.spent.describe()}"
+        about = {"attributes": ", ".join(self.domain), **self.summary()}
+        content = [text.replace("\n", "; ") for text in about.values()]
+        table = pandas.DataFrame({"title": list(about), "content": content})
+        return html_table(heading, table, index=False)
 
     def plot_error(
         self,

@@ -43,6 +43,9 @@ class Base(Protocol):
         ndarray of shape (n, ...)
         """
 
+    def noise(self, asked: Integers, /) -> Floats:
+        """The variances that noise causes in the shares of marginals, shaped like `marginals`."""
+
 
 class CountedBase:
     """The base of a table whose rows are known.
@@ -96,6 +99,11 @@ class CountedBase:
     def marginals(self, asked: Integers) -> Floats:
         """Count the rows in each cell of marginals; see `Base.marginals`."""
         return np.stack([self._counts(tuple(axes)) for axes in asked.tolist()])
+
+    def noise(self, asked: Integers) -> Floats:
+        """Zero: counted rows have no noise; see `Base.noise`."""
+        shape = tuple(self.sizes[axis] for axis in asked[0].tolist())
+        return np.zeros((len(asked), *shape))
 
     def _counts(self, axes: Axes) -> Floats:
         """Count the rows in each cell of one marginal."""

@@ -14,7 +14,7 @@ from ..reconstruct.newton import Newton
 from ..reconstruct.problem import Solver
 from ..reconstruct.split import dual_of
 from ..reconstruct.structure import Structure, marginals_on, parts_of_views
-from ..reconstruct.sums import Sums, no_sums, sums_of
+from ..reconstruct.sums import Sums, covariances, no_sums, sums_of
 from ..tables.moments import known_moments
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
@@ -252,12 +252,12 @@ class BasedReconstruction:
         answers = []
         for start in range(0, len(asked), step):
             some = asked[start : start + step]
-            answers += list(self.trusting.solve(self._problems(some)))
+            answers += list(self.trusting.solve(self.problems(some)))
         return Solutions.stack(answers)
 
     def _held(self, asked: Integers) -> Solutions:
         """Estimate marginals of one shape that views hold."""
-        batch = self._problems(asked)
+        batch = self.problems(asked)
         scales = self.scales(asked).reshape(len(asked), -1)
         variances = self.tables.covered_variances(asked)
         return held_solutions(batch, self.trusting.solve(batch), variances, scales)
@@ -268,14 +268,14 @@ class BasedReconstruction:
         weights: Floats,
     ) -> Sums:
         """Estimate weighted sums of the cells of one marginal that a view holds."""
-        batch = self._problems(asked)
+        batch = self.problems(asked)
         based = self.trusting.solve(batch)
         sums = self._based_sums(tuple(asked[0].tolist()), weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
         return held_sums(batch, based, sums, weights, self.scales(asked).reshape(1, -1))
 
-    def _problems(self, asked: Integers) -> Batch:
+    def problems(self, asked: Integers) -> Batch:
         """The problems of some marginals relative to the base."""
         bases = positive_shares(self.base, asked)
         batch = Batch.of(self.tables, asked)
@@ -297,13 +297,15 @@ class BasedReconstruction:
         weights: Floats,
     ) -> Sums:
         """Estimate weighted sums of cells relative to the base."""
-        problem = self._problems(np.array([axes], dtype=np.int64))[0]
+        problem = self.problems(np.array([axes], dtype=np.int64))[0]
         solution = dataclasses.replace(self.trusting, bars=False).solve(problem)
         if not solution.status.ok:
             return no_sums(solution.status, weights.shape[1])
         shares = solution.table.ravel() / problem.total
-        solve = dual_of(problem, self.trusting.ridge(problem)).solver(shares)
-        return sums_of(problem, solution, solve, np.ascontiguousarray(weights.T))
+        ridge = self.trusting.ridge(problem)
+        rows = np.ascontiguousarray(weights.T)
+        changes = dual_of(problem, ridge).solver(shares)(covariances(problem, shares, rows))
+        return sums_of(problem, solution, ridge, changes, rows)
 
 
 class BasedStructure(Structure):
@@ -311,7 +313,8 @@ class BasedStructure(Structure):
 
     The scales of marginals that no view holds are learnt as `Structure` does, with the base. The
     rows of the base are a sample, too, so they add to the structure of a random sample. Where a
-    view holds the marginal, `held_solutions` has computed the missed part.
+    view holds the marginal, `held_solutions` has computed the missed part. The noise of the base is
+    added in both cases. But what a view holds is never said to be less certain than its own table.
 
     Parameters
     ----------
@@ -336,8 +339,14 @@ class BasedStructure(Structure):
         held = self.tables.covered(asked)
         per_row = (-1, *[1] * (missed.ndim - 1))
         sampling = (weights**2 / self.based.base.rows).reshape(per_row)
-        missed = missed + sampling * solutions.undetermined
-        return np.where(held.reshape(per_row), solutions.undetermined, missed)
+        noise = self._noise(asked).reshape(missed.shape)
+        missed = missed + sampling * solutions.undetermined + (weights**2).reshape(per_row) * noise
+        if held.any():
+            # What noise leaves to the missed part, if the whole error is that of a view's table.
+            variances = self.tables.covered_variances(asked[held]).reshape(per_row)
+            rest = np.maximum(variances - solutions.variance[held], solutions.undetermined[held])
+            missed[held] = np.minimum(solutions.undetermined[held] + noise[held], rest)
+        return np.asarray(missed)
 
     def missed_covariance(
         self,
@@ -347,11 +356,22 @@ class BasedStructure(Structure):
     ) -> Floats:
         """The covariance of the missed parts of sums; see `Structure.missed_covariance`."""
         asked = np.array([axes], dtype=np.int64)
+        # The errors of the base's cells are taken to be independent.
+        noise = (weights * self._noise(asked).ravel()[:, None]).T @ weights
         if self.tables.covered(asked)[0]:
-            return sums.undetermined
+            return sums.undetermined + noise
         share = float(self.based.weights(asked)[0])
         sampling = share**2 / self.based.base.rows * sums.undetermined
-        return super().missed_covariance(axes, weights, sums) + sampling
+        return super().missed_covariance(axes, weights, sums) + sampling + share**2 * noise
+
+    def _noise(self, asked: Integers) -> Floats:
+        """The variance of the noise of the base in each cell, in squared counts, (n, cells)."""
+        noise = self.based.base.noise(asked).reshape(len(asked), -1) * self.tables.total**2
+        if self.tables.zeros is not None:
+            empty = self.tables.zeros.cells_of_many(asked)
+            if empty is not None:
+                noise[empty] = 0.0
+        return np.asarray(noise)
 
     def _fewer(
         self,

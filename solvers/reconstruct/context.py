@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 
@@ -14,10 +15,13 @@ from ..limits import (
     EXACT_BAR_CELLS,
     INVERSE_UNKNOWNS,
     JOINT_CELLS,
+    SCALED_CELLS,
+    SCALED_UNKNOWNS,
 )
 from ..status import Status
 from ..tables.tables import Axes, Tables
 from ..threads import single_thread
+from ..trees.pairs import Forest
 from ..types import Floats, Integers
 from .bars import Bars
 from .batch import Batch, Solutions
@@ -30,9 +34,11 @@ from .sampling import (
     sampled_variance,
     standard_errors,
 )
+from .scaling.blocks import blocks_of
+from .scaling.dual import ScaledDual
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
-from .sums import Sums, no_sums, sums_of, without_covariance
+from .sums import Sums, covariances, no_sums, sums_of, without_covariance
 
 
 class Reconstruction:
@@ -41,7 +47,9 @@ class Reconstruction:
     With `Newton(context=K)`, a table over up to K axes is reconstructed: the asked axes, and those
     that are most associated with them. It is then summed to the asked marginal. So views that
     contain only some of the asked axes, and views of associated axes, improve the estimate. If the
-    whole array is small, it is reconstructed once and kept.
+    whole array is small, it is reconstructed once and kept. If the views are pairs that form a
+    forest, the whole array is reconstructed exactly, however large it is (`Forest`); the variances
+    are then those of the answer from the context.
 
     If `Newton` has no strength, the strength of `strength_for` is used; with context it is at least
     `strength_around`.
@@ -137,7 +145,11 @@ class Reconstruction:
             around = self._surroundings(solver, axes)
             if not around.solution.status.ok:
                 return no_sums(around.solution.status, len(rows))
-            return around.sums(axes, rows)
+            found = around.sums(axes, rows)
+            if around.often or self._forest is None or solver.context is None:
+                return found
+            table = self.tables.total * self._forest.shares(axes).ravel()
+            return dataclasses.replace(found, table=table, estimate=rows @ table)
 
     def _surroundings(
         self,
@@ -163,7 +175,32 @@ class Reconstruction:
         with single_thread():
             if math.prod(self.tables.sizes) <= JOINT_CELLS:
                 return self._joint.project(asked)
-            return self._in_contexts(solver, asked)
+            if self._forest is None:
+                return self._in_contexts(solver, asked)
+            return self._in_forest(self._forest, solver, asked)
+
+    def _in_forest(
+        self,
+        forest: Forest,
+        solver: Newton,
+        asked: Integers,
+    ) -> Solutions:
+        """Estimate marginals by the whole forest; their variances are those from the contexts."""
+        started = time.process_time()
+        shares = np.stack([forest.shares(tuple(axes)) for axes in asked.tolist()])
+        table = self.tables.total * shares
+        if solver.bars:
+            return dataclasses.replace(self._in_contexts(solver, asked), table=table)
+        count = len(asked)
+        return Solutions(
+            table=table,
+            statuses=np.full(count, list(Status).index(Status.OPTIMAL), dtype=np.int8),
+            objective=np.full(count, math.nan),
+            residual=np.zeros(count),
+            iterations=np.zeros(count, dtype=np.int64),
+            seconds=time.process_time() - started,
+            relaxation=np.zeros(count),
+        )
 
     def _in_contexts(
         self,
@@ -201,6 +238,11 @@ class Reconstruction:
             context = _Surroundings(self.tables, around, problem, solution, solver)
             answers.append(context.project(axes[None])[0])
         return answers
+
+    @cached_property
+    def _forest(self) -> Forest | None:
+        """The exact model of all axes, if the views are pairs without a cycle."""
+        return Forest.of(self.tables)
 
     @cached_property
     def _joint(self) -> "_Surroundings":
@@ -328,8 +370,16 @@ class _Surroundings:
         # The weights do not depend on the other axes.
         narrow = [size if keep else 1 for size, keep in zip(shape, kept, strict=True)]
         wide = np.broadcast_to(weights.reshape(-1, *narrow), (len(weights), *shape))
-        found = sums_of(self.problem, self.solution, self._solve, wide.reshape(len(weights), -1))
+        flat = wide.reshape(len(weights), -1)
+        found = sums_of(self.problem, self.solution, self._ridge, self._of_sums(flat), flat)
         return dataclasses.replace(found, table=table)
+
+    def _of_sums(self, weights: Floats) -> Floats:
+        """The derivatives by the targets of weighted sums of all cells, shape (m, q)."""
+        dual = dual_of(self.problem, self._ridge)
+        if isinstance(dual, ScaledDual):
+            return dual.changes(self._distribution, weights)
+        return self._solve(covariances(self.problem, self._distribution, weights))
 
     def _bars(
         self,
@@ -339,15 +389,41 @@ class _Surroundings:
         shape: tuple[int, ...],
     ) -> Bars:
         """The uncertainty of the cells of marginals of one shape, each part of (n, cells)."""
-        if table.shape[1] > EXACT_BAR_CELLS:
-            found = [self._sampled(kept) for kept in places.tolist()]
-        else:
-            rows = zip(places, coefficients, table, strict=True)
-            found = [self._exact(*one, shape) for one in rows]
+        found = []
+        for own, needed, share in zip(places, coefficients, table, strict=True):
+            scaled = self._scaled(own, share) if self._is_scaled(share) else None
+            if scaled is not None:
+                found.append(scaled)
+            elif len(share) > EXACT_BAR_CELLS:
+                found.append(self._sampled(own.tolist()))
+            else:
+                found.append(self._exact(own, needed, share, shape))
         return Bars(
             variance=np.stack([one.variance for one in found]),
             undetermined=np.stack([one.undetermined for one in found]),
         )
+
+    def _is_scaled(self, share: Floats) -> bool:
+        """Whether the bars of a marginal are computed in closed form, without its context."""
+        if len(share) > EXACT_BAR_CELLS:
+            return True
+        large = self.problem.cells > SCALED_CELLS or len(self.problem.index) > SCALED_UNKNOWNS
+        return large and not self.often
+
+    def _scaled(
+        self,
+        places: Integers,
+        share: Floats,
+    ) -> Bars | None:
+        """The uncertainty of the cells of one marginal in closed form; None if there is none.
+
+        Only the known moments of the marginal itself count, not those of its context. `share` are
+        the marginal's shares of the total, shape (cells,).
+        """
+        problem = Problem.of(self.tables, tuple(self.axes[places].tolist()))
+        ridge = self.solver.ridge(problem)
+        blocks = blocks_of(problem, ridge)
+        return None if blocks is None else ScaledDual(problem, ridge, blocks).bars(share)
 
     def _exact(
         self,

@@ -195,7 +195,10 @@ def _pair(
 ) -> tuple[int, float]:
     """The mean of the product of two functions: an entry of the extended table, and its factor.
 
-    The functions are given by their digits on each axis.
+    The functions are given by their digits on each axis. The extended table is in row-major order.
+    An axis of n > 2 categories has 2 n - 1 entries: 0 is the constant, 1 to n - 1 are the
+    functions, and n to 2 n - 2 are the squares of these functions. An axis of two categories has
+    the entries 0 and 1 only, because there the square is one.
     """
     place = 0
     factor = 1.0

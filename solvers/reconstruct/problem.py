@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..basis import transform
+from ..stated import Stated
 from ..status import Status
 from ..tables.consistency import ResidualConsistency
 from ..tables.moments import known_moments, require_small
@@ -25,7 +26,7 @@ __all__ = ["Problem", "Solution", "Solver"]
     frozen=True,
     kw_only=True,
 )
-class Problem:
+class Problem(Stated):
     """A table to reconstruct from some of its moments, which have errors.
 
     Parameters
@@ -64,6 +65,12 @@ class Problem:
         range, or all cells must be zero.
     """
 
+    families: ClassVar[tuple[str, ...]] = (
+        "penalised-entropy",
+        "exact-entropy",
+        "least-squares",
+        "minimax",
+    )
     shape: tuple[int, ...]
     index: Integers
     target: Floats
@@ -266,7 +273,7 @@ class Problem:
         distribution: Floats | None,
         *,
         status: Status,
-        objective: "float | Callable[[Problem, Floats], float]",
+        objective: "float | Callable[[Problem, Floats], float] | None" = None,
         iterations: int,
         seconds: float,
         relaxation: float,
@@ -284,7 +291,7 @@ class Problem:
             The cells, summing to one, shape (cells,); None if the solver found nothing.
         objective
             The value of the solver's objective, or a function ``(problem, distribution)`` that
-            computes it.
+            computes it; None if the solver does not tell, which makes it NaN.
         status, iterations, seconds, relaxation
             See `Solution`.
         bars
@@ -301,7 +308,8 @@ class Problem:
             clipped = self.spread(np.maximum(distribution[self.possible], 0.0))
             table = clipped / clipped.sum()
             residual = float(np.abs(self.moments(table) - self.target).max(initial=0.0))
-            value = objective(self, table) if callable(objective) else objective
+            told = objective(self, table) if callable(objective) else objective
+            value = math.nan if told is None else told
         return Solution(
             table=(table * self.total).reshape(self.shape),
             status=status,
@@ -390,6 +398,20 @@ class Solution:
     relaxation: float
     variance: Floats | None = None
     undetermined: Floats | None = None
+
+    def _repr_html_(self) -> str:
+        import pandas
+
+        shown = {
+            "status": f"{self.status.name}: {self.status.value}",
+            "cells": " x ".join(map(str, self.table.shape)),
+            "objective": f"{self.objective:.6g}",
+            "residual": f"{self.residual:.3g}",
+            "relaxation": f"{self.relaxation:.3g}",
+            "iterations": f"{self.iterations:,}",
+            "seconds": f"{self.seconds:.3g}",
+        }
+        return str(pandas.DataFrame({"solution": shown}).to_html(border=0))
 
 
 class Solver(Protocol):

@@ -50,6 +50,9 @@ def strength_for(tables: Tables) -> float | None:
     # The pairs that a view holds: all three coefficients are known.
     held = np.flatnonzero(np.diff(batch.offsets) == 3)
     entries = batch.offsets[held][:, None] + np.arange(3)
+    # What is known says nothing about the noise.
+    noisy = batch.variance[entries[:, 2]] > 0
+    held, entries = held[noisy], entries[noisy]
     one, other, both = batch.target[entries].T
     variance = batch.variance[entries[:, 2]]
     if (np.maximum(one**2, other**2) > BALANCED).any():
@@ -102,7 +105,9 @@ def _typical_deviation(tables: Tables) -> float:
         own = masks & ~varying == 0
         several = np.bitwise_count(masks) >= min(2, varying.bit_count())
         known.append(precision[own & several])
-    return float(np.sqrt(1 / np.median(np.concatenate(known))))
+    every = np.concatenate(known)
+    noisy = every[np.isfinite(every)]
+    return float(np.sqrt(1 / np.median(noisy))) if noisy.size else 0.0
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:

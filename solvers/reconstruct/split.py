@@ -20,7 +20,8 @@ from ..types import Floats, Integers
 from .bars import Bars
 from .dual import Dual, LargeDual, is_large
 from .problem import Problem
-from .scaling import ScaledDual, blocks_of
+from .scaling.blocks import blocks_of
+from .scaling.dual import ScaledDual
 
 _LEAST_RIDGE = 1e-8
 """Smallest ridge. With less, rounding errors of the inverses spoil steps near zero cells."""

@@ -11,6 +11,8 @@ import numpy as np
 from ..basis import transform
 from ..fitted import (
     STRUCTURE_DOUBT,
+    STRUCTURE_FALL,
+    STRUCTURE_LEAST_RATIO,
     STRUCTURE_MEDIAN,
     STRUCTURE_RATIO,
     STRUCTURE_TILT,
@@ -93,11 +95,12 @@ class Structure:
 
     Scales are learnt from the views: parts of views on k axes are reconstructed by the same solver
     from their marginals on t axes alone, and compared with the views. The prior of s is log-normal.
-    For t = 0 and 1 its median is fixed, and beyond it is a fixed part of the scale for t - 1. The
-    estimate is the root of the posterior mean square.
+    For t = 0 and 1 its median is fixed, and for t = 2 it is a fixed part of the scale for t = 1.
+    Beyond, it is the scale for t - 1 times the square of the ratio of the last two scales, within
+    0.1 and 1. The estimate is the root of the posterior mean square.
 
     Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
-    (p x cells) ** 0.25. It is also multiplied by a fixed factor, since some marginals miss more
+    (p x cells) ** 0.4. It is also multiplied by a fixed factor, since some marginals miss more
     than others.
 
     Parameters
@@ -153,7 +156,7 @@ class Structure:
         """The covariance of the missed parts of weighted sums of the cells of one marginal.
 
         It is (1 / total + s ** 2 sqrt(t_i t_j)) undetermined_ij for the sums i and j. The factor t
-        of a sum is the mean of the factors (p x cells) ** 0.25 of its cells, weighted by the sum's
+        of a sum is the mean of the factors (p x cells) ** 0.4 of its cells, weighted by the sum's
         weights times p. For the indicator of one cell this is `missed_variance`. A sum that the
         known moments determine misses nothing.
 
@@ -218,9 +221,21 @@ class Structure:
             if depth < 2:
                 median = STRUCTURE_MEDIAN[depth]
             else:
-                median = self._learnt(depth - 1, count) * STRUCTURE_RATIO[min(depth, 3)]
+                median = self._learnt(depth - 1, count) * self._ratio(depth, count)
             self._scales[key] = self._posterior(depth, count, median)
         return self._scales[key]
+
+    def _ratio(
+        self,
+        depth: int,
+        count: int,
+    ) -> float:
+        """The expected scale for `depth` known axes over that for one axis less; depth >= 2."""
+        if depth == 2:
+            return STRUCTURE_RATIO
+        # Where the scales fell fast, the next one is expected to fall faster still.
+        fall = self._learnt(depth - 1, count) / self._learnt(depth - 2, count)
+        return float(np.clip(fall**STRUCTURE_FALL, STRUCTURE_LEAST_RATIO, 1.0))
 
     def _posterior(
         self,
@@ -231,8 +246,7 @@ class Structure:
         """The root of the posterior mean square of a scale; the median if no view can tell."""
         if depth >= self._width:
             return median
-        doubt = STRUCTURE_DOUBT[min(depth, 3)]
-        log_density = -(np.log(_GRID / median) ** 2) / (2 * doubt**2)
+        log_density = -(np.log(_GRID / median) ** 2) / (2 * STRUCTURE_DOUBT**2)
         for miss in self._misses(depth, max(min(count, self._width), depth + 1)):
             log_density += miss.log_likelihood()
         density = np.exp(log_density - log_density.max())
@@ -313,7 +327,7 @@ def parts_of_views(tables: Tables, count: int) -> list[Axes]:
 
 
 def _tilt(tables: Floats) -> Floats:
-    """(p x cells) ** 0.25 for flattened tables, shape (..., cells), within 0.01 and 100 ** 0.25."""
+    """(p x cells) ** 0.4 for flattened tables, shape (..., cells); p x cells is clipped."""
     total = np.maximum(tables.sum(axis=-1, keepdims=True), 1e-300)
     relative = tables * tables.shape[-1] / total
     return np.asarray(np.clip(relative, 0.01, 100.0) ** STRUCTURE_TILT)
@@ -346,5 +360,5 @@ def marginals_on(tables: Tables, count: int) -> Tables:
         variances=tuple(max(tables.variance(subset), _ROUNDING) for subset in kept),
         precisions=precisions,
         zeros=tables.zeros,
-        known_total=tables.known_total,
+        known=tables.known,
     )

@@ -1,7 +1,6 @@
 """`Sums`: weighted sums of the cells of a reconstructed table, with their covariances."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..status import Status
 from ..types import Floats
 from .problem import Problem, Solution
 
-__all__ = ["Sums", "no_sums", "sums_of", "without_covariance"]
+__all__ = ["Sums", "covariances", "left_open", "no_sums", "sums_of", "without_covariance"]
 
 
 @dataclass(
@@ -48,7 +47,8 @@ class Sums:
 def sums_of(
     problem: Problem,
     solution: Solution,
-    solve: Callable[[Floats], Floats],
+    ridge: Floats,
+    changes: Floats,
     weights: Floats,
 ) -> Sums:
     """Compute weighted sums of the cells of a solution of `Newton`, by the delta method.
@@ -58,36 +58,60 @@ def sums_of(
     c = E[f w'] - E[f] E[w]'. If the weights are the indicators of cells, the diagonals of the
     covariances are `Solution.variance` and `Solution.undetermined`.
 
+    What the known functions leave open of the sums has the covariance of w - f x, plus x' ridge x,
+    for x = H^-1 c. Any other x gives more.
+
     Parameters
     ----------
     problem, solution
         The problem and its solution.
-    solve
-        The inverse of the Hessian, for right-hand sides of shape (m, q).
+    ridge
+        The ridges of the known moments, shape (m,).
+    changes
+        x = H^-1 c or nearly, the derivatives of the sums by the targets, shape (m, q).
     weights
         The weights of the cells, shape (q, cells).
     """
     total = problem.total
     share = solution.table.ravel() / total
     mean = weights @ share
-    # c, and the derivatives H^-1 c of the sums by the targets, both of shape (m, q).
-    moments = transform(problem.shape).analyse(share * weights)[:, problem.index]
-    centred = moments.T * math.sqrt(problem.cells)
-    centred -= np.outer(problem.moments(share), mean)
-    changes = solve(centred)
     # Noise in the targets, and in the total.
     by_targets = total**2 * (changes.T * problem.variance) @ changes
     by_total = mean - problem.target @ changes
     variance = by_targets + problem.total_variance * np.outer(by_total, by_total)
-    # The covariance E[w w'] - E[w] E[w]' before anything is known, less what the moments explain.
-    prior = (share * weights) @ weights.T - np.outer(mean, mean)
-    free = prior - centred.T @ changes
     return Sums(
         table=solution.table.ravel(),
         status=solution.status,
         estimate=np.asarray(total * mean),
         variance=np.asarray(variance),
-        undetermined=np.asarray(total**2 * _nonnegative(free)),
+        undetermined=np.asarray(total**2 * left_open(problem, share, ridge, changes, weights)),
+    )
+
+
+def covariances(
+    problem: Problem,
+    share: Floats,
+    weights: Floats,
+) -> Floats:
+    """The covariances c of the known functions and of weights, under the shares p; shape (m, q)."""
+    moments = transform(problem.shape).analyse(share * weights)[:, problem.index]
+    centred = moments.T * math.sqrt(problem.cells)
+    centred -= np.outer(problem.moments(share), weights @ share)
+    return np.asarray(centred)
+
+
+def left_open(
+    problem: Problem,
+    share: Floats,
+    ridge: Floats,
+    changes: Floats,
+    weights: Floats,
+) -> Floats:
+    """The covariance of what the known functions leave open of weighted sums, shape (q, q)."""
+    rest = weights - problem.functions(np.ascontiguousarray(changes.T))
+    mean = rest @ share
+    return np.asarray(
+        (share * rest) @ rest.T - np.outer(mean, mean) + (changes.T * ridge) @ changes
     )
 
 
@@ -107,9 +131,3 @@ def no_sums(status: Status, count: int) -> Sums:
         variance=np.full((count, count), math.nan),
         undetermined=np.full((count, count), math.nan),
     )
-
-
-def _nonnegative(covariance: Floats) -> Floats:
-    """A covariance matrix whose rounding errors below zero, if any, are removed."""
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

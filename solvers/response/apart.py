@@ -10,12 +10,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backends import available
 from ..status import Status
+from ..types import Floats
 from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
@@ -86,6 +87,63 @@ class MaxSat:
         return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
 
 
+class Sent(NamedTuple):
+    """An integer programme: maximise cost . y, lower <= matrix y <= upper, 0 <= y <= top."""
+
+    matrix: Any
+    lower: Floats
+    upper: Floats
+    top: Floats
+    cost: Floats
+
+
+class Told(NamedTuple):
+    """What the other process says: nothing in it is checked."""
+
+    status: Status
+    point: Floats | None = None
+    bound: float | None = None
+    work: int = 0
+    detail: str = ""
+
+
+def call(
+    which: str,
+    sent: Sent,
+    options: dict[str, Any],
+    patience: float | None,
+) -> Told:
+    """Solve an integer programme in another process.
+
+    Parameters
+    ----------
+    which
+        The solver's name in `apart_process`.
+    sent
+        The programme; all its numbers are whole.
+    options
+        The solver's options.
+    patience
+        Seconds after which the process is ended, or None.
+    """
+    # -P: the folder of the file is not searched for modules. It has names such as pulp.py.
+    script = str(Path(__file__).with_name("apart_process.py"))
+    command = [sys.executable, "-P", script, which]
+    try:
+        done = subprocess.run(
+            command,
+            input=_packed(sent, options),
+            capture_output=True,
+            timeout=patience,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Told(Status.TIME_LIMIT, detail=f"{which} was ended after its time limit")
+    except OSError as error:
+        return Told(Status.FAILED, detail=f"{which} did not start: {error}")
+    return _read(done, which)
+
+
 def _solve(
     which: str,
     module: str,
@@ -94,19 +152,7 @@ def _solve(
     options: dict[str, Any],
     patience: float | None,
 ) -> Response:
-    """Solve an instance in another process.
-
-    Parameters
-    ----------
-    which, module
-        The solver's name in `apart_process`, and the module that must be installed.
-    instance, seed
-        See `Responder`.
-    options
-        The solver's options.
-    patience
-        Seconds after which the process is ended, or None.
-    """
+    """Solve an instance by the solver `which`, which needs a module; see `call`."""
     if not available(module):
         return instance.respond(
             None,
@@ -116,74 +162,48 @@ def _solve(
     programme = Programme.of(instance)
     if programme.columns == 0:
         return settled(instance, seed=seed)
-    # -P: the folder of the file is not searched for modules. It has names such as pulp.py.
-    script = str(Path(__file__).with_name("apart_process.py"))
-    command = [sys.executable, "-P", script, which]
-    sent = _packed(programme, options)
-    try:
-        done = subprocess.run(
-            command,
-            input=sent,
-            capture_output=True,
-            timeout=patience,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        detail = f"{which} was ended after its time limit"
-        return instance.respond(
-            None,
-            status=Status.TIME_LIMIT,
-            detail=detail,
-        )
-    except OSError as error:
-        detail = f"{which} did not start: {error}"
-        return instance.respond(
-            None,
-            status=Status.FAILED,
-            detail=detail,
-        )
-    return _concluded(instance, programme, done, which, seed)
-
-
-def _concluded(
-    instance: BestResponse,
-    programme: Programme,
-    done: subprocess.CompletedProcess[bytes],
-    which: str,
-    seed: Seed,
-) -> Response:
-    """Read the answer that the process wrote, and make it a `Response`."""
-    try:
-        answer = json.loads(done.stdout)
-        status = Status[answer["status"]]
-        point = answer["point"]
-        values = None if point is None else np.array(point, np.float64)
-        bound = None if answer["bound"] is None else programme.offset + float(answer["bound"])
-        work = int(answer["work"])
-        detail = str(answer["detail"])
-    except (ValueError, KeyError, TypeError):
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        detail = ": ".join([f"{which} ended with code {done.returncode}", *last])
-        return instance.respond(
-            None,
-            status=Status.FAILED,
-            detail=detail,
-        )
+    sent = Sent(
+        matrix=programme.matrix,
+        lower=programme.lower,
+        upper=programme.upper,
+        top=programme.top,
+        cost=programme.cost,
+    )
+    told = call(which, sent, options, patience)
     return conclude(
         instance,
         programme,
-        values,
-        status=status,
-        bound=bound,
-        work=work,
+        told.point,
+        status=told.status,
+        bound=None if told.bound is None else programme.offset + told.bound,
+        work=told.work,
         seed=seed,
-        detail=detail,
+        detail=told.detail,
     )
 
 
-def _packed(programme: Programme, options: dict[str, Any]) -> bytes:
+def _read(done: subprocess.CompletedProcess[bytes], which: str) -> Told:
+    """Read the answer that the process wrote."""
+    try:
+        answer = json.loads(done.stdout)
+        point = answer["point"]
+        bound = answer["bound"]
+        return Told(
+            status=Status[answer["status"]],
+            point=None if point is None else np.array(point, np.float64),
+            bound=None if bound is None else float(bound),
+            work=int(answer["work"]),
+            detail=str(answer["detail"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        detail = ": ".join([f"{which} ended with code {done.returncode}", *last])
+        return Told(Status.FAILED, detail=detail)
+
+
+def _packed(sent: Sent, options: dict[str, Any]) -> bytes:
     """Write the programme and the options as an .npz file in memory."""
-    matrix = programme.matrix
+    matrix = sent.matrix
     none = 2.0**62  # stands for no bound
     file = io.BytesIO()
     np.savez(
@@ -191,10 +211,10 @@ def _packed(programme: Programme, options: dict[str, Any]) -> bytes:
         start=matrix.indptr,
         column=matrix.indices,
         value=matrix.data.astype(np.int64),
-        lower=np.clip(programme.lower, -none, none).astype(np.int64),
-        upper=np.clip(programme.upper, -none, none).astype(np.int64),
-        top=programme.top.astype(np.int64),
-        cost=programme.cost.astype(np.int64),
+        lower=np.clip(sent.lower, -none, none).astype(np.int64),
+        upper=np.clip(sent.upper, -none, none).astype(np.int64),
+        top=sent.top.astype(np.int64),
+        cost=sent.cost.astype(np.int64),
         options=np.frombuffer(json.dumps(options).encode(), np.uint8),
     )
     return file.getvalue()

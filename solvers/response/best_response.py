@@ -54,11 +54,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..stated import Stated
 from ..status import Status
 from ..types import Flags, Integers
 from .constraint import LARGEST, Constraint, integers
@@ -72,7 +73,7 @@ Seed = int | Sequence[int]
     kw_only=True,
     eq=False,
 )
-class BestResponse:
+class BestResponse(Stated):
     """A set of weighted terms; the problem is to find the record of the largest value.
 
     The module states the problem and shows an example. `conjunctions` and `parities` make instances
@@ -121,6 +122,7 @@ class BestResponse:
     (3, 1)
     """
 
+    families: ClassVar[tuple[str, ...]] = ("response",)
     sizes: Integers
     offsets: Integers
     attribute: Integers

@@ -87,6 +87,8 @@ def _best_rows(
     tolerance: float,
     steps: int,
 ) -> AxisRows:
+    """The steps of `best_rows`, in its notation: `basis` is B, `estimate` is F, `wanted` is F'MF,
+    `multipliers` is v, `inner` is the inner root and `found` is Y."""
     size = len(spread)
     basis = _orthogonal(spread)
     estimate = basis.T - np.outer(spread, basis.sum(axis=1))

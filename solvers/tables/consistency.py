@@ -24,7 +24,7 @@ from .tables import Axes, Tables
 class Consistency(Protocol):
     """A function from tables to consistent tables: any two have equal marginals on shared axes.
 
-    Afterwards, cells that must be zero are zero, and every table sums to a known total.
+    Afterwards, cells that must be zero are zero, and every table agrees with what is known.
     """
 
     def __call__(self, tables: Tables, /) -> Tables: ...
@@ -43,8 +43,8 @@ class ResidualConsistency:
     weighted by 1 / (cell variance of V x product of the sizes of V outside S). The result equals
     the result of `LatticeConsistency`.
 
-    A known total replaces the totals of the views. If cells must be zero, the estimate is the best
-    linear one that is zero there.
+    Known components, such as the total, replace those of the views. If cells must be zero, the
+    estimate is the best linear one that is zero there.
 
     Examples
     --------
@@ -180,14 +180,70 @@ class Components:
     def estimate(self, values: Iterable[Floats]) -> Floats:
         """The best linear estimate of the distinct coefficients, shape (m,).
 
-        It uses the tables, a known total, and the cells that must be zero.
+        It uses the tables, what is known, and the cells that must be zero.
         """
         shared = self.average(self.analyse(self.flatten(values)))
         precision = self.precision
-        if self._source.known_total is not None:
-            shared[self.order == 0] = self._source.known_total
-            precision = np.where(self.order == 0, np.inf, precision)
+        if self._source.known is not None:
+            cells = self.fixed(self.synthesise(shared))
+            shared = self.average(self.analyse(cells))
+            precision = np.where(self.known, np.inf, precision)
         return self.emptied(shared, precision)
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether each distinct coefficient is known, shape (m,)."""
+        found = np.zeros(len(self.metric), np.bool_)
+        if self._source.known is None:
+            return found
+        for axes, where, shape in self._views:
+            own = self._source.known.components(np.array([axes], dtype=np.int64))[0]
+            found[self._shared[where]] = own[transform(shape).component]
+        return found
+
+    @property
+    def known_by_group(self) -> bool:
+        """Whether sums over groups of categories are known, and not the categories themselves."""
+        return self._source.known is not None and self._source.known.grouped
+
+    def known_sums(self) -> Any:
+        """The known sums of cells as a sparse matrix, shape (sums, n)."""
+        known = self._source.known
+        blocks = [] if known is None else [known.equations(axes)[0] for axes, _, _ in self._views]
+        return sparse.block_diag(blocks)
+
+    def fixed(self, cells: Floats) -> Floats:
+        """The nearest consistent cells that agree with what is known, from consistent ones."""
+        known = self._source.known
+        if known is None:
+            return cells
+        found = np.empty_like(cells)
+        for axes, where, shape in self._views:
+            found[where] = known.fixed(axes, cells[where].reshape(shape)).ravel()
+        return found
+
+    def _left_open(self, shared: Floats) -> Floats:
+        """The part of distinct coefficients that is not known by groups of categories."""
+        known = self._source.known
+        if known is None or not known.grouped:
+            return shared
+        cells = self.synthesise(shared)
+        for axes, where, shape in self._views:
+            cells[where] = known.left_open(axes, cells[where].reshape(shape)).ravel()
+        return self.average(self.analyse(cells))
+
+    @cached_property
+    def _views(self) -> list[tuple[Axes, slice, tuple[int, ...]]]:
+        """For each view its axes as they are turned, its slice of the cells, and its shape."""
+        found = []
+        start = 0
+        for row in self._rows:
+            turn = self._turns[row]
+            axes = tuple(self._source.views[row][place] for place in turn)
+            shape = tuple(self._source.sizes[axis] for axis in axes)
+            found.append((axes, slice(start, start + math.prod(shape)), shape))
+            start += math.prod(shape)
+        return found
 
     @cached_property
     def empty(self) -> NDArray[np.bool_] | None:
@@ -205,8 +261,9 @@ class Components:
         """Change distinct coefficients as little as possible so that the required cells are zero.
 
         The change is measured by the sum of its squares times `weight`, shape (m,). A coefficient
-        with an infinite weight does not change. LSQR, an iterative least-squares method, solves the
-        system. It gives the smallest change even if several views require the same zero.
+        with an infinite weight does not change, and sums that are known do not change. LSQR, an
+        iterative least-squares method, solves the system. It gives the smallest change even if
+        several views require the same zero.
         """
         if self.empty is None:
             return shared
@@ -217,12 +274,13 @@ class Components:
         cells = np.zeros(len(self._shared))
 
         def changed(step: Floats) -> Floats:
-            return self.synthesise(scale * np.ravel(step))[empty]
+            return self.synthesise(self._left_open(scale * np.ravel(step)))[empty]
 
         def pulled(values: Floats) -> Floats:
             cells[empty] = np.ravel(values)
             coefficients = self.analyse(cells) / self._spread**2
-            return scale * np.bincount(self._shared, weights=coefficients)
+            summed = np.bincount(self._shared, weights=coefficients).astype(np.float64)
+            return scale * self._left_open(summed)
 
         linalg: Any = scipy.sparse.linalg
         operator = linalg.LinearOperator(
@@ -240,7 +298,7 @@ class Components:
             conlim=0,
             iter_lim=EMPTYING_STEPS,
         )
-        return np.asarray(shared + scale * found[0])
+        return np.asarray(shared + self._left_open(scale * found[0]))
 
     def synthesise(self, shared: Floats) -> Floats:
         """Compute the cells of all views from the distinct coefficients, shape (m,) to (n,)."""
@@ -368,7 +426,7 @@ class Components:
             turn = self._turns[row]
             like = self._source.values[row].transpose(turn)
             turned = cells[start : start + like.size].reshape(like.shape)
-            values[row] = np.ascontiguousarray(turned.transpose(np.argsort(turn)))
+            values[row] = np.array(turned.transpose(np.argsort(turn)), order="C")
             start += like.size
         return self._source.with_values(values)
 
@@ -484,7 +542,7 @@ class LatticeConsistency:
     marginal on A is the mean over the views V that contain A, weighted by 1 / (variance of V x
     cells of V per cell of A). Each of these views is then corrected evenly within each cell of A.
 
-    A known total, and cells that must be zero, are not in that paper. The nearest tables that meet
+    What is known, and cells that must be zero, are not in that paper. The nearest tables that meet
     them are taken at the end.
     """
 
@@ -495,7 +553,7 @@ class LatticeConsistency:
             if len(holders) > 1:
                 _agree(tables, values, common, holders)
         consistent = tables.with_values(values)
-        if tables.zeros is None and tables.known_total is None:
+        if tables.zeros is None and tables.known is None:
             return consistent
         return ResidualConsistency()(consistent)
 

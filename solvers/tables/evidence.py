@@ -2,12 +2,13 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..basis import transform, widths
+from ..known.known import Known
 from ..limits import EVIDENCE_CELLS_AT_ONCE
 from ..types import Floats
 from ..zeros import Zeros
@@ -30,8 +31,8 @@ class Evidence:
     ----------
     sizes
         The number of categories of every axis of the array.
-    zeros, known_total
-        As in `Tables`; the tables get them.
+    zeros, known
+        As in `Tables`; the tables get them. A known component need not be measured.
     precision
         For each component, by its ascending axes, the sum of the precisions of total times moment.
     weighted
@@ -49,7 +50,7 @@ class Evidence:
 
     sizes: tuple[int, ...]
     zeros: Zeros | None = None
-    known_total: float | None = None
+    known: Known | None = None
     precision: dict[Axes, float] = field(default_factory=dict)
     weighted: dict[Axes, Floats] = field(default_factory=dict)
 
@@ -131,7 +132,8 @@ class Evidence:
         ValueError
             If nothing is known, or a component is known but a component on some of its axes is not.
         """
-        views = self._largest()
+        precision = self._with_known()
+        views = self._largest(precision)
         by_shape: dict[tuple[int, ...], list[int]] = {}
         for row, view in enumerate(views):
             shape = tuple(self.sizes[axis] for axis in view)
@@ -145,40 +147,54 @@ class Evidence:
                 made = self._synthesised(shape, [views[row] for row in some])
                 for row, value in zip(some, made, strict=True):
                     values[row] = value
-        precisions = tuple(self._precisions(view) for view in views)
-        variances = tuple(map(self._variance, views, precisions))
+        if self.known is not None:
+            pairs = zip(views, values, strict=True)
+            values = [self.known.fixed(view, value) for view, value in pairs]
+        precisions = tuple(self._precisions(view, precision) for view in views)
+        variances = list(map(self._variance, views, precisions))
+        # A table that is known has the weight of the most precise other one.
+        least = min((variance for variance in variances if variance > 0), default=1.0)
         return Tables(
             sizes=self.sizes,
             views=tuple(views),
             values=tuple(values),
-            variances=variances,
+            variances=tuple(variance or least for variance in variances),
             precisions=precisions,
             zeros=self.zeros,
-            known_total=self.known_total,
+            known=self.known,
         )
 
-    def _largest(self) -> list[Axes]:
+    def _with_known(self) -> dict[Axes, float]:
+        """The precision of each component, measured or known; it is infinite if it is known."""
+        precision = dict(self.precision)
+        known = [] if self.known is None else [(), *self.known.views]
+        for axes in known:
+            varying = [axis for axis in axes if self.sizes[axis] > 1]
+            precision |= dict.fromkeys(_subsets(varying), math.inf)
+        return precision
+
+    def _largest(self, precision: Mapping[Axes, float]) -> list[Axes]:
         """The axes of the tables: measured components that lie in no other one.
 
         All axes of one category are added to each.
         """
         inner: set[Axes] = set()
-        for axes in self.precision:
+        for axes in precision:
             if axes:
                 inner.update(itertools.combinations(axes, len(axes) - 1))
-        if not self.precision:
+        if not precision:
             raise ValueError(
                 "at least one table or component must be known, but nothing was measured; add a "
                 "table or a component first"
             )
-        missing = sorted(inner - self.precision.keys())
+        missing = sorted(inner - precision.keys())
         if missing:
             raise ValueError(
                 "with a component, all components on fewer of its axes must be known, but the "
                 f"component on axes {missing[0]} is not; add it"
             )
         alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
-        return sorted(tuple(sorted(axes + alone)) for axes in self.precision.keys() - inner)
+        return sorted(tuple(sorted(axes + alone)) for axes in precision.keys() - inner)
 
     def _synthesised(
         self,
@@ -191,13 +207,18 @@ class Evidence:
         for row, view in enumerate(views):
             for places in _subsets(varying):
                 axes = tuple(view[place] for place in places)
-                estimate = self.weighted[axes] / self.precision[axes]
-                moments[row][_part(places, len(shape))] = estimate
+                # A component that was not measured is known: it is put in later.
+                estimate = self.weighted.get(axes, 0.0) / self.precision.get(axes, 1.0)
+                moments[(row, *_part(places, len(shape)))] = estimate
         cells = math.prod(shape)
         coefficients = moments.reshape(-1, cells) / math.sqrt(cells)
         return transform(shape).synthesise(coefficients).reshape(-1, *shape)
 
-    def _precisions(self, view: Axes) -> Floats:
+    def _precisions(
+        self,
+        view: Axes,
+        precision: Mapping[Axes, float],
+    ) -> Floats:
         """The precision of each component of a view, by bit masks.
 
         An axis of one category is not part of any component.
@@ -206,7 +227,7 @@ class Evidence:
         for axis in view:
             varies = self.sizes[axis] > 1
             sets += [(*some, axis) if varies else some for some in sets]
-        return np.array([self.precision[axes] for axes in sets])
+        return np.array([precision[axes] for axes in sets])
 
     def _variance(
         self,

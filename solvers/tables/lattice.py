@@ -23,7 +23,9 @@ def intersection_lattice(views: Iterable[Axes]) -> Any:
     -------
     networkx.DiGraph
         The nodes are the sets, as tuples of ascending axes. An edge leads from a set to each of its
-        maximal proper subsets in the lattice.
+        maximal proper subsets in the lattice. Each node has two attributes. Its `level` is the
+        number of edges of the longest path down to the empty set, and `holders` is the number of
+        views that contain it. `margin.plots.plot_lattice` draws the graph.
 
     Examples
     --------
@@ -34,6 +36,8 @@ def intersection_lattice(views: Iterable[Axes]) -> Any:
     [(1, 2)]
     >>> sorted(lattice.edges((1, 2)))
     [((1, 2), (2,))]
+    >>> lattice.nodes[(1, 2)]
+    {'level': 2, 'holders': 2}
     """
     import networkx
 
@@ -50,6 +54,12 @@ def intersection_lattice(views: Iterable[Axes]) -> Any:
     for members in sets:
         for smaller in _maximal_subsets(members, masks):
             lattice.add_edge(_axes(members), _axes(smaller))
+    # Smaller sets come first, so the levels of all subsets are known.
+    for members in by_size:
+        node = _axes(members)
+        below = [lattice.nodes[other]["level"] for other in lattice.successors(node)]
+        lattice.nodes[node]["level"] = 1 + max(below) if below else 0
+        lattice.nodes[node]["holders"] = sum(members <= mask for mask in masks)
     return lattice
 
 

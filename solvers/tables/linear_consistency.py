@@ -132,11 +132,12 @@ def _solve(
     free: tuple[float | None, float | None] = (None, None)
     bounds = [(0, 0) if zero else free for zero in empty.flat]
     bounds += [(0, None)] * (len(cost) - empty.size)
-    if tables.known_total is not None:
-        is_cell = np.arange(len(cost)) < empty.size
-        whole = sparse.csr_array(is_cell.astype(np.float64)[None, :])
-        equal = whole if equal is None else sparse.vstack([equal, whole])
-        right = np.append([] if right is None else right, tables.known_total)
+    if tables.known is not None:
+        sums, counts = tables.known.equations(tuple(range(len(tables.sizes))))
+        # Further variables are in no sum.
+        sums.resize(sums.shape[0], len(cost))
+        equal = sums if equal is None else sparse.vstack([equal, sums])
+        right = np.append([] if right is None else right, counts)
     optimize: Any = scipy.optimize  # its types do not know sparse matrices
     found = optimize.linprog(
         cost,

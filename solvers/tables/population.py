@@ -13,6 +13,9 @@ First, all rows are drawn at random, attribute by attribute. Each attribute is d
 that has the most attributes in common with those already drawn. Rows in cells that must be zero are
 changed. Then coordinate descent changes one category of one row at a time, to the category that
 lowers the objective most. It ends after a sweep over all rows that gains almost nothing.
+
+If the number of rows is the known total, some rows are then moved so that all known tables are kept
+exactly (`margin.solvers.known.rows`).
 """
 
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..limits import MOST_ROWS
 from ..types import Floats
-from .row_descent import RowDescent
+from .row_descent import RowDescent, kept_exactly
 from .start_rows import drawn
 from .tables import Tables
 
@@ -117,7 +120,9 @@ class Population:
         Raises
         ------
         ValueError
-            If the tables have no positive total, or the number of rows is out of range.
+            If the tables have no positive total, or the number of rows is out of range; or if the
+            number of rows is the known total, and no rows are found that agree exactly with what is
+            known.
         """
         if not 1 <= rows <= MOST_ROWS:
             raise ValueError(f"rows ({rows}) must be from 1 to {MOST_ROWS}; pass such a number")
@@ -129,6 +134,8 @@ class Population:
         rng = np.random.default_rng(seed)
         descent = RowDescent(tables, drawn(tables, rows, rng))
         sweeps = descent.run(self.sweeps, self.gain, rng)
+        if tables.known is not None and tables.known.more and rows == tables.known.total:
+            descent = kept_exactly(tables, descent, rng)
         return Rows(
             codes=descent.codes,
             gaps=descent.gaps,

@@ -51,7 +51,9 @@ class ProjectionQP:
         cvxpy: Any = importlib.import_module("cvxpy")
         # The unknowns are changes of coefficients, in standard deviations, and so are the cells:
         # the programme is then well scaled.
-        free = components.order > 0
+        free = (components.order > 0) & ~components.known
+        if not free.any():
+            return components.tables(observed)
         change = cvxpy.Variable(int(free.sum()))
         scale = np.sqrt(components.precision[free])
         weight = importance(components, self.decay)[free]
@@ -62,6 +64,10 @@ class ProjectionQP:
         signs = [cells >= 0]
         if components.empty is not None:
             signs.append(cells[components.empty] == 0)
+        if components.known_by_group:
+            # The observed cells agree with what is known: these sums do not change.
+            sums = components.known_sums() @ sparse.diags_array(components.deviation)
+            signs.append(sums @ (synthesis @ change) == 0)
         programme = cvxpy.Problem(cvxpy.Minimize(distance), signs)
         status, _ = run(programme, self.solver, self.time_limit)
         if status is not Status.OPTIMAL or change.value is None:

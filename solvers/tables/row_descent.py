@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ..known.rows import agree_with, agreeing_rows
 from ..types import Floats, Integers
 from .tables import Tables
 
-__all__ = ["RowDescent"]
+__all__ = ["RowDescent", "kept_exactly"]
 
 
 class RowDescent:
@@ -34,8 +35,8 @@ class RowDescent:
     ) -> None:
         self.codes = codes
         self._tables = tables
-        self._repeats = np.ones(len(codes)) if repeats is None else repeats
-        self._rows = float(self._repeats.sum())
+        self.repeats = np.ones(len(codes)) if repeats is None else repeats
+        self._rows = float(self.repeats.sum())
         self._starts = np.append(tables.starts, sum(value.size for value in tables.values))
         self._cells = (codes.astype(np.int64) @ tables.strides.T + tables.starts).astype(np.int64)
         # The excess of each cell: its count less the given table, scaled to the number of rows.
@@ -43,7 +44,7 @@ class RowDescent:
         self._target *= self._rows / tables.total
         self._excess = -self._target
         for column in self._cells.T:
-            self._excess += np.bincount(column, self._repeats, self._excess.size)
+            self._excess += np.bincount(column, self.repeats, self._excess.size)
         precision = 1 / np.array(tables.variances)
         self._weights = precision / precision.max()
         self._holders = [np.flatnonzero(member).astype(np.int64) for member in tables.member.T]
@@ -97,7 +98,7 @@ class RowDescent:
         from .row_loops import Axis, State, descend
 
         sizes = self._tables.sizes
-        state = tuple(State(self._cells, self._excess, self._repeats))
+        state = tuple(State(self._cells, self._excess, self.repeats))
         for axis in rng.permutation(len(sizes)).tolist():
             holders = self._holders[axis]
             if sizes[axis] == 1:
@@ -107,7 +108,7 @@ class RowDescent:
                 self._wander(axis, case, barred, rng)
                 continue
             order = rng.permutation(len(self.codes))
-            order = order[np.argsort(-self._repeats[order], kind="stable")]
+            order = order[np.argsort(-self.repeats[order], kind="stable")]
             one = Axis(
                 codes=self.codes[:, axis],
                 size=sizes[axis],
@@ -158,3 +159,25 @@ class RowDescent:
         for row, box in enumerate(boxes):
             flags[row, list(dict(box)[axis])] = 1
         return np.ravel(case).astype(np.int64), cases.astype(np.int64) @ flags > 0
+
+
+def kept_exactly(
+    tables: Tables,
+    descent: RowDescent,
+    rng: np.random.Generator,
+) -> RowDescent:
+    """Move rows so that they agree exactly with what is known.
+
+    Raises
+    ------
+    ValueError
+        If this fails, as it may for known tables that are not decomposable.
+    """
+    assert tables.known is not None
+    codes, repeats = agreeing_rows(tables.known, descent.codes, descent.repeats, rng)
+    if not agree_with(tables.known, codes, repeats):
+        raise ValueError(
+            "rows must agree exactly with all known tables, but none were found; this is sure to "
+            "work only for known tables that overlap along a tree, so leave one of them out"
+        )
+    return RowDescent(tables, codes, repeats)

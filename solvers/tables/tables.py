@@ -4,12 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..basis import transform, widths
+from ..known.known import Known
 from ..limits import VARIANCE_NUMBERS_AT_ONCE
+from ..stated import Stated
 from ..types import Floats, Integers
 from ..zeros import Zeros
 
@@ -20,7 +23,7 @@ Axes = tuple[int, ...]
     frozen=True,
     kw_only=True,
 )
-class Tables:
+class Tables(Stated):
     """Estimated marginal tables of views of one array.
 
     Parameters
@@ -42,8 +45,9 @@ class Tables:
     zeros
         Cells of the whole array that must be zero, or None for no such cell. Estimates respect
         them.
-    known_total
-        The exact sum of all cells, > 0, or None if it is not known. Estimates sum to it.
+    known
+        What is known exactly: the total, or tables too. Estimates agree with it. None if nothing is
+        known.
     unbiased
         None, or the tables before negative counts were removed, shaped like `values`. What is
         learnt about the noise is learnt from them.
@@ -65,13 +69,14 @@ class Tables:
     10.0
     """
 
+    families: ClassVar[tuple[str, ...]] = ("consistency", "nonnegativity")
     sizes: tuple[int, ...]
     views: tuple[Axes, ...]
     values: tuple[Floats, ...]
     variances: tuple[float, ...]
     precisions: tuple[Floats, ...] | None = None
     zeros: Zeros | None = None
-    known_total: float | None = None
+    known: Known | None = None
     unbiased: tuple[Floats, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -96,10 +101,10 @@ class Tables:
                 f"zeros must be of an array of the sizes {self.sizes}, but it is of the sizes "
                 f"{self.zeros.sizes}; make it with the same sizes"
             )
-        total = self.known_total
-        if total is not None and not (total > 0 and math.isfinite(total)):
+        if self.known is not None and self.known.sizes != self.sizes:
             raise ValueError(
-                f"known_total ({total}) must be positive and finite; pass such a number, or None"
+                f"known must be of an array of the sizes {self.sizes}, but it is of the sizes "
+                f"{self.known.sizes}; make it with the same sizes"
             )
 
     def _check_view(
@@ -137,6 +142,43 @@ class Tables:
         """Copy this object with other tables of the same views."""
         return replace(self, values=tuple(values))
 
+    @property
+    def known_total(self) -> float | None:
+        """The exact sum of all cells, or None if it is not known."""
+        return None if self.known is None else self.known.total
+
+    def with_known(self) -> "Tables":
+        """These tables and the known ones, so that each set of axes with a known table has a view.
+
+        The weight of a known table is that of the most precise other one: what is known is kept
+        whatever its weight.
+        """
+        views = [] if self.known is None else self.known.views
+        tables = self
+        for axes in views:
+            if self.covering(axes) is None:
+                assert self.known is not None
+                tables = tables.with_view(axes, self.known.table(axes))
+        return tables
+
+    def with_view(
+        self,
+        axes: Axes,
+        value: Floats,
+    ) -> "Tables":
+        """These tables and one more, as precise as the most precise one of them; its components
+        count as known."""
+        precisions = self.precisions
+        if precisions is not None:
+            precisions += (np.full(1 << len(axes), math.inf),)
+        return replace(
+            self,
+            views=(*self.views, axes),
+            values=(*self.values, value),
+            variances=(*self.variances, min(self.variances)),
+            precisions=precisions,
+        )
+
     @cached_property
     def total(self) -> float:
         """The sum of all cells: known, or its best linear estimate.
@@ -162,8 +204,11 @@ class Tables:
     def inner(self, row: int) -> Floats:
         """The marginal of a positive distribution on the axes of the view at position `row`.
 
-        The distribution is zero only in cells that must be zero. It is the same for all views.
+        The distribution is zero only in cells that must be zero, and agrees with what is known. It
+        is the same for all views.
         """
+        if self.known is not None:
+            return self.known.positive(self.views[row])
         if self.zeros is not None:
             return self.zeros.positive(self.views[row])
         return np.full(self.values[row].shape, 1 / self.values[row].size)
@@ -305,8 +350,8 @@ class Tables:
         view = np.minimum(view, views - 1)
         if self.precisions is not None:
             precision = np.where(held, self._known_precision(asked, view), 0.0)
-        if self.known_total is not None:
-            precision[:, 0] = math.inf
+        if self.known is not None:
+            precision[held & self.known.components(asked)] = math.inf
         return precision, view
 
     def _known_precision(

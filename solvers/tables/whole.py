@@ -16,6 +16,9 @@ and Jerrum, SIAM Journal on Computing 23, 1994). So the optimum is approached in
    is far from its target compared with its noise, counts are exchanged between its cells in ways
    that no other view can see, while that brings it closer.
 
+What is known of the tables is kept: rows are moved after step 2 (`margin.solvers.known.rows`), and
+step 3 does not change it.
+
 Above a number of rows, large groups of equal rows are moved first and single rows last. So the time
 does not grow with n.
 """
@@ -30,7 +33,7 @@ import numpy as np
 
 from ..limits import GROUPED_CELLS, MOST_GROUPS
 from ..types import Floats, Integers
-from .row_descent import RowDescent
+from .row_descent import RowDescent, kept_exactly
 from .start_rows import drawn
 from .tables import Axes, Tables
 
@@ -112,7 +115,8 @@ class WholeTables:
         Raises
         ------
         ValueError
-            If a view occurs twice, the tables have no positive total, or `total` is out of range.
+            If a view occurs twice, the tables have no positive total, or `total` is out of range or
+            not the known one; or if no tables are found that agree with what is known.
         """
         self._check(tables, total)
         if total == 0:
@@ -121,7 +125,7 @@ class WholeTables:
         target = [value * scale for value in tables.values]
         # Step 1: the rounded tables.
         rounded = tables.with_values([np.rint(value) for value in target])
-        if rounded.values[0].sum() == total and agree(rounded):
+        if rounded.values[0].sum() == total and agree(rounded) and _keeps_known(rounded):
             return rounded
         # Step 2: tables counted from rows.
         rng = np.random.default_rng(seed)
@@ -129,6 +133,8 @@ class WholeTables:
         repeats = _groups(total, max(most, _LEAST_GROUPS))
         descent = RowDescent(tables, drawn(tables, len(repeats), rng), rng.permutation(repeats))
         descent.run(self.sweeps, self.gain, rng)
+        if tables.known is not None and tables.known.more:
+            descent = kept_exactly(tables, descent, rng)
         counts = descent.values
         # Step 3: exchanges within single tables.
         _exchange(tables, target, counts, rng)
@@ -148,6 +154,10 @@ class WholeTables:
             )
         if not 0 <= total <= 2**50:
             raise ValueError(f"total ({total}) must be from 0 to 2**50; pass such a number")
+        if tables.known is not None and tables.known.more and total != tables.known.total:
+            raise ValueError(
+                f"total ({total}) must be the known one, {tables.known.total:,.0f}; pass it"
+            )
 
 
 def agree(tables: Tables) -> bool:
@@ -174,6 +184,15 @@ def agree(tables: Tables) -> bool:
             if not np.array_equal(seen.setdefault(axes, marginal), marginal):
                 return False
     return True
+
+
+def _keeps_known(tables: Tables) -> bool:
+    """Whether tables of whole numbers agree exactly with what is known."""
+    known = tables.known
+    if known is None or not known.more:
+        return True
+    pairs = zip(tables.views, tables.values, strict=True)
+    return all(known.kept(view, value) for view, value in pairs)
 
 
 def _subsets(view: Axes, most: int) -> Iterator[Axes]:
@@ -225,6 +244,9 @@ def _exchange(
     if not far.size:
         return
     holders = _holders(tables.views)
+    # What is known does not change either.
+    for table in () if tables.known is None else tables.known.tables:
+        holders.update(_subsets(table.axes, len(table.axes)))
     for row in far.tolist():
         excess = np.ravel(counts[row] - target[row])
         empty = np.zeros(excess.size, np.bool_)

@@ -1,1 +1,1 @@
-"""Least squares over trees of sums."""
+"""Least squares over trees of sums, and distributions on trees of pairs."""

@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 
 import margin
-from experiments import _figures, _tables, figure2, figure4
-from experiments._figures import Cell, asked, averages, compared, keys, panels, ratios, share
+from experiments.priview import _figures, figure2, figure4
+from experiments.priview._figures import (
+    Cell,
+    asked,
+    averages,
+    compared,
+    keys,
+    panels,
+    ratios,
+    share,
+)
+from experiments.tools import tables
 from margin import Domain
 
 
@@ -95,15 +105,16 @@ def test_direct_and_fourier_get_the_noise_of_all_marginals():
 
 
 def test_flat_is_equation_three():
-    rows = _tables.clicks(12, 5_000).rows
+    rows = tables.clicks(12, 5_000).rows
     assert figure2.flat("clicks-12", "1") == pytest.approx(math.sqrt(2**12 * 2) / rows)
     assert figure2.flat("aol", "0.1") == 1.0
 
 
 def test_a_part_of_kosarak_gets_the_noise_of_the_whole():
     """Without the real table there is a stand-in of 100,000 rows."""
-    found = _figures.table("kosarak")
-    assert share("kosarak", "0.1") == figure2.Fraction(912_627, 10 * found.rows)
+    name = _figures.recorded("kosarak")
+    found = _figures.table(name)
+    assert share(name, "0.1") == figure2.Fraction(912_627, 10 * found.rows)
     assert share("aol", "0.1") == figure2.Fraction(1, 10)
 
 

@@ -4,13 +4,14 @@ import dataclasses
 
 import pytest
 
-from experiments import _page_tools, _readings, _trace
-from experiments._manifest import entry, summary
-from experiments._pages import page
-from experiments._readings import Claim, Readings, load, picture_name, save
-from experiments._study import sweep
+from experiments.tools import page_tools, readings, trace
+from experiments.tools.manifest import entry, summary
+from experiments.tools.pages import page
+from experiments.tools.readings import Claim, Readings, load, picture_name, save
+from experiments.tools.study import MISSING, bad, sweep
 
-TEMPLATES = list(_trace.pages())
+TEMPLATES = list(trace.pages())
+HAND_WRITTEN = list(trace.by_hand())
 ROWS = (
     {"table": "a", "epsilon": 0.5, "error": 1.0},
     {"table": "a", "epsilon": 0.5, "error": 2.0},
@@ -30,13 +31,35 @@ STUDY = Readings(
 @pytest.mark.parametrize(("template", "made"), TEMPLATES, ids=[p.stem for _, p in TEMPLATES])
 def test_a_page_has_the_figures_of_the_readings_and_no_others(template, made):
     text = template.read_text()
-    assert _trace.untraced(text) == []
-    expected = _trace.rendered(text, _readings.kept(), template)
+    assert trace.untraced(text) == []
+    expected = trace.rendered(text, readings.kept(), template)
     assert made.read_text() == expected, "run `python -m experiments pages`"
 
 
+@pytest.mark.parametrize("page", HAND_WRITTEN, ids=lambda page: page.name)
+def test_a_page_that_is_written_by_hand_has_no_measured_figures(page):
+    found = trace.untraced(trace.text_of(page))
+    name = page.relative_to(trace.DOCS.parent).as_posix().removeprefix("docs/")
+    if name in trace.NOT_TRACED:
+        assert found, "all its figures are traced: take it from the list"
+    else:
+        assert found == [], "declare what is given, take the others from a reading, or drop them"
+
+
+@pytest.mark.parametrize(
+    "page", [*(template for template, _ in TEMPLATES), *HAND_WRITTEN], ids=lambda page: page.name
+)
+def test_what_is_declared_as_given_is_in_the_text(page):
+    assert trace.declared_in_vain(trace.text_of(page)) == []
+
+
+def test_a_page_that_is_not_traced_is_there_and_has_a_reason():
+    assert all((trace.DOCS / name).exists() for name in trace.NOT_TRACED)
+    assert all(trace.NOT_TRACED.values())
+
+
 def test_the_readings_are_small_and_say_how_they_were_made():
-    files = list(_readings.READINGS.glob("*.json"))
+    files = list(readings.READINGS.glob("*.json"))
     assert files and sum(path.stat().st_size for path in files) < 1_000_000
     for path in files:
         manifest = load(path).manifest
@@ -66,15 +89,18 @@ def test_a_reading_is_the_mean_of_the_rows_that_match():
         ("takes 38 s, or 1,200 seconds", ["38", "1,200"]),
         ("lower by 30 %, 3 times", ["30", "3"]),
         ("22 of 24 rounds", ["22 of 24"]),
-        ("| 5 | .25 |", [".25"]),
+        ("| 5 | .25 |", ["5", ".25"]),
+        ("13 percent lower, 300 ns a row", ["13", "300"]),
+        ("| 1,649 | **38** | about 5 |", ["1,649", "38"]),
         ("k = 3 and `0.27`, [text](page2.5.md), $0.5 x$, <!-- 0.3 -->", []),
         ('{{ study("error") | .2f }} and version 2', []),
         ("<!-- given: 0.27; 38 -->\n0.27 in 38 s, then 0.28", ["0.28"]),
+        ("---\ntitle: T\n---\n<!-- given: 0.27 -->\n0.27, then 0.28", ["0.28"]),
         ("```\nx = 0.5\n```\n", []),
     ],
 )
 def test_a_figure_in_the_text_is_found_unless_it_is_given(text, found):
-    assert _trace.untraced(text) == found
+    assert trace.untraced(text) == found
 
 
 def test_expressions_are_replaced_and_paragraphs_filled(tmp_path):
@@ -82,20 +108,20 @@ def test_expressions_are_replaced_and_paragraphs_filled(tmp_path):
         "# T\n\nThe error\nis {{ study('error', table='a') | .2f }}.\n\n{{ claims(study) }}\n\n"
         "Not\nfilled.\n"
     )
-    made = _trace.rendered(text, {"study": STUDY}, tmp_path / "t.md")
+    made = trace.rendered(text, {"study": STUDY}, tmp_path / "t.md")
     assert "The error is 1.50.\n" in made and "Not\nfilled.\n" in made
     assert "| A is best | 1 to 3 | yes |" in made
-    details = _trace.rendered("{{ details('study', study) }}", {"study": STUDY}, tmp_path / "t.md")
+    details = trace.rendered("{{ details('study', study) }}", {"study": STUDY}, tmp_path / "t.md")
     assert (
         "- A is best: 1, 2, 3." in details and "Measurements: 3; processor seconds: 2." in details
     )
     with pytest.raises(NameError):
-        _trace.rendered("{{ other('error') }}", {}, tmp_path / "t.md")
+        trace.rendered("{{ other('error') }}", {}, tmp_path / "t.md")
 
 
 def test_a_page_leaves_readings_that_can_be_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(_readings, "READINGS", tmp_path / "readings")
-    monkeypatch.setattr(_readings, "FIGURES", tmp_path)
+    monkeypatch.setattr(readings, "READINGS", tmp_path / "readings")
+    monkeypatch.setattr(readings, "FIGURES", tmp_path)
     results = tmp_path / "results"
     sweep(results / "rows.csv", measure, [{"k": 4}, {"k": 6}])
     (results / "one.png").write_bytes(b"picture")
@@ -103,9 +129,9 @@ def test_a_page_leaves_readings_that_can_be_kept(tmp_path, monkeypatch):
     rows = [{"k": "4", "error": "0.25"}, {"k": "6", "error": ""}]
     page(results / "page.md", title="T", about="A.", claims=[claim], rows=rows,
          pictures=[results / "one.png", results / "one.svg"])  # fmt: skip
-    copies = _readings.keep("study", results)
+    copies = readings.keep("study", results)
     assert [path.name for path in copies] == ["study.json", "study-one.png"]
-    found = _readings.kept()["study"]
+    found = readings.kept()["study"]
     assert found("error", k=4) == 0.25 and found.manifest["keys"] == 2
     assert found.claims == (claim,) and found.pictures == ("one.png",)
 
@@ -119,7 +145,7 @@ def test_a_long_list_of_claims_begins_with_those_that_do_not_hold():
         Claim(claim=f"C{n}.", measured=str(n), holds=[True, False, None][n % 3]) for n in range(7)
     ]
     study = Readings(title="T", about="", claims=tuple(claims), manifest=MANIFEST)
-    text = _page_tools.claims(study)
+    text = page_tools.claims(study)
     shown, _, folded = text.partition("<details")
     assert shown.startswith("3 of the 5 claims hold; these do not:")
     assert "| C1 |" in shown and "| C4 |" in shown and "| C0 |" not in shown
@@ -127,10 +153,28 @@ def test_a_long_list_of_claims_begins_with_those_that_do_not_hold():
 
 
 def test_a_study_that_was_broken_off_says_so():
-    assert _page_tools.unfinished(STUDY).startswith("All measurements")
+    assert page_tools.unfinished(STUDY).startswith("All measurements")
     notes = ("x", "4 measurements of the study were not run.")
     broken = dataclasses.replace(STUDY, notes=notes)
-    assert "3 measurements were made and 4 were not" in _page_tools.unfinished(broken)
+    assert "3 measurements were made and 4 were not" in page_tools.unfinished(broken)
+
+
+def test_a_study_that_was_broken_off_continues_from_its_kept_rows(tmp_path, monkeypatch):
+    for name in ("READINGS", "FIGURES", "ROWS"):
+        monkeypatch.setattr(readings, name, tmp_path / name)
+    results = tmp_path / "results"
+    sweep(results / "rows.csv", measure, [{"k": 4}])
+    page(results / "page.md", title="T", about="", notes=bad([MISSING]))
+    assert len(readings.keep("study", results)) == 3  # the readings, the rows, the manifest
+
+    later = tmp_path / "later"
+    later.mkdir()
+    readings.continued("study", later)
+    assert (later / "rows.csv").read_bytes() == (results / "rows.csv").read_bytes()
+    assert not readings.continued("study", later)  # it has rows of its own now
+    page(results / "page.md", title="T", about="")
+    assert len(readings.keep("study", results)) == 1
+    assert not readings.continued("study", tmp_path / "READINGS")
 
 
 def test_the_errors_of_two_methods_are_compared_panel_by_panel():
@@ -145,10 +189,10 @@ def test_the_errors_of_two_methods_are_compared_panel_by_panel():
         )
     ]
     study = Readings(title="T", about="", rows=tuple(rows), manifest=MANIFEST)
-    assert _page_tools.span(study, "a", "b") == "2 to 3"
-    assert _page_tools.span(study, "a", "b", "k = 8") == "3"
+    assert page_tools.span(study, "a", "b") == "2 to 3"
+    assert page_tools.span(study, "a", "b", "k = 8") == "3"
     with pytest.raises(LookupError, match="no panel"):
-        _page_tools.span(study, "a", "b", "k = 6")
+        page_tools.span(study, "a", "b", "k = 6")
 
 
 def test_a_manifest_adds_up_with_the_last_line_of_a_key():

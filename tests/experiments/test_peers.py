@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import _peer_environments as environments
-from experiments import peers
-from experiments._peer_methods import METHODS, Cell, Script
-from experiments._peer_tables import MOST_CELLS, Coded, queries, table
-from experiments._study import append
-from experiments.peer_scripts.task import Task
+from experiments.peers import _environments as environments
+from experiments.peers import peers
+from experiments.peers._methods import METHODS, Cell, Script
+from experiments.peers._tables import MOST_CELLS, Coded, queries, table
+from experiments.peers.scripts.task import Task
+from experiments.tools.study import append
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import cvxpy
 import numpy as np
 import pytest
 
-from experiments._printed import least_norm, linear_programme
+from experiments.priview._printed import least_norm, linear_programme
 from margin.solvers import Clip, LatticeConsistency, Tables
 
 VIEWS = ((0, 1, 2), (1, 2, 3), (0, 3, 4), (2, 4))

@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from experiments import _study
-from experiments._pages import Claim, markdown, page
-from experiments._plots import candlesticks, lines
-from experiments._study import append, bad, good, read, seed_of, sweep
+from experiments.tools import study
+from experiments.tools.pages import Claim, markdown, page
+from experiments.tools.plots import candlesticks, lines
+from experiments.tools.study import append, bad, good, read, seed_of, sweep
 
 KEYS = [{"k": k, "run": run} for k in (4, 6) for run in range(3)]
 
@@ -46,7 +46,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_same_rows_with_any_number_of_processes(folder, monkeypatch):
     alone = sweep(folder / "one.csv", measure, KEYS)
-    monkeypatch.setattr(_study, "processes", 2)
+    monkeypatch.setattr(study, "processes", 2)
     assert sweep(folder / "two.csv", measure, KEYS) == alone
     assert (folder / "one.csv").read_bytes() == (folder / "two.csv").read_bytes()
     assert [(row["k"], row["run"], row["view"]) for row in alone[:3]] == [
@@ -81,7 +81,7 @@ def test_a_failure_is_told_and_tried_again(folder):
 
 
 def test_a_key_that_takes_too_long_or_ends_its_process_costs_only_itself(folder, monkeypatch):
-    monkeypatch.setattr(_study, "processes", 2)
+    monkeypatch.setattr(study, "processes", 2)
     rows = sweep(folder / "rows.csv", naughty, KEYS, limit=3.0)
     assert {(row["k"], row["run"]): row["status"] for row in rows if row["status"] != "done"} == {
         ("4", "1"): "time limit",
@@ -93,7 +93,7 @@ def test_a_report_shows_what_there_is(folder, monkeypatch):
     path = folder / "rows.csv"
     sweep(path, measure, KEYS[:2])
     text = path.read_text()
-    monkeypatch.setattr(_study, "measuring", False)
+    monkeypatch.setattr(study, "measuring", False)
     rows = sweep(path, measure, KEYS)
     assert len(good(rows)) == 4
     assert bad(rows) == ["4 measurements of the study were not run."]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from experiments import zoo
-from experiments._peer_tables import table
-from experiments._zoo_tables import DRAWS, FAMILIES, generated
+from experiments.peers import zoo
+from experiments.peers._tables import table
+from experiments.peers._zoo_tables import DRAWS, FAMILIES, generated
 
 
 @pytest.fixture(autouse=True)

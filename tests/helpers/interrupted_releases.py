@@ -80,9 +80,9 @@ def tables(folder: Path) -> dict[str, Callable[[], dict[str, Any]]]:
         "columns": lambda: {"data": {name: frame[name].tolist() for name in DOMAIN}},
         "codes": lambda: {"data": codes},
         "sparse": lambda: {"data": scipy.sparse.csr_matrix(codes)},
-        "unit, csv": lambda: {"data": folder / "t.csv", "unit": "id", "max_rows": 1},
-        "unit, arrow": lambda: {"data": whole, "unit": "id", "max_rows": 1},
-        "unit, sql": lambda: {"data": sql(), "unit": "id", "max_rows": 1},
+        "unit, csv": lambda: {"data": folder / "t.csv", "unit": "id", "rows_per_person": 1},
+        "unit, arrow": lambda: {"data": whole, "unit": "id", "rows_per_person": 1},
+        "unit, sql": lambda: {"data": sql(), "unit": "id", "rows_per_person": 1},
         "command": dict,
     }
 
@@ -148,8 +148,12 @@ def trial(
     make: Callable[[], dict[str, Any]],
     delay: float | None,
     number: int,
+    *,
+    after_charge: bool = False,
 ) -> dict[str, Any]:
-    """One release; with a delay, the signal `number` is sent that many seconds after its start."""
+    """One release; with a delay, the signal `number` is sent that many seconds after its start, or
+    after its charge has begun.
+    """
     ledger, out = folder / "l.db", folder / "out.txt"
     ready, charge, end = (out.with_suffix(suffix) for suffix in (".ready", ".charge", ".end"))
     for path in (ledger, out, ready, charge, end):
@@ -165,6 +169,8 @@ def trial(
         time.sleep(0.001)
     start = time.monotonic()
     if delay is not None:
+        while after_charge and not charge.exists() and time.monotonic() - start < PATIENCE:
+            time.sleep(0.0005)
         time.sleep(delay)
         os.kill(process, number)
     sent = time.monotonic()
@@ -199,7 +205,7 @@ def run(folder: Path, trials: int, seed: int) -> None:
     (folder / "d.json").write_text(json.dumps(dict.fromkeys(DOMAIN, 2)))
     new = Ledger(folder / "new.db")
     new.register("p", TOTAL)
-    new.register("u", TOTAL, unit="id", max_rows=1)
+    new.register("u", TOTAL, unit="id", rows_per_person=1)
     makers = tables(folder)
     # Load the machine code of the loops, and use it for these small tables too.
     margin.counting.plan._WORTH_USING = 0
@@ -207,20 +213,25 @@ def run(folder: Path, trials: int, seed: int) -> None:
     margin.simulate(random_codes[:100], domain=DOMAIN, budget=BUDGET, mechanism=PriView(), seed=0)
     pd.util.hash_array(np.array(["a"], object), hash_key="0" * 16)
     draws = random.Random(seed)
-    spans: dict[str, tuple[float, float]] = {}
+    spans: dict[str, list[float]] = {}
     for name, make in makers.items():
         # The first release is slower than the others.
         timed = [trial(folder, make, None, 0) for _ in range(3)]
         fastest = min(timed, key=lambda told: told["until end"])
-        spans[name] = fastest["until charge"], fastest["until end"]
+        until_charge = fastest["until charge"]
+        spans[name] = [until_charge, fastest["until end"] - until_charge]
     for at in range(trials):
         name = list(makers)[at % len(makers)]
         number = signal.SIGTERM if at % 3 == 2 else signal.SIGINT
-        charge, end = spans[name]
         # Every other signal of a source comes when noise is drawn, after the charge.
-        delay = draws.uniform(charge if at // len(makers) % 2 else 0, end)
-        told = trial(folder, makers[name], delay, number)
-        told |= {"source": name, "signal": int(number), "delay": delay, "of": end}
+        after_charge = bool(at // len(makers) % 2)
+        span = spans[name][after_charge]
+        delay = draws.uniform(0, span)
+        told = trial(folder, makers[name], delay, number, after_charge=after_charge)
+        if told["too late"]:
+            # The machine was slower when the spans were measured: let them follow it.
+            spans[name][after_charge] = 0.7 * span
+        told |= {"source": name, "signal": int(number), "delay": delay, "of": span}
         print(json.dumps(told), flush=True)
 
 

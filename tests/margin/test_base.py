@@ -105,7 +105,7 @@ def test_each_kind_of_base_with_each_mechanism(kind, mechanism, tmp_path):
         assert np.array_equal(one.noise_variance, other.noise_variance)
         assert np.array_equal(one.missed_variance, other.missed_variance)
         assert np.isfinite(one.variance).all() and one.counts.min() >= 0
-        assert one.counts.sum() == pytest.approx(synopsis.held.total, rel=1e-6)
+        assert one.counts.sum() == pytest.approx(synopsis.total[0], rel=1e-6)
     where = {"a": 1, "e": 0}
     assert synopsis.count(where) == loaded.count(where)
 
@@ -242,6 +242,9 @@ def test_a_file_with_a_damaged_base_is_refused(tmp_path):
         arrays = {**packed.arrays, **change}
         with pytest.raises(ValueError, match="must"):
             kind.unpack(packed._replace(arrays=arrays), domain=DOMAIN, provenance=provenance)
+    damaged = packed._replace(fields={**packed.fields, "total": (10.0, 0.0)})
+    with pytest.raises(ValueError, match="total of a release with a base must"):
+        kind.unpack(damaged, domain=DOMAIN, provenance=provenance)
     fields = dict(packed.fields)
     fields["base"] = {**fields["base"], "count": 1 << 40}
     with pytest.raises(ValueError, match="codes"):

@@ -1,4 +1,4 @@
-import itertools
+import importlib
 import json
 import math
 
@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse
 
 import margin
-from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload, metrics
+from margin import Domain, DomainError, Marginal, MarginError, PriView, PureDP, Workload, metrics
+from margin.cli.arguments.mechanisms import PLAIN
 from margin.cli.main import main
-from margin.cli.mechanisms import PLAIN
 from margin.compare import compare
-from margin.plots.results import plot_error, plot_marginal
+from margin.plots import plot_error, plot_lattice, plot_marginal
 
 GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
 NARROW = PriView(views=[["age", "sex"]])
@@ -66,14 +66,36 @@ def test_large_workloads_are_drawn_from(table, domain):
         table, domain=domain, budget=PureDP(1), mechanisms={"a": NARROW}, workload=views, runs=1
     )
     assert len(found.views) == 200
+    assert "200 of 600 views, drawn at random (seed 0)" in str(found)
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"mechanisms": {}}, {"metrics": []}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}],
+    [
+        {"mechanisms": {}},
+        {"mechanisms": [NARROW]},
+        {"mechanisms": {"a": 5}},
+        {"mechanisms": {"a": PriView}},
+        {"metrics": []},
+        {"metrics": "l2"},
+        {"metrics": ["l3"]},
+        {"metrics": ["l2:5"]},
+        {"metrics": ["ndcg:few"]},
+        {"metrics": [5]},
+        {"metrics": [margin.metrics.L2]},
+        {"runs": 0},
+        {"runs": True},
+        {"workload": [["nobody"]]},
+        {"workload": "2way"},
+        {"budget": 1.0},
+        {"budget": None},
+        {"budget": PureDP},
+    ],
+    ids=str,
 )
-def test_bad_arguments_are_typed_errors(table, domain, wrong):
-    with pytest.raises(DomainError):
+def test_bad_arguments_are_typed_errors_before_any_work(table, domain, wrong, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("margin.compare"), "simulate", None)
+    with pytest.raises(MarginError, match="; "):
         compare(
             table,
             **{
@@ -84,6 +106,14 @@ def test_bad_arguments_are_typed_errors(table, domain, wrong):
             }
             | wrong,
         )
+
+
+def test_metrics_by_name_are_those_of_the_classes(table, domain):
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]], "runs": 1}
+    by_name = compare(table, mechanisms={"a": NARROW}, metrics=["l2", "js", "useful:0.01"], **asked)
+    kinds = [margin.metrics.L2(), margin.metrics.JensenShannon(), margin.metrics.Usefulness(0.01)]
+    by_class = compare(table, mechanisms={"a": NARROW}, metrics=kinds, **asked)
+    assert by_name.rows[0].values == by_class.rows[0].values
 
 
 def test_nothing_works_is_said(table, domain):
@@ -100,11 +130,9 @@ def test_the_pictures(compared, table, domain):
     assert len(compared.plot().axes[0].get_yticklabels()) == 2
     synopsis = margin.release(table, domain=domain, budget=PureDP(5), mechanism=GOOD)
     bars = plot_marginal(synopsis.marginal(["sex", "age"]))
-    labels = [
-        ", ".join(map(str, pair))
-        for pair in itertools.product(domain["sex"].labels, domain["age"].labels)
-    ]
+    labels = list(domain["age"].captions) * domain["sex"].size
     assert [label.get_text() for label in bars.get_yticklabels()] == labels
+    assert [text.get_text().strip() for text in bars.texts] == list(domain["sex"].labels)
     assert len(bars.patches) == 6 and len(bars.collections[0].get_segments()) == 6
     heat = plot_marginal(synopsis.marginal(["age", "region"]))
     assert (
@@ -114,8 +142,24 @@ def test_the_pictures(compared, table, domain):
     assert [label.get_text() for label in error.get_xticklabels()] == ["1", "2"]
 
 
+def test_the_picture_of_a_lattice_has_a_frame_for_each_set_on_its_level():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    views = [["age", "sex", "region"], ["sex", "region", "income"], ["income", "children"]]
+    drawn = plot_lattice(views)
+    heights = {text.get_text(): text.xy[1] for text in drawn.texts}
+    shared = {"{}", "income", "region, sex"}
+    assert set(heights) == shared | {", ".join(sorted(view)) for view in views}
+    assert heights["{}"] < heights["region, sex"] < heights["age, region, sex"]
+    squares = [
+        text for text in drawn.texts if "Square" in str(text.get_bbox_patch().get_boxstyle())
+    ]
+    assert len(squares) == 3
+
+
 def test_what_is_too_large_to_draw_is_refused():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    with pytest.raises(DomainError, match="have 511 intersections"):
+        plot_lattice([[a for a in range(9) if a != out] for out in range(9)])
     domain = Domain({"a": 4, "b": 4, "c": 5})
     with pytest.raises(DomainError, match="but this marginal has 80 cells"):
         plot_marginal(Marginal(domain, np.ones((4, 4, 5)), np.ones((4, 4, 5))))

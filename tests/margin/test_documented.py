@@ -14,7 +14,9 @@ import margin
 MODULES = [
     *(f"margin.{name}" for name in margin.__all__ if inspect.ismodule(getattr(margin, name))),
     *(
+        "margin.plots.lattice",
         "margin.plots.results",
+        "margin.solvers.bench",
         "margin.domain.exports",
         "margin.synopses.exports",
         "margin.mechanisms.strategies",

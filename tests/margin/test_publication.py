@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 
 import margin
 from margin import Domain, DomainError, FileError, PureDP
+from margin.cli import publish as publish_command
 from margin.cli.main import main
 from margin.publication import FORMATS, formats, publish
+from margin.publication.sdmx import _identifiers
 
 DOMAIN = Domain(
     {
@@ -108,6 +111,72 @@ def test_all_formats_and_the_manifest_say_the_same(synopsis, tmp_path):
     assert manifest["privacy"] == synopsis.provenance.statement.describe()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:pyjstat")
+def test_json_stat_is_read_by_pyjstat(synopsis, tmp_path):
+    pyjstat = pytest.importorskip("pyjstat.pyjstat", reason="pyjstat is not installed")
+    for entry, table in published(synopsis, tmp_path, "json-stat"):
+        read = pyjstat.Dataset.read((tmp_path / "out" / entry).read_text("utf-8"))
+        frame = read.write("dataframe")
+        counts = frame[frame.iloc[:, -2] == "count"]["value"]
+        assert counts.astype(int).tolist() == table.counts.ravel().tolist()
+        for name in table.attributes:
+            assert set(frame[name]) == set(map(str, table.domain[name].labels))
+
+
+def test_sdmx_csv_is_read_by_pysdmx(synopsis, tmp_path):
+    reader = pytest.importorskip("pysdmx.io", reason="pysdmx is not installed")
+    for entry, table in published(synopsis, tmp_path, "sdmx-csv"):
+        (dataset,) = reader.get_datasets(tmp_path / "out" / entry)
+        frame = dataset.data
+        measures = ["OBS_VALUE", "LOW_95", "HIGH_95"]
+        dimensions = [name for name in frame.columns if name not in measures]
+        assert len(dimensions) == len(table.attributes)
+        assert frame["OBS_VALUE"].astype(int).tolist() == table.counts.ravel().tolist()
+        cells = np.stack(np.unravel_index(np.arange(len(frame)), table.counts.shape), axis=1)
+        assert frame[dimensions].astype(int).to_numpy().tolist() == cells.tolist()
+
+
+def test_csvw_is_read_by_csvw(synopsis, tmp_path):
+    csvw = pytest.importorskip("csvw", reason="csvw is not installed")
+    for entry, table in published(synopsis, tmp_path, "csvw"):
+        read = csvw.Table.from_file(tmp_path / "out" / entry)
+        rows = list(read.iterdicts())
+        titles = [*table.attributes, "count", "low", "high"]
+        names = [column.name for column in read.tableSchema.columns]
+        assert [str(column.titles) for column in read.tableSchema.columns] == titles
+        assert [row["count"] for row in rows] == table.counts.ravel().tolist()
+        keys = [tuple(row[name] for name in names[:-3]) for row in rows]
+        labels = [map(str, form.labels) for form in table.domain.values()]
+        assert keys == list(itertools.product(*labels))
+
+
+def published(synopsis, folder, form):
+    """Each file of a format, with its table."""
+    manifest = publish(synopsis, VIEWS, folder / "out")
+    tables = synopsis.tables(VIEWS)
+    for entry, table in zip(manifest["tables"], tables, strict=True):
+        yield entry["files"][form]["name"], table
+
+
+def test_identifiers_of_sdmx_are_valid_and_differ():
+    names = ["a b", "a-b", "A_B", "1st", "\u00e9", "count", "OBS_VALUE", "obs value", "", "a b"]
+    found = _identifiers(names)
+    assert list(found) == list(dict.fromkeys(names))
+    assert len(set(found.values())) == len(found)
+    for identifier in found.values():
+        assert re.fullmatch(r"[A-Z][A-Z0-9_]*", identifier)
+    assert "OBS_VALUE" not in found.values()
+
+
+def test_csvw_needs_its_csv(synopsis, tmp_path):
+    with pytest.raises(FileError, match="csv is not among the formats"):
+        publish(synopsis, VIEWS, tmp_path / "out", formats=["csvw"])
+
+
+def test_the_command_line_knows_all_formats():
+    assert tuple(publish_command._FORMATS) == FORMATS
+
+
 def test_the_same_seed_writes_the_same_bytes(synopsis, tmp_path):
     for name in ("one", "other"):
         publish(synopsis, VIEWS, tmp_path / name, seed=3)
@@ -163,7 +232,7 @@ def test_what_is_refused(synopsis, tmp_path):
         ("mine", {"replace": True}, "is no publication"),
         ("out", {}, "--force"),
         ("no/out", {}, "create it first"),
-        ("new", {"formats": ["xls"]}, "one of csv, parquet, json-stat"),
+        ("new", {"formats": ["xls"]}, "one of csv, csvw, parquet, json-stat"),
         ("new", {"formats": []}, "at least one of"),
     ):
         with pytest.raises(FileError, match=message):

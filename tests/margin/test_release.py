@@ -133,7 +133,7 @@ def test_truth_counts_the_rows(table, domain):
     ]
     assert not sex.variance.any()
     stated = simulation.truth("income").to_pandas()
-    assert stated["not stated"] == table["income"].null_count
+    assert stated.loc["not stated", "count"] == table["income"].null_count
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -310,15 +310,20 @@ def test_k_must_be_in_range(domain, k):
         Workload.all_kway(domain, k)
 
 
-def test_a_marginal_as_a_series(table, domain):
-    series = (
+def test_a_marginal_as_a_data_frame(table, domain):
+    frame = (
         margin.simulate(table, domain=domain, budget=PureDP(10**5), seed=1)
         .marginal(["sex", "region"])
         .to_pandas()
     )
-    assert series.index.names == ["sex", "region"] and series.name == "count"
-    assert series["F", "elsewhere"] == pytest.approx(series.unstack().loc["F", "elsewhere"])
-    assert series.sum() == pytest.approx(500, abs=1)
+    assert frame.index.names == ["sex", "region"]
+    assert list(frame.columns) == ["count", "sd", "low", "high"]
+    counts = frame["count"]
+    assert counts["F", "elsewhere"] == pytest.approx(counts.unstack().loc["F", "elsewhere"])
+    assert counts.sum() == pytest.approx(500, abs=1)
+    # Sorting keeps the declared order of the categories.
+    assert list(frame.sort_index().index) == list(frame.index)
+    assert list(counts.unstack().columns) == list(domain["region"].labels)
 
 
 def test_project_keeps_order_and_forgets_variance(domain):

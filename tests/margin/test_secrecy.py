@@ -34,7 +34,7 @@ def test_an_address_is_in_no_message_no_chain_and_no_repr(address):
         lambda: list(source.batches(margin.Domain({"a": 2}))),
         lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1)),
         lambda: margin.release(
-            source, domain={"a": 2}, budget=margin.PureDP(1), unit="a", max_rows=1
+            source, domain={"a": 2}, budget=margin.PureDP(1), unit="a", rows_per_person=1
         ),
     ):
         with pytest.raises(margin.DataError) as refused:
@@ -88,7 +88,7 @@ def test_a_path_is_shown(tmp_path):
         "C:/people.csv does not exist",
         "domain.json is not JSON: expecting value at line 3, column 1",
         "neighbours: add or remove one row, epsilon = 1",
-        "give max_rows=3 or rows_per_person=3",
+        "give rows_per_person=3 or unit=person",
     ],
 )
 def test_other_texts_stay_as_they_are(text):

@@ -15,6 +15,7 @@ from margin.solvers import (
     Clip,
     Constraint,
     JointProjection,
+    Known,
     LatticeConsistency,
     MaximumConsistency,
     Newton,
@@ -29,7 +30,7 @@ from margin.solvers import (
     Zeros,
 )
 from margin.solvers.basis import transform
-from margin.solvers.tables import nonnegativity
+from margin.solvers.tables.nonnegativity import joint_projection, splitting
 from margin.solvers.zeros import NoCellLeft
 
 CONSISTENCIES = [
@@ -97,7 +98,7 @@ def with_zeros(seed, *, known=None, **options):
         values=tables.values,
         variances=tables.variances,
         zeros=zeros,
-        known_total=known,
+        known=None if known is None else Known.of_total(tables.sizes, known, zeros),
     )
 
 
@@ -338,7 +339,7 @@ def test_no_cell_is_positive_that_must_be_zero_and_totals_stay(method, known, se
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
-    loops = pytest.importorskip("margin.solvers.tables.projection_loops")
+    loops = pytest.importorskip("margin.solvers.tables.nonnegativity.projection_loops")
     sizes = (2, 3, 4, 2, 5)
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     zeros = random_zeros(np.random.default_rng(3), sizes, count=3)
@@ -352,9 +353,11 @@ def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
     assert tables.empty is not None
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(nonnegativity, "_compiled_loops", lambda seconds, module=module: module)
-        monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
-        monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
+        monkeypatch.setattr(
+            joint_projection, "_compiled_loops", lambda seconds, module=module: module
+        )
+        monkeypatch.setattr(splitting, "processors", lambda: threads)
+        monkeypatch.setattr(splitting, "WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
     for one, other in zip(*(some.values for some in found), strict=True):
         assert other == pytest.approx(one, abs=1e-9)
@@ -457,7 +460,7 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
         values=values,
         variances=(100.0, 150.0),
         zeros=zeros,
-        known_total=known and array.sum(),
+        known=known and Known.of_total(sizes, array.sum(), zeros),
     )
     problem = Problem.of(exact, (0, 1, 2))
     assert (problem.total_variance == 0) == (known is not None)
@@ -503,8 +506,10 @@ def test_tables_check_their_zeros_and_total():
     with pytest.raises(ValueError, match="same sizes"):
         Tables(**table, zeros=Zeros((2, 3), (((0, (0,)),),)))
     for total in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="known_total"):
-            Tables(**table, known_total=total)
+        with pytest.raises(ValueError, match="known total"):
+            Known.of_total((2, 2), total)
+    with pytest.raises(ValueError, match="same sizes"):
+        Tables(**table, known=Known.of_total((2, 3), 4.0))
 
 
 def exact_tables(zeros, views, rows, seed, known=None):

@@ -2,40 +2,36 @@
 
 import itertools
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from ..._checks import share, whole_number
-from ..._types import Floats
-from ...domain.domain import Domain, View
+from ...domain.domain import View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
-from ...privacy.budget import Budget
 from ...private import Private
-from ...private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
-from ..fitted import PAIRS_SHARE, ROUNDS_GAIN
+from ..fitted import ROUNDS_GAIN
 from ..ordered.level_counts import LevelCounts
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
+from .contests import comparable, contestants, mean_noise, penalty
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
+from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
 
 log = logging.getLogger("margin")
-
-_CONTESTANTS = 1_500
-"""Largest number of views that compete in a round."""
 
 _PUBLIC = Newton(
     bars=False,
@@ -67,8 +63,8 @@ class Adaptive:
     gets twice the budget (as in AIM, McKenna et al., VLDB 2022). All measurements of all steps are
     combined, each weighted by its precision.
 
-    Rounds of pairs follow one-way tables, and rounds of triples follow other candidates. They are
-    made if their expected error is below that of all candidates without rounds. The expected gain
+    Rounds of triples follow all candidates but one-way tables and trees of pairs. They are made if
+    their expected error is below that of all candidates without rounds. The expected gain
     counts the views that rounds are likely to find, less the noise of their measurement.
 
     Parameters
@@ -94,6 +90,8 @@ class Adaptive:
         attributes at once if they are few, otherwise over at most 12 attributes that include the
         requested ones.
     """
+
+    keeps_known: ClassVar[bool] = True
 
     rounds: int | None = None
     learn_share: float = 0.1
@@ -131,10 +129,10 @@ class Adaptive:
         course = _Course(self, private, workload)
         course.count_rows()
         course.learn_where_it_pays()
-        chosen, contestants, rounds = course.plan()
+        chosen, views, rounds = course.plan()
         if rounds is None:
             return course.candidate_alone(chosen)
-        return course.candidate_then_rounds(chosen, contestants, rounds)
+        return course.candidate_then_rounds(chosen, views, rounds)
 
 
 class _Course:
@@ -158,7 +156,7 @@ class _Course:
         self.evidence = Evidence(
             sizes=self.domain.sizes,
             zeros=self.domain.zeros,
-            known_total=self.domain.rows,
+            known=self.domain.constraints,
         )
         self.rows = 1.0
         self.spent = Fraction(0)
@@ -194,44 +192,38 @@ class _Course:
         alone = self._priced(self.spent)[0]
         asked = self.mechanism.rounds
         if asked is not None:
-            contestants = self.contestants((2, 3))
-            rounds = self._rounds(contestants, asked, _part(self.mechanism.rounds_share))
-            return alone, contestants, rounds
+            views = self.contestants((2, 3))
+            return alone, views, self._rounds(views, asked)
         best: tuple[Candidate, list[View], Rounds | None] = (alone, [], None)
         least = ROUNDS_GAIN * alone.error
-        for depth in (1, 2):
-            # Rounds of pairs complete one-way tables; rounds of triples complete all others.
-            contestants = self.contestants((depth + 1,))
-            share = _part(self.mechanism.rounds_share)
-            if depth == 1:
-                share = PAIRS_SHARE * (1 - self.spent)
-            rounds = self._rounds(contestants, len(self.domain), share)
-            if rounds is None:
-                continue
-            square = self.strength.square(np.array(depth), np.array(depth + 1)).item()
-            gain = rounds.gain(square, self.rows, self.budget, self.strength.spread)
-            for candidate in self._priced(self.spent + share):
-                error = candidate.noise + candidate.missed * (1 - gain)
-                if candidate.one_way == (depth == 1) and error < least:
-                    least = error
-                    best = (candidate, contestants, rounds)
+        # Rounds of triples complete all candidates but a tree, which measures the strongest pairs.
+        views = self.contestants((3,))
+        rounds = self._rounds(views, len(self.domain))
+        if rounds is None:
+            return best
+        square = self.strength.square(np.array(2), np.array(3)).item()
+        gain = rounds.gain(square, self.rows, self.budget, self.strength.spread)
+        for candidate in self._priced(self.spent + rounds.share):
+            error = candidate.noise + candidate.missed * (1 - gain)
+            if not candidate.shallow and error < least:
+                least = error
+                best = (candidate, views, rounds)
         return best
 
     def _rounds(
         self,
-        contestants: list[View],
+        views: list[View],
         most: int,
-        share: Fraction,
     ) -> Rounds | None:
         """At most `most` rounds that choose among some views; None if there is none to make."""
-        count = min(most, len(contestants))
+        count = min(most, len(views))
         if count == 0:
             return None
-        cells = sorted(map(self.domain.cells, contestants))
+        cells = sorted(map(self.domain.cells, views))
         return Rounds(
             count=count,
-            share=share,
-            views=len(contestants),
+            share=_part(self.mechanism.rounds_share),
+            views=len(views),
             cells=cells[len(cells) // 2],
         )
 
@@ -242,26 +234,23 @@ class _Course:
 
     def contestants(self, lengths: tuple[int, ...]) -> list[View]:
         """The views among which a round chooses; `lengths` are their numbers of attributes."""
-        # The absolute public answers of all of them must stay below LARGEST_ANSWERS.
-        comparable = math.floor(LARGEST_ANSWERS / (2 * self.rows))
-        most = min(_CONTESTANTS, comparable)
-        return _contestants(
+        return contestants(
             self.domain,
             self.workload,
             self.mechanism.max_cells,
-            most,
+            self.rows,
             lengths,
         )
 
     def candidate_then_rounds(
         self,
         chosen: Candidate,
-        contestants: list[View],
+        views: list[View],
         rounds: Rounds,
     ) -> ViewSynopsis:
         """Measure the candidate, then spend the share of the rounds on them."""
         self._measure_candidate(chosen, 1 - self.spent - rounds.share)
-        synopsis = self._after_rounds(contestants, rounds.count, rounds.share)
+        synopsis = self._after_rounds(views, rounds.count, rounds.share)
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
@@ -282,6 +271,16 @@ class _Course:
         log.info("measuring %s", chosen.note)
         mechanism = chosen.mechanism
         assert not isinstance(mechanism, LevelCounts)
+        if isinstance(mechanism, SpanningTree):
+            # The probes would close cycles: answers are exact for the tables of the tree alone.
+            left = 1 - self.spent if spend is None else spend
+            self.evidence = mechanism.measure(
+                self.private,
+                self.workload,
+                left,
+                last=spend is None,
+            )
+            return
         if isinstance(mechanism, Residual):
             components = mechanism.components(self.domain, self.workload, self.budget)
             components.measure(self.private, self.evidence, spend=spend)
@@ -298,7 +297,7 @@ class _Course:
 
     def _after_rounds(
         self,
-        contestants: list[View],
+        views: list[View],
         rounds: int,
         left: Fraction,
     ) -> ViewSynopsis:
@@ -311,16 +310,16 @@ class _Course:
                 each = left
             left -= each
             # The expected L1 distance that noise alone causes is subtracted from each gap.
-            deviation = _deviation(self.budget, each * (1 - CHOICE))
-            noise = [self._penalty(deviation, view) for view in contestants]
-            answers = _comparable(synopsis.marginals(contestants))
+            deviation = mean_noise(self.budget, each * (1 - CHOICE))
+            noise = [penalty(deviation, self.domain.cells(view)) for view in views]
+            answers = comparable(answer.counts for answer in synopsis.marginals(views))
             (place,) = self.private.select(
-                contestants,
+                views,
                 answers,
                 penalties=noise,
                 spend=each * CHOICE,
             )
-            view = contestants[place]
+            view = views[place]
             log.info("measuring %s", ", ".join(view))
             spend = each * (1 - CHOICE) if left else None
             self._add(self.private.measure([view], spend=spend))
@@ -331,17 +330,11 @@ class _Course:
                 each *= 2
         return synopsis
 
-    def _penalty(
-        self,
-        deviation: float,
-        view: View,
-    ) -> int:
-        return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
-
     def _add(self, measured: Sequence[Marginal]) -> None:
         tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).held
+        # Known tables follow those that were measured.
         parts = zip(tables.views, tables.values, tables.variances, strict=True)
-        for view, value, variance in parts:
+        for view, value, variance in itertools.islice(parts, len(measured)):
             self.evidence.add_table(view, value, variance)
 
     def _synopsis(self, solver: Solver) -> ViewSynopsis:
@@ -352,41 +345,3 @@ class _Course:
 
 def _part(share: float) -> Fraction:
     return Fraction(share).limit_denominator(10**6)
-
-
-def _deviation(budget: Budget, part: Fraction) -> float:
-    """The mean absolute noise of a count that is measured with a part of the budget, in rows."""
-    charge = max(1, math.floor(part * budget.units))
-    return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
-
-
-def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
-    """The counts of public answers, scaled down if their sum is larger than `select` accepts."""
-    size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
-    factor = min(1.0, LARGEST_ANSWERS / (2 * size + 1))
-    return [answer.counts * factor for answer in answers]
-
-
-def _contestants(
-    domain: Domain,
-    workload: Workload,
-    max_cells: int,
-    most: int,
-    lengths: tuple[int, ...],
-) -> list[View]:
-    """Subsets of the workload's views, with one of the given numbers of attributes.
-
-    They have at most `max_cells` cells each. If there are more than `most`, every n-th is taken.
-    """
-    if most < 1:
-        return []
-    step = max(1, len(workload) // _CONTESTANTS)
-    found: dict[View, None] = {}
-    for view in workload.views[::step]:
-        varying = (name for name in view if domain[name].size > 1)
-        names = sorted(varying, key=domain.position.__getitem__)
-        for length in lengths:
-            found.update(dict.fromkeys(itertools.combinations(names, length)))
-    small = [view for view in found if domain.cells(view) <= max_cells]
-    every = max(1, math.ceil(len(small) / most))
-    return small[::every]

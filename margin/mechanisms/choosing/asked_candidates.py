@@ -1,7 +1,6 @@
 """The candidates of `Auto` for workloads that ask prefixes, ranges or levels."""
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 
@@ -13,8 +12,8 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
-from ..bases.queries import AxisQueries, asked_queries
 from ..ordered.level_counts import LevelCounts
+from ..query_bases.queries import AxisQueries, asked_queries
 from ..views.priview import PriView
 from .candidates import Candidate
 from .offers import Precision, covers
@@ -37,8 +36,8 @@ def asked_candidates(
     """List mechanisms for a workload that asks more than cells, the best first.
 
     They are components in bases for the queries (`Residual`), the levels of a tree (`LevelCounts`),
-    and the covers by views of `Candidates` that hold all components, without the removal of
-    negative counts. The errors are the closed forms of the noise in the asked queries.
+    and the covers by views of `Candidates` that hold all components. The errors are the closed
+    forms of the noise in the asked queries, before negative counts are removed.
 
     Raises
     ------
@@ -51,7 +50,8 @@ def asked_candidates(
     mechanisms: list[tuple[Residual | LevelCounts, str]] = []
     if cells <= _MOST_CELLS:
         mechanisms.append((Residual(order=order), "components for the queries that are asked"))
-    if "levels" in workload.asked.values():
+    # The levels of a tree are measured and made consistent without other tables.
+    if "levels" in workload.asked.values() and not domain.known:
         mechanisms.append((LevelCounts(), "all levels of a tree"))
     problem = ""
     for mechanism, note in mechanisms:
@@ -86,8 +86,12 @@ def _covers(
         if math.isfinite(error):
             with contextlib.suppress(DomainError):
                 countable(domain, offer.mechanism.views or ())
-                signed = dataclasses.replace(offer.mechanism, nonnegativity=None)
-                yield Candidate(mechanism=signed, note=offer.note, noise=error, missed=0.0)
+                yield Candidate(
+                    mechanism=offer.mechanism,
+                    note=offer.note,
+                    noise=error,
+                    missed=0.0,
+                )
 
 
 def _factors(domain: Domain, queries: Mapping[str, AxisQueries]) -> tuple[Floats, Floats]:

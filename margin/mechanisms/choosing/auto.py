@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..._checks import positive_number, share
 from ...domain.domain import Domain
@@ -57,6 +58,8 @@ class Auto:
     >>> Auto(structure="weak").prices(Domain({"a": 2, "b": 2}), None, ZCDP(0.5), rows=1000)[0].note
     '1 view of up to 4 cells'
     """
+
+    keeps_known: ClassVar[bool] = True
 
     structure: Structure = "medium"
     count_share: float = 0.01

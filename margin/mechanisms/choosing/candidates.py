@@ -24,6 +24,7 @@ from .noise_left import share_left
 from .offers import Axes, Precision, offers
 from .residual import Residual
 from .strength import Strength
+from .tree import SpanningTree
 
 __all__ = ["Candidate", "Candidates", "nearly"]
 
@@ -57,19 +58,20 @@ class Candidate:
         The expected squared error of the components that are not measured.
     """
 
-    mechanism: PriView | Residual | LevelCounts
+    mechanism: PriView | Residual | SpanningTree | LevelCounts
     note: str
     noise: float
     missed: float
 
     @property
-    def one_way(self) -> bool:
-        """Whether nothing but single attributes is measured."""
-        if isinstance(self.mechanism, Residual):
-            return self.mechanism.order == 1
-        if isinstance(self.mechanism, LevelCounts):
-            return False
-        return max(len(tuple(view)) for view in self.mechanism.views or [()]) == 1
+    def shallow(self) -> bool:
+        """Whether at most single attributes are measured, with a tree of pairs or without."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, PriView):
+            return max(len(tuple(view)) for view in mechanism.views or [()]) == 1
+        return isinstance(mechanism, SpanningTree) or (
+            isinstance(mechanism, Residual) and mechanism.order <= 1
+        )
 
     @property
     def error(self) -> float:
@@ -80,9 +82,10 @@ class Candidate:
 class Candidates:
     """The list of all mechanisms that `Auto` and `Adaptive` compare for a domain and a workload.
 
-    They are the full table, the residual components of each order, and covers of all pairs, triples
-    and quadruples by views of several sizes, in equal shares. Where there are too many attributes
-    to compare these, the one candidate is a cover of all pairs.
+    They are one-way tables, a spanning tree of pairs, the full table, the residual components of
+    each order, and covers of all pairs, triples and quadruples by views of several sizes. Where all
+    covers are too large, the pairs themselves are views; where these are too many, the one
+    candidate is a cover of all pairs.
 
     Parameters
     ----------
@@ -103,6 +106,7 @@ class Candidates:
             (offer, self._asked.known(offer.precision))
             for offer in offers(domain, workload, budget)
         ]
+        self._pairs = self._asked.known(_all_pairs)
         has_cover = any(isinstance(offer.mechanism, PriView) for offer, _ in found)
         self._found = found if has_cover else []
         self._only: PriView | None = None
@@ -148,6 +152,12 @@ class Candidates:
             shares = share_left(np.array(offer.cells), variances, rows, strength.spread)
             left = float(np.mean(shares))
             noise, missed = self._asked.errors(known, strength, rows, variance * left)
+            if offer.tree is not None:
+                # The part of the error that measuring all pairs would remove is reduced.
+                _, beyond = self._asked.errors(self._pairs, strength, rows, variance * left)
+                structure, of_pairs = offer.tree.left(strength, rows, variance)
+                noise += of_pairs * (missed - beyond)
+                missed = structure * (missed - beyond) + beyond
             priced.append(
                 Candidate(
                     mechanism=offer.mechanism,
@@ -248,6 +258,12 @@ class _Asked:
             lost = np.where(measured, 0.0, squares)
             missed += float(share @ lost.sum(axis=1))
         return noise * self._weight, missed * self._weight
+
+
+def _all_pairs(axes: NDArray[np.int64]) -> Floats:
+    """Precisions of one for all components of up to two attributes, and zero for others."""
+    order = np.bitwise_count(np.arange(1 << axes.shape[1]))
+    return np.broadcast_to((order <= 2).astype(np.float64), (len(axes), len(order)))
 
 
 def _depths(measured: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -13,12 +13,14 @@ from ..._types import Floats
 from ...designs import covering_views
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
-from ...privacy.budget import Budget
-from ...solvers import Newton
+from ...privacy.budget import Budget, PureDP
+from ...solvers import Newton, Tables
 from ...solvers.basis import widths
-from ...synopses.noisy_tables import tables_of
+from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..views.priview import PriView
 from .residual import Residual
+from .rounds import TreePlan
+from .tree import MOST_PAIR_CELLS, SpanningTree, asked_names
 
 __all__ = ["MOST_SETS", "Axes", "Offer", "Precision", "covers", "offers"]
 
@@ -60,6 +62,13 @@ An answer takes some milliseconds. Larger contexts reduce the error very little.
 _MOST_PLANNED = 1_000
 """Largest number of views of a workload that a cover with the best shares is searched for."""
 
+_MOST_RECONSTRUCTED = 1 << 16
+"""Largest number of cells of a marginal that is reconstructed from components of several attributes
+if it may be measured instead: larger ones take minutes."""
+
+_LONGEST = 10
+"""Largest number of attributes of a view whose components are looked up one by one."""
+
 _TYPICAL = 40
 """Number of tables of components whose variance is computed."""
 
@@ -82,13 +91,16 @@ class Offer:
     cells, variances
         The number of cells of each of its tables, and the noise variance of a cell, in squared
         rows. For components these are some of the tables that they add up to.
+    tree
+        The pairs that are chosen and measured beside, or None.
     """
 
-    mechanism: PriView | Residual
+    mechanism: PriView | Residual | SpanningTree
     note: str
     precision: Precision
     cells: tuple[int, ...]
     variances: tuple[float, ...]
+    tree: TreePlan | None = None
 
 
 def offers(
@@ -98,18 +110,68 @@ def offers(
 ) -> Iterator[Offer]:
     """All mechanisms that are compared for a domain, a workload and a budget.
 
-    They are one-way tables; covers of all pairs, triples and quadruples by views of several sizes,
-    in equal shares; the full table; the views that are best for the workload by the closed form of
-    their noise; and the residual components of each order. There are none if no cover can be
-    compared.
+    They are one-way tables; a spanning tree of pairs; covers of all pairs, triples and quadruples
+    by views of several sizes, in equal shares; the full table; the views that are best for the
+    workload by the closed form of their noise; and the residual components of each order. Where all
+    covers are too large, each pair of attributes is a view. There are no offers if there are too
+    many pairs for that, too. Offers from which a large asked marginal would have to be
+    reconstructed are left out, but for one-way tables, if another one measures it.
     """
-    held = list(covers(domain, workload, budget))
+    held = list(covers(domain, workload, budget)) or list(_pairs(domain, workload, budget))
     if not held:
         return
+    found = [
+        *_spanning_tree(domain, workload, budget),
+        *held,
+        *_best_views(domain, workload, budget),
+        *_residuals(domain, workload, budget),
+    ]
+    large = _large(domain, workload)
+    measuring = [offer for offer in found if _measures(offer, large)]
     yield _one_way(domain, budget)
-    yield from held
-    yield from _best_views(domain, workload, budget)
-    yield from _residuals(domain, workload, budget)
+    yield from measuring or found
+
+
+def _large(domain: Domain, workload: Workload) -> list[Axes]:
+    """The asked marginals, as axes, that take too long to reconstruct."""
+    longest = max(map(len, workload))
+    widest = math.prod(sorted(domain.sizes)[-longest:])
+    if widest <= _MOST_RECONSTRUCTED or len(workload) > _MOST_PLANNED or longest > _LONGEST:
+        return []
+    large = [view for view in workload.views if domain.cells(view) > _MOST_RECONSTRUCTED]
+    # Attributes of one value have no component.
+    return [
+        tuple(axis for axis in sorted(domain.axes(view)) if domain.sizes[axis] > 1)
+        for view in large
+    ]
+
+
+def _measures(offer: Offer, views: Sequence[Axes]) -> bool:
+    """Whether all components of some views are measured."""
+    return all((offer.precision(np.array([axes])) > 0).all() for axes in views)
+
+
+def _pairs(
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> Iterator[Offer]:
+    """All pairs of attributes as views, if they do not have too many cells.
+
+    A pair of c cells and share s has an expected squared error in proportion to c / s**p. The
+    shares that minimise the sum are in proportion to c**(1 / (p + 1)).
+    """
+    sets = _parts(domain, workload, 2)
+    cells = [math.prod(sizes) for sizes in sets.values()]
+    if not sets or len(sets) > MOST_SETS or sum(cells) > _MOST_CELLS:
+        return
+    power = 2 if isinstance(budget, PureDP) else 1
+    mechanism = PriView(
+        views=[tuple(domain.attributes[axis] for axis in pair) for pair in sets],
+        shares=[count ** (1 / (power + 1)) for count in cells],
+        reconstruction=_reconstruction(domain),
+    )
+    yield _views_offer(domain, budget, mechanism, f"all {len(sets)} pairs of attributes")
 
 
 def _one_way(domain: Domain, budget: Budget) -> Offer:
@@ -123,14 +185,62 @@ def _one_way(domain: Domain, budget: Budget) -> Offer:
     return _views_offer(domain, budget, mechanism, "one-way tables")
 
 
+def _spanning_tree(
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> Iterator[Offer]:
+    """The tree of pairs that is chosen privately; none if there is nothing to choose from, or if
+    tables are known, which close cycles."""
+    names = asked_names(domain, workload)
+    sizes = [domain[name].size for name in names]
+    cells = sorted(
+        first * second
+        for first, second in itertools.combinations(sizes, 2)
+        if first * second <= MOST_PAIR_CELLS
+    )
+    if domain.known or len(names) < 3 or max(map(len, workload)) < 2 or len(cells) < len(names):
+        return
+    mechanism = SpanningTree(reconstruction=_reconstruction(domain))
+    singles, choice = mechanism.singles_share, mechanism.choice_share
+    count = len(names) - 1
+    single = _share_variance(budget, singles / len(names))
+    measured = _share_variance(budget, (1 - singles - choice) / count)
+    views: list[Axes] = [(domain.position[name],) for name in names]
+    # An attribute is in about two pairs with typical others, and its own table is measured first.
+    typical = sorted(sizes)[len(sizes) // 2]
+    one_way = [1 / (1 / single + 2 / (typical * measured))] * len(sizes)
+    yield Offer(
+        mechanism=mechanism,
+        note="a spanning tree of pairs",
+        precision=_of_views(domain, views, one_way),
+        cells=tuple(sizes),
+        variances=tuple(one_way),
+        tree=TreePlan(
+            count=count,
+            pairs=len(cells),
+            cells=cells[len(cells) // 2],
+            chosen=_share_variance(budget, choice / count),
+            measured=measured,
+        ),
+    )
+
+
+def _share_variance(budget: Budget, share: float) -> float:
+    """The noise variance of a count that is measured with a share of the budget."""
+    noise = budget.count_noise(max(1, math.floor(share * budget.units)))
+    return max(noise.variance, LEAST_VARIANCE)
+
+
 def _best_views(
     domain: Domain,
     workload: Workload,
     budget: Budget,
 ) -> Iterator[Offer]:
     """The views and shares that `PriView` chooses for the workload."""
-    largest = max(domain.cells(view) for view in workload.views)
-    if len(workload) > _MOST_PLANNED or largest > _MOST_CELLS:
+    if len(workload) > _MOST_PLANNED:
+        return
+    if max(domain.cells(view) for view in workload.views) > _MOST_CELLS:
         return
     planned = PriView(reconstruction=_reconstruction(domain)).planned(domain, workload, budget)
     views = planned.views or ()
@@ -149,7 +259,8 @@ def _views_offer(
     note: str,
 ) -> Offer:
     """The offer of a `PriView` whose views are chosen."""
-    views = [domain.view(view) for view in mechanism.views or ()]
+    position = domain.position
+    views = [tuple(sorted(position[name] for name in view)) for view in mechanism.views or ()]
     if mechanism.shares is None:
         # Equal shares of the budget, so one variance for all views.
         variance = budget.count_noise(min(budget.split(len(views)))).variance
@@ -160,22 +271,32 @@ def _views_offer(
         mechanism=mechanism,
         note=note,
         precision=_of_views(domain, views, variances),
-        cells=tuple(map(domain.cells, views)),
+        cells=tuple(math.prod(domain.sizes[axis] for axis in view) for view in views),
         variances=tuple(variances),
     )
 
 
 def _of_views(
     domain: Domain,
-    views: list[View],
+    views: list[Axes],
     variances: Sequence[float],
 ) -> Precision:
-    empty = (np.broadcast_to(np.zeros(()), domain.shape(view)) for view in views)
-    tables = tables_of(domain, views, empty, variances)
+    nothing = np.zeros(())
+    shapes = [tuple(domain.sizes[axis] for axis in view) for view in views]
+    tables = Tables(
+        sizes=domain.sizes,
+        views=tuple(views),
+        values=tuple(np.broadcast_to(nothing, shape) for shape in shapes),
+        variances=tuple(max(variance, LEAST_VARIANCE) for variance in variances),
+        zeros=domain.zeros,
+        known=domain.constraints,
+    ).with_known()
     return lambda axes: tables.holders(axes)[0]
 
 
-def _of_components(known: Mapping[View, float], names: View) -> Precision:
+def _of_components(domain: Domain, known: Mapping[View, float]) -> Precision:
+    names = domain.attributes
+
     def precision(axes: NDArray[np.int64]) -> Floats:
         found = np.zeros((len(axes), 1 << axes.shape[1]))
         for row, some in enumerate(axes.tolist()):
@@ -183,6 +304,8 @@ def _of_components(known: Mapping[View, float], names: View) -> Precision:
                 chosen = [axis for place, axis in enumerate(some) if mask >> place & 1]
                 view = tuple(names[axis] for axis in chosen)
                 found[row, mask] = known.get(view, 0.0)
+        if domain.constraints is not None:
+            found[domain.constraints.components(axes)] = math.inf
         return found
 
     return precision
@@ -193,13 +316,15 @@ def _residuals(
     workload: Workload,
     budget: Budget,
 ) -> Iterator[Offer]:
-    """The candidates that measure residual components of up to 1, 2, ... attributes.
+    """The candidates that measure residual components of up to 0, 1, 2, ... attributes.
 
     They end when there are too many components, or components with too many cells.
     """
     if max(domain.sizes) > _WIDEST:
         return
-    for order in range(1, max(map(len, workload)) + 1):
+    # A known total is not measured.
+    first = 0 if domain.rows is None else 1
+    for order in range(first, max(map(len, workload)) + 1):
         sizes = _parts(domain, workload, order)
         cells = sum(map(math.prod, sizes.values()))
         if not sizes or len(sizes) > MOST_SETS or cells > _MOST_CELLS:
@@ -208,13 +333,13 @@ def _residuals(
             order=order,
             reconstruction=_reconstruction(domain),
         )
-        note = f"components of up to {order} attributes"
+        note = f"components of up to {order} attributes" if order else "the total alone"
         known = mechanism.precisions(domain, workload, budget)
         tables = list(sizes)[:: max(1, len(sizes) // _TYPICAL)]
         yield Offer(
             mechanism=mechanism,
             note=note,
-            precision=_of_components(known, domain.attributes),
+            precision=_of_components(domain, known),
             cells=tuple(math.prod(sizes[axes]) for axes in tables),
             variances=tuple(_cell_variance(domain, known, axes) for axes in tables),
         )
@@ -273,8 +398,13 @@ def covers(
         sets = _parts(domain, workload, strength)
         if not sets or len(sets) > MOST_SETS:
             return
+        needed = [math.prod(sizes) for sizes in sets.values()]
         for limit in (*_LIMITS, _MOST_CELLS):
             if limit == _MOST_CELLS and math.prod(domain.sizes) > limit:
+                continue
+            # A wanted set above the limit is a view of its own: such a cover may be too large.
+            alone = [count for count in needed if count > limit]
+            if len(alone) > _MOST_VIEWS or sum(alone) > _MOST_CELLS:
                 continue
             wanted = None if len(sets) == math.comb(len(domain), strength) else tuple(sets)
             views = _cover(domain.sizes, limit, strength, wanted)

@@ -4,6 +4,7 @@ budget."""
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..._checks import whole_number
 from ...domain.domain import Domain, View
@@ -11,14 +12,23 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private
-from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...solvers import (
+    Evidence,
+    JointProjection,
+    Newton,
+    NonNegativity,
+    ResidualConsistency,
+    Solver,
+    Tables,
+)
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
-from ..bases.plan import AskedComponents
-from ..bases.queries import asked_queries
-from ..components import Components, moments_in_answers
+from ..components import Components, closure, moments_in_answers
+from ..query_bases.plan import AskedComponents
+from ..query_bases.queries import asked_queries
+from ..query_bases.removal import removal
 from ..strategies.optimised_marginals import with_best_shares
 
 __all__ = ["Residual"]
@@ -47,16 +57,20 @@ class Residual:
 
     Under pure differential privacy, views of many attributes are usually better: see `Auto`.
 
+    Components that known tables of the domain determine are not measured, and the others share the
+    budget.
+
     If the workload asks prefixes, ranges or levels of an attribute (`Workload.asked`), its
     components are measured by integer queries that are optimised for them (see
-    `margin.mechanisms.bases`), and the sum of the squared errors of the asked queries decides the
-    shares. Negative counts then stay: their removal would add more error to prefixes and ranges
-    than the noise has.
+    `margin.mechanisms.query_bases`), and the sum of the squared errors of the asked queries decides
+    the shares. Negative counts are then removed in the metric of these queries, so that prefixes
+    are monotone and the errors of the queries do not grow (see `margin.solvers.QueryProjection`).
 
     Parameters
     ----------
     order
-        The largest number of attributes of a measured component, >= 1. Every marginal of the
+        The largest number of attributes of a measured component, >= 0. With 0 the total alone is
+        measured, and answers are uniform, as those of `Uniform`. Every marginal of the
         workload on up to `order` attributes is covered; only the removal of negative counts biases
         it.
     workload
@@ -68,7 +82,7 @@ class Residual:
         query that is asked; if False, the sum over all of them.
     nonnegativity
         Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep their
-        negative counts, and are then unbiased.
+        negative counts, and are then unbiased; 2**17 cells if prefixes, ranges or levels are asked.
     reconstruction
         The solver for marginals on more than `order` attributes.
 
@@ -80,6 +94,8 @@ class Residual:
     8.0
     """
 
+    keeps_known: ClassVar[bool] = True
+
     order: int = 2
     workload: Workload | Iterable[Iterable[str]] | None = None
     largest: bool = False
@@ -87,7 +103,7 @@ class Residual:
     reconstruction: Solver = Newton()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", whole_number("order", self.order))
+        object.__setattr__(self, "order", whole_number("order", self.order, least=0))
         if self.workload is None or isinstance(self.workload, Workload):
             return
         if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
@@ -111,21 +127,18 @@ class Residual:
             tables, noise = follows.measure(private)
             return ViewSynopsis.of_tables(
                 domain,
-                possible(tables, None, ResidualConsistency()),
+                self._possible(tables, domain, workload),
                 reconstruction=self.reconstruction,
                 noise=noise,
             )
         evidence = Evidence(
             sizes=domain.sizes,
             zeros=domain.zeros,
-            known_total=domain.rows,
+            known=domain.constraints,
         )
         components = self.components(domain, workload, private.budget)
         components.measure(private, evidence)
-        tables = evidence.tables()
-        cells = sum(value.size for value in tables.values)
-        if cells <= _MOST_TOGETHER:
-            tables = possible(tables, self.nonnegativity, ResidualConsistency())
+        tables = self._possible(evidence.tables(), domain, workload)
         return ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
 
     def expected_error(
@@ -150,14 +163,18 @@ class Residual:
             return follows.expected_error(asked)
         measured = self.components(domain, asked, budget)
         variances = dict(zip(measured.sets, measured.variances(budget), strict=True))
-        needed = Components("Residual", domain, asked)
-        if not variances.keys() >= set(needed.sets):
+        needed = Components("Residual", domain, asked, skip_known=True)
+        costs = {
+            view: cost
+            for view, cost in zip(needed.sets, needed.costs, strict=True)
+            if not domain.knows(view)
+        }
+        if not variances.keys() >= costs.keys():
             raise DomainError(
                 "the error can be computed in advance only for views that are measured, but some "
                 "views of the workload are not; raise order, or add them to Residual(workload=)"
             )
-        costs = zip(needed.sets, needed.costs, strict=True)
-        return sum(cost * variances[view] for view, cost in costs)
+        return sum(cost * variances[view] for view, cost in costs.items())
 
     def precisions(
         self,
@@ -174,10 +191,13 @@ class Residual:
         if follows is not None:
             return follows.precisions
         measured = self.components(domain, workload, budget)
-        precisions = {}
+        reached = closure("Residual", domain, measured.workload, self.order)
+        known = filter(domain.knows, reached)
+        precisions = dict.fromkeys(known, math.inf)
         for view, variance in zip(measured.sets, measured.variances(budget), strict=True):
             sizes = domain.shape(view) if view else ()
-            precisions[view] = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
+            found = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
+            precisions.setdefault(view, found)
         return precisions
 
     def components(
@@ -189,7 +209,13 @@ class Residual:
         """The components that are measured, with their shares of the budget."""
         best_for = workload if self.workload is None else Workload.of(domain, self.workload)
         asked = self._asked(domain, best_for)
-        components = Components("Residual", domain, asked, order=self.order)
+        components = Components(
+            "Residual",
+            domain,
+            asked,
+            order=self.order,
+            skip_known=True,
+        )
         return with_best_shares(components, budget, largest=self.largest)
 
     def _following(
@@ -214,6 +240,20 @@ class Residual:
             largest=self.largest,
         )
 
+    def _possible(
+        self,
+        tables: Tables,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Tables:
+        """The tables without negative counts, if they are not too large for that."""
+        given = workload if self.workload is None else Workload.of(domain, self.workload)
+        cells = sum(value.size for value in tables.values)
+        method = removal(domain, given, self.nonnegativity, cells=cells)
+        if cells > _MOST_TOGETHER:
+            method = None
+        return possible(tables, method, ResidualConsistency())
+
     def _asked(
         self,
         domain: Domain,
@@ -221,7 +261,7 @@ class Residual:
     ) -> Workload:
         if workload is not None:
             return workload
-        order = min(self.order, len(domain))
+        order = max(1, min(self.order, len(domain)))
         check_reach(
             "Residual",
             math.comb(len(domain), order),

@@ -1,4 +1,4 @@
-"""What rounds of chosen views are expected to gain, before they are made."""
+"""What rounds of chosen views, and a chosen tree, are expected to gain before they are made."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ import numpy as np
 from ...privacy.budget import Budget
 from ..fitted import PART_DOUBT
 from .noise_left import share_left
+from .strength import Strength
 
-__all__ = ["CHOICE", "Rounds"]
+__all__ = ["CHOICE", "Rounds", "TreePlan"]
 
 CHOICE = Fraction(1, 10)
 """Share of a round's budget that chooses its view (McKenna et al., VLDB 2022); the rest measures.
@@ -83,6 +84,75 @@ class Rounds:
             if distance > least:
                 found += max(0.0, part * square - noise)
         return min(1.0, found / (self.views * square))
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class TreePlan:
+    """The choice and the measurement of a spanning tree of pairs.
+
+    Attributes
+    ----------
+    count
+        The number of pairs of the tree, >= 1.
+    pairs
+        The number of pairs to choose from, >= `count`.
+    cells
+        The typical number of cells of a pair.
+    chosen
+        The variance of a count that a choice of one pair could measure, in squared rows.
+    measured
+        The noise variance of each cell of a chosen pair, in squared rows.
+    """
+
+    count: int
+    pairs: int
+    cells: int
+    chosen: float
+    measured: float
+
+    def left(
+        self,
+        strength: Strength,
+        rows: float,
+        variance: float,
+    ) -> tuple[float, float]:
+        """The mean squares of a moment of two attributes that the tree misses, and of its noise.
+
+        Both are relative to the mean square that one-way tables miss. The mean squares of the
+        moments of all pairs are taken as in `Rounds.gain`. A part of the largest ones stands out
+        from the noise of the choice. This part of the tree is found, and what it misses has the
+        strength `Strength.forest`; the rest of the tree is of no use. The pairs of the tree have
+        the noise of their measurement instead.
+
+        Parameters
+        ----------
+        strength
+            The assumed or learnt size of components that are not measured.
+        rows
+            The approximate number of rows, > 0.
+        variance
+            A factor for all variances of noise.
+        """
+        square = strength.singles**2
+        measured = variance * self.measured
+        # The noise of a moment of a measured pair; see `Rounds.gain` and `Strength.size`.
+        cells = np.array([self.cells])
+        (kept,) = share_left(cells, np.array([measured]), rows, strength.spread).tolist()
+        size = strength.size(np.array(2)).item()
+        noise = 1 / (rows**2 / (kept * self.cells * measured) + 1 / size)
+        # The largest parts, as far as they stand out from the noise of the choice: a pair of the
+        # tree competes with pairs / count others.
+        least = math.sqrt(2 * variance * self.chosen) * math.log(1 + self.pairs / self.count)
+        largest = _parts(self.pairs)[: self.count]
+        scale = math.sqrt(2 / math.pi * self.cells * square) * rows
+        seen = [part for part in largest if math.sqrt(part) * scale > least]
+        found = sum(seen) / sum(largest)
+        held = found * self.count / self.pairs
+        missed = (1 - found) * square + found * strength.forest**2
+        return (1 - held) * missed / square, held * noise / square
 
 
 @lru_cache(maxsize=16)

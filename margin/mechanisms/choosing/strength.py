@@ -3,6 +3,7 @@ marginals on fewer attributes. It is assumed, or learnt from noisy tables."""
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,6 +16,7 @@ from ..._types import Floats
 from ...errors import DomainError
 from ...solvers import Newton, Problem, Tables
 from ..fitted import (
+    FOREST_STRENGTH,
     LEAST_SPREAD,
     MOMENT_FALL,
     MOMENT_SIZE,
@@ -61,12 +63,16 @@ class Strength:
     singles**2 for each of its pairs of attributes for t = 1, pairs**2 for t = 2, and triples**2 for
     t = 3. Beyond that it changes from each t to the next by the factor from 2 to 3. These values
     are for estimates over the component's own attributes. From t = 2 on, answers with context miss
-    a constant part of them.
+    a constant part of them. For t = 0 it is ones**2 for each of its attributes. If a spanning tree
+    of pairs is measured, the moments of all other pairs have the mean square forest**2.
 
     Attributes
     ----------
-    singles, pairs, triples
+    singles, pairs, triples, forest
         The roots of these mean squares, > 0; no unit.
+    ones
+        The root of the mean square of a moment of one attribute, > 0; no unit. It is 1 if all rows
+        have the same category, and near 0 if all categories are equally frequent.
     spread
         How evenly rows are spread over the cells of a table: a table of C cells has about
         C**spread occupied ones, and the others are nearly empty; > 0 and <= 1, no unit.
@@ -75,7 +81,9 @@ class Strength:
     singles: float
     pairs: float
     triples: float
+    forest: float
     spread: float
+    ones: float = 1.0
 
     @classmethod
     def of(cls, structure: Structure) -> "Strength":
@@ -93,20 +101,24 @@ class Strength:
                 f"these{did_you_mean(structure, PAIRS_STRENGTH)}"
             )
         pairs = PAIRS_STRENGTH[structure]
+        # Structure in pairs differs less between tables than structure beyond pairs.
+        factor = math.sqrt(pairs / PAIRS_STRENGTH["medium"])
         return cls(
-            singles=SINGLES_STRENGTH,
+            singles=factor * SINGLES_STRENGTH,
             pairs=pairs,
             triples=TRIPLES_TO_PAIRS * pairs,
+            forest=factor * FOREST_STRENGTH,
             spread=SPREAD,
         )
 
     def scaled(self, factor: float) -> "Strength":
-        """Multiply all three numbers by a factor > 0."""
-        return Strength(
+        """Multiply all strengths by a factor > 0."""
+        return replace(
+            self,
             singles=factor * self.singles,
             pairs=factor * self.pairs,
             triples=factor * self.triples,
-            spread=self.spread,
+            forest=factor * self.forest,
         )
 
     def blurred(self, hidden: float) -> "Strength":
@@ -116,6 +128,7 @@ class Strength:
             singles=math.hypot(self.singles, hidden),
             pairs=math.hypot(self.pairs, hidden),
             triples=math.hypot(self.triples, hidden),
+            forest=math.hypot(self.forest, hidden),
         )
 
     def square(
@@ -137,7 +150,7 @@ class Strength:
         beyond = WITH_CONTEXT * self.pairs * ratio ** (depth - 2.0)
         number_of_pairs = order * (order - 1.0) / 2
         singles = self.singles * np.sqrt(number_of_pairs)
-        shallow = np.where(depth == 1, singles, 1.0)
+        shallow = np.where(depth == 1, singles, self.ones * np.sqrt(order))
         return np.asarray(np.where(depth >= 2, beyond, shallow) ** 2)
 
     @staticmethod
@@ -159,32 +172,48 @@ def learned(tables: Tables, before: Strength) -> Strength:
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that the views
     say on up to t attributes. The squares of the errors, less the squares of the noise, tell the
     strength. The prior is log-normal with the assumed means: of singles, times the learnt variation
-    of single attributes; of the ratio of pairs to singles; and of the ratio of triples to pairs.
-    The estimate is the root of the posterior mean square, in which a small share of all parts stays
-    as strong as was assumed: strong parts may be among the ones that the views do not hold. The
-    spread of rows over cells is learnt, too.
+    of single attributes; of the ratio of pairs to singles; of the ratio of triples to pairs; and of
+    the ratio of forest to singles, for which the weakest pair of each part on three attributes is
+    estimated from the two others. The estimate is the root of the posterior mean square, in which a
+    small share of all parts stays as strong as was assumed: strong parts may be among the ones that
+    the views do not hold. The variation of single attributes and the spread of rows over cells are
+    learnt, too.
     """
     if tables.total <= 0:  # the tables are nothing but noise
         return before
-    found: dict[str, float] = {}
-    factor = _variation(tables) / TYPICAL_VARIATION
-    for known, name in enumerate(("singles", "pairs", "triples"), start=1):
-        assumed = getattr(before, name)
-        expected = factor * assumed
-        # The log-normal prior, on a grid of strengths, with the mean `expected`.
-        grid = expected * np.exp(_GRID * STRENGTH_DOUBT)
-        deviation = np.log(grid / expected) + STRENGTH_DOUBT**2
-        likelihood = -(deviation**2) / (2 * STRENGTH_DOUBT**2)
-        # Each part's errors are normal with the variance of structure and noise together.
-        for squares, count, variance in _misses(tables, known).tolist():
-            spread = variance + grid**2
-            likelihood -= (squares / spread + count * np.log(spread)) / 2
-        weight = np.exp(likelihood - likelihood.max())
-        seen = float(weight @ grid**2 / weight.sum())
-        found[name] = math.sqrt((1 - UNSEEN_SHARE) * seen + UNSEEN_SHARE * expected**2)
-        # The next strength is expected to differ from its assumption by the same factor.
-        factor = found[name] / assumed
-    return replace(before, spread=_spread(tables, before.spread), **found)
+    variation = _variation(tables)
+    factor = variation / TYPICAL_VARIATION
+    # Each strength is expected to differ from its assumption by the same factor as the one before.
+    singles = _posterior(_misses(tables, 2, _lower), factor * before.singles)
+    factor = singles / before.singles
+    forest = _posterior(_misses(tables, 3, _two_pairs), factor * before.forest)
+    pairs = _posterior(_misses(tables, 3, _lower), factor * before.pairs)
+    factor = pairs / before.pairs
+    triples = _posterior(_misses(tables, 4, _lower), factor * before.triples)
+    return replace(
+        before,
+        singles=singles,
+        pairs=pairs,
+        triples=triples,
+        forest=forest,
+        ones=math.sqrt(max(_LEAST_VARIATION, 1 - variation)),
+        spread=_spread(tables, before.spread),
+    )
+
+
+def _posterior(misses: Floats, expected: float) -> float:
+    """The learnt strength, from the errors of parts and the mean of its prior."""
+    # The log-normal prior, on a grid of strengths, with the mean `expected`.
+    grid = expected * np.exp(_GRID * STRENGTH_DOUBT)
+    deviation = np.log(grid / expected) + STRENGTH_DOUBT**2
+    likelihood = -(deviation**2) / (2 * STRENGTH_DOUBT**2)
+    # Each part's errors are normal with the variance of structure and noise together.
+    for squares, count, variance in misses.tolist():
+        spread = variance + grid**2
+        likelihood -= (squares / spread + count * np.log(spread)) / 2
+    weight = np.exp(likelihood - likelihood.max())
+    seen = float(weight @ grid**2 / weight.sum())
+    return math.sqrt((1 - UNSEEN_SHARE) * seen + UNSEEN_SHARE * expected**2)
 
 
 def _variation(tables: Tables) -> float:
@@ -240,20 +269,41 @@ def _spread(tables: Tables, expected: float) -> float:
     return min(1.0, max(LEAST_SPREAD, weighted / precision))
 
 
-def _misses(tables: Tables, known: int) -> Floats:
-    """Estimate parts of `known + 1` attributes by maximum entropy, and sum up the squared errors.
+_Known = Callable[[Problem], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+"""Which moments of a part its estimate is made from, and which ones it is compared with."""
 
-    The result has shape (parts, 3).
-    Errors are taken over the moments that involve all attributes of a part. The columns are the sum
-    of their squares, the number of moments, and the variance that noise causes in an error.
+
+def _lower(problem: Problem) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """All moments that do not involve all attributes, and those that do."""
+    low = problem.order < len(problem.shape)
+    return low, ~low
+
+
+def _two_pairs(problem: Problem) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The moments of three attributes and of their two strongest pairs; those of the weakest."""
+    digits = np.stack(np.unravel_index(problem.index, problem.shape))
+    missing = digits == 0
+    beyond_noise = problem.target**2 - problem.variance
+    # The pair that leaves out each attribute.
+    pairs = [missing[place] & (problem.order == 2) for place in range(len(digits))]
+    sizes = [float(beyond_noise[pair].sum()) for pair in pairs]
+    weakest = pairs[int(np.argmin(sizes))]
+    return (problem.order <= 2) & ~weakest, weakest
+
+
+def _misses(tables: Tables, size: int, known: _Known) -> Floats:
+    """Estimate parts of `size` attributes by maximum entropy, and sum up the squared errors.
+
+    The result has shape (parts, 3). The columns are the sum of the squared errors, the number of
+    moments, and the variance that noise causes in an error.
     """
     solver = Newton(bars=False)
     rng = np.random.default_rng(0)
     found = []
     moved = 0.0
-    for axes in _parts(tables, known + 1):
+    for axes in _parts(tables, size):
         problem = Problem.of(tables, axes)
-        low = problem.order <= known
+        low, compared = known(problem)
         target = problem.target[low]
         variance = problem.variance[low]
         fewer = replace(
@@ -268,12 +318,12 @@ def _misses(tables: Tables, known: int) -> Floats:
         twice = replace(fewer, target=target + noise)
         first = solver.solve(fewer)
         second = solver.solve(twice)
-        if not (first.status.ok and second.status.ok) or low.all():
+        if not (first.status.ok and second.status.ok and compared.any()):
             continue
-        estimate = problem.moments(first.table.ravel() / problem.total)[~low]
-        again = problem.moments(second.table.ravel() / problem.total)[~low]
-        missed = estimate - problem.target[~low]
-        found.append((missed @ missed, len(missed), problem.variance[~low].mean()))
+        estimate = problem.moments(first.table.ravel() / problem.total)[compared]
+        again = problem.moments(second.table.ravel() / problem.total)[compared]
+        missed = estimate - problem.target[compared]
+        found.append((missed @ missed, len(missed), problem.variance[compared].mean()))
         moved += float((again - estimate) @ (again - estimate))
     misses = np.array(found).reshape(-1, 3)
     misses[:, 2] += moved / max(1.0, misses[:, 1].sum())

@@ -9,7 +9,6 @@ from ..._checks import positive_integer
 from ..._numbers import Number
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
-from ...noise.laws import ExponentialMechanism
 from ...private import Private
 from ...queries.walsh import sequency_order, transform
 from ...synopses.columns import ColumnCounts
@@ -197,8 +196,7 @@ class FourierItems:
             most=longest,
             grain=grain,
         )
-        noise = private.events[-1].sampler
-        assert not isinstance(noise, ExponentialMechanism)
+        noise = private.events[-1].noise
         coefficients = np.zeros(size)
         coefficients[sequency_order(size)[:first]] = noisy / grain
         counts = transform(coefficients)[:items] / size

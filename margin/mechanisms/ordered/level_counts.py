@@ -18,6 +18,7 @@ from ...privacy.budget import Budget, PureDP
 from ...private import Groups, Private, Strategy
 from ...private.linear import linear_events, variance_of
 from ...solvers import LevelTree
+from ...solvers.fitted import TREE_FALL
 from ...synopses import LevelSynopsis
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
@@ -27,14 +28,6 @@ __all__ = ["LevelCounts"]
 
 _MOST_CELLS = 1 << 25
 """Largest number of cells of the table."""
-
-_IMPORTANCE = 0.03
-"""Factor for the variance of a level, for each level below it, when negative counts are removed.
-
-With the factor one the result would be a maximum likelihood estimate. It has a bias: the removal of
-negative counts raises all leaves, which adds up in the levels above. The number was chosen on
-generated tables, where the errors of all levels are then at most those of least squares.
-"""
 
 
 @dataclass(
@@ -149,7 +142,7 @@ def _without_negative(
     leaves: Floats,
     variances: list[float],
 ) -> Floats:
-    """The nearest leaves >= 0, by the error variances of all levels and `_IMPORTANCE`.
+    """The nearest leaves >= 0, by the error variances of all levels and `TREE_FALL`.
 
     Above the measured levels stands one more: the sum of each largest node over all combinations
     of the other attributes. So the removal of negative counts does not raise these sums.
@@ -158,7 +151,7 @@ def _without_negative(
     means = [float(level.mean()) for level in tree.node_variances(variances)]
     means.insert(0, columns * means[0])
     above = range(len(means) - 1, -1, -1)
-    weights = [mean * _IMPORTANCE**count for mean, count in zip(means, above, strict=True)]
+    weights = [mean * TREE_FALL**count for mean, count in zip(means, above, strict=True)]
     starts = np.flatnonzero(np.diff(tree.groups[0], prepend=-1)).tolist()
     found = np.empty_like(leaves)
     for start, stop in itertools.pairwise([*starts, len(leaves)]):

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from ..._checks import positive_integer
 from ...domain.workload import Workload
-from ...noise.laws import ExponentialMechanism
 from ...private import Private
 from ...synopses.sketch import SketchSynopsis
 
@@ -56,8 +55,7 @@ class CountSketch:
             width=self.width,
             key=self.key,
         )
-        noise = private.events[-1].sampler
-        assert not isinstance(noise, ExponentialMechanism)
+        noise = private.events[-1].noise
         return SketchSynopsis(
             domain=private.domain,
             sums=sums,

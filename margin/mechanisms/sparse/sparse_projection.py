@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ..._checks import positive_integer
 from ...domain.workload import Workload
 from ...errors import BudgetError
-from ...noise.laws import ExponentialMechanism
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
 from ...synopses.sketch import SketchSynopsis
@@ -107,8 +106,7 @@ class SparseProjection:
             width=self.dimensions // blocks,
             key=self.key,
         )
-        noise = private.events[-1].sampler
-        assert not isinstance(noise, ExponentialMechanism)
+        noise = private.events[-1].noise
         return SketchSynopsis(
             domain=private.domain,
             sums=sums,

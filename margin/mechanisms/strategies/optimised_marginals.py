@@ -109,6 +109,8 @@ def _cell_variances(components: Components) -> sparse.csr_array:
     values: list[float] = []
     for row, (view, weight) in enumerate(zip(workload, workload.weights, strict=True)):
         for subset, moment in components.moments(view):
+            if subset not in place:
+                continue
             rows.append(row)
             columns.append(place[subset])
             values.append(weight * moment / domain.cells(view) ** 2)

@@ -5,6 +5,7 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..._checks import positive_number
 from ..._numbers import shown
@@ -27,7 +28,9 @@ from ...solvers import (
 )
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import estimate
+from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import asked
+from ..query_bases.removal import removal
 from .paper_views import PaperViews, UsesRows, noise_error
 from .selection import BestViews, Selection
 
@@ -62,7 +65,8 @@ class PriView:
     consistency
         The step that makes the noisy views agree with each other.
     nonnegativity
-        The step that removes negative counts; None leaves them.
+        The step that removes negative counts; None leaves them. `JointProjection` gives way to
+        `QueryProjection` if the workload asks prefixes or ranges, or an attribute has levels.
     reconstruction
         The solver for marginals that no view covers.
 
@@ -71,6 +75,8 @@ class PriView:
     >>> PriView(views=[["age", "sex"], ["age", "region"]]).views
     (('age', 'sex'), ('age', 'region'))
     """
+
+    keeps_known: ClassVar[bool] = True
 
     views: Sequence[Iterable[str]] | None = None
     shares: Sequence[float] | None = None
@@ -158,11 +164,13 @@ class PriView:
         domain = self._with_rows(private)
         views, shares = self._chosen(domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
+        cells = sum(marginal.counts.size for marginal in measured)
+        checked = None if workload is None else Workload.of(domain, workload)
         return estimate(
             private.domain,
             measured,
             consistency=self.consistency,
-            nonnegativity=self.nonnegativity,
+            nonnegativity=removal(domain, checked, self.nonnegativity, cells=cells),
             reconstruction=self.reconstruction,
         )
 
@@ -193,10 +201,12 @@ class PriView:
         # The noise of each view follows from its share of the budget.
         noises = budget.counts_at_once(len(views) if shares is None else shares)
         variances = [noise.variance for noise in noises]
+        # A known table is a view without noise.
+        known = [] if domain.constraints is None else domain.constraints.views
         error = least_squares_error(
             domain.sizes,
-            [domain.axes(view) for view in views],
-            variances,
+            [*(domain.axes(view) for view in views), *known],
+            [*variances, *([LEAST_VARIANCE] * len(known))],
             workload=[domain.axes(view) for view in asked_for],
             weights=asked_for.weights,
         )
@@ -246,12 +256,35 @@ class PriView:
         workload: "Workload | Iterable[Iterable[str]] | None",
         budget: Budget,
     ) -> tuple[list[View], Sequence[float] | None]:
-        """The views to measure, and their shares of the budget (None for equal shares)."""
+        """The views to measure, and their shares of the budget (None for equal shares).
+
+        Known views are not measured, unless all are known.
+        """
         if self.views is not None:
-            return [domain.view(view) for view in self.views], self.shares
+            views = [domain.view(view) for view in self.views]
+            open_ = [place for place, view in enumerate(views) if not domain.knows(view)]
+            if not open_:
+                return views, self.shares
+            shares = None if self.shares is None else [self.shares[place] for place in open_]
+            return [views[place] for place in open_], shares
         log.info("choosing views")
         checked = None if workload is None else Workload.of(domain, workload)
+        if checked is not None and domain.known:
+            checked = _unknown(domain, checked)
         return self.selection.plan(domain, checked, budget)
+
+
+def _unknown(domain: Domain, workload: Workload) -> Workload:
+    """The views of a workload that are not known; all of them if all are known."""
+    open_ = [place for place, view in enumerate(workload) if not domain.knows(view)]
+    if not open_:
+        return workload
+    return Workload(
+        tuple(workload.views[place] for place in open_),
+        tuple(workload.weights[place] for place in open_),
+        levels=tuple(workload.levels[place] for place in open_) if workload.levels else (),
+        asked=workload.asked,
+    )
 
 
 def _is_list(value: object) -> bool:

@@ -78,6 +78,7 @@ class BestViews:
         power: int,
     ) -> ViewPlan:
         """The views and shares for a workload, each view of at least one attribute."""
+        workload.check_listed()
         marginals = [domain.axes(view) for view in workload]
         found = select_views(
             domain.sizes,

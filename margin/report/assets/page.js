@@ -8,6 +8,8 @@ const MOST_BARS = 60;
 const format = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 1, maximumFractionDigits: 1, roundingMode: "halfEven",
 });
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const percent = new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const sizes = data.attributes.map((attribute) => attribute.labels.length);
 const decoded = new Map();
 
@@ -72,33 +74,43 @@ function covered(view, asked) {
       if (some === 0) { counts[cell] = 0; variance[cell] = 0; }
     });
   }
-  return { counts, variance, source: "covered" };
+  return { counts, variance, source: variance.some((one) => one !== 0) ? "measured" : "known" };
 }
 
 function fromAnswer(answer, asked) {
   return {
     counts: project(doubles(answer.counts), answer.axes, asked),
     variance: project(doubles(answer.variance), answer.axes, asked),
+    source: answer.source,
   };
 }
 
 const answers = new Map(data.answers.map((answer) => [key(answer.axes), answer]));
 
-/** The marginal on some axes, and its source; null if neither the page nor a server has it. */
-async function marginal(asked) {
-  const cellsOf = (view) => product(view.axes.map((axis) => sizes[axis]));
-  const covering = data.views
+const cellsOf = (view) => product(view.axes.map((axis) => sizes[axis]));
+
+/** The smallest published view that holds the asked axes; null if none does. */
+function coveringView(asked) {
+  return data.views
     .filter((view) => view.counts && asked.every((axis) => view.axes.includes(axis)))
     .reduce((best, view) => (best === null || cellsOf(view) < cellsOf(best) ? view : best), null);
+}
+
+/** Whether this page alone can answer a marginal. */
+const answerable = (asked) => coveringView(asked) !== null || answers.has(key(asked));
+
+/** The marginal on some axes, and its source; null if neither the page nor a server has it. */
+async function marginal(asked) {
+  const covering = coveringView(asked);
   if (covering) return covered(covering, asked);
   const known = answers.get(key(asked));
-  if (known) return { ...fromAnswer(known, asked), source: data.views.length ? "reconstructed" : "answered" };
+  if (known) return fromAnswer(known, asked);
   if (!data.live) return null;
   const query = new URLSearchParams(asked.map((axis) => ["attribute", data.attributes[axis].name]));
   const reply = await fetch(`/marginal?${query}`);
   const answer = await reply.json();
   if (!reply.ok) return { error: answer.error };
-  return { ...fromAnswer(answer, asked), source: data.views.length ? "reconstructed" : "answered" };
+  return fromAnswer(answer, asked);
 }
 
 /** One record per cell, in the order of the table. */
@@ -115,14 +127,10 @@ function records(asked, answer) {
   });
 }
 
-const SOURCES = {
-  covered: "Measured: a published view holds these attributes together. With 95 % probability, the true count lies between the bounds.",
-  reconstructed: "Reconstructed: no published view holds these attributes together. The bounds allow for noise, and for what smaller tables do not say. The second part is an estimate: on average over many tables, 95 % of the counts lie between the bounds.",
-  answered: "An answer of this release. The bounds, if known, show the part of the error that comes from noise.",
-};
-
 let selected = [];
 let shown = null;
+let sorted = { column: null, descending: true };
+let boxes = [];
 let turn = 0;
 
 async function show() {
@@ -135,22 +143,62 @@ async function show() {
   const failed = answer === null || answer.error !== undefined;
   shown = failed ? null : { asked, rows: records(asked, answer) };
   element("download").hidden = failed;
+  sorted = { column: null, descending: true };
+  offer();
   element("status").textContent = !asked.length
-    ? `Choose up to ${data.most} attributes to see how many people there are of each kind.`
+    ? `Choose up to ${data.most} attributes to see how many rows there are of each kind.`
     : answer === null
       ? "This page does not hold the counts of this combination. Choose fewer attributes, or open the release with: margin explore"
-      : answer.error ?? SOURCES[answer.source];
+      : answer.error ?? data.sources[answer.source];
   table();
   await chart();
 }
 
-function cell(kind, text, isNumber) {
+/** Grey out the attributes that cannot be added, and say why. */
+function offer() {
+  let grey = 0;
+  boxes.forEach((box, axis) => {
+    const full = !box.checked && selected.length >= data.most;
+    const unknown = !box.checked && !data.live && !answerable([...selected, axis]);
+    box.disabled = full || unknown;
+    box.parentElement.title = full
+      ? `At most ${data.most} attributes can be chosen.`
+      : unknown ? "This page does not hold these attributes together." : "";
+    if (unknown && !full) grey += 1;
+  });
+  element("grey").hidden = grey === 0;
+}
+
+function cell(kind, text, style) {
   const made = document.createElement(kind);
   made.textContent = text;
-  if (isNumber) made.className = "number";
+  if (style) made.className = style;
   if (kind === "th") made.scope = "col";
   return made;
 }
+
+/** A head with a button that sorts by its column: the largest first, the smallest first, as declared. */
+function sortHead(name, style) {
+  const head = cell("th", "", style);
+  const button = document.createElement("button");
+  const active = sorted.column === name;
+  button.type = "button";
+  button.className = "sort";
+  button.textContent = `${name}${active ? (sorted.descending ? " ↓" : " ↑") : ""}`;
+  button.title = `sort by ${name}`;
+  if (active) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+  button.addEventListener("click", () => {
+    if (!active) sorted = { column: name, descending: true };
+    else if (sorted.descending) sorted = { column: name, descending: false };
+    else sorted = { column: null, descending: true };
+    table();
+    [...element("table").tHead.querySelectorAll("button")].find((other) => other.title === button.title).focus();
+  });
+  head.append(button);
+  return head;
+}
+
+const FIELDS = ["count", "low", "high"];
 
 function table() {
   const head = element("table").tHead;
@@ -158,77 +206,149 @@ function table() {
   head.replaceChildren();
   body.replaceChildren();
   element("more").textContent = "";
+  element("total").textContent = "";
   if (!shown) return;
   const title = head.insertRow();
   shown.asked.forEach((axis) => title.append(cell("th", data.attributes[axis].name)));
-  ["count", "from", "to"].forEach((name) => title.append(cell("th", name, true)));
-  for (const row of shown.rows.slice(0, MOST_ROWS)) {
+  FIELDS.forEach((name) => title.append(sortHead(name, name === "count" ? "number" : "number bound")));
+  title.append(cell("th", "share", "share"));
+  const rows = [...shown.rows];
+  if (sorted.column) {
+    const field = sorted.column;
+    rows.sort((one, other) => (sorted.descending ? other[field] - one[field] : one[field] - other[field]));
+  }
+  const total = shown.rows.reduce((sum, row) => sum + row.count, 0);
+  for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
     row.labels.forEach((label) => line.append(cell("td", label)));
-    line.append(cell("td", format.format(row.count), true));
-    [row.low, row.high].forEach((bound) => line.append(cell("td", Number.isNaN(bound) ? "–" : format.format(bound), true)));
+    const bounds = [row.low, row.high].map((bound) => (Number.isNaN(bound) ? "–" : format.format(bound)));
+    const count = cell("td", format.format(row.count), "number");
+    // A narrow screen has the bounds and the share below the count; see the style sheet.
+    const share = total > 0 ? percent.format(row.count / total) : "–";
+    count.dataset.bounds = `${bounds[0]} to ${bounds[1]}`;
+    count.dataset.share = share;
+    line.append(count);
+    bounds.forEach((bound) => line.append(cell("td", bound, "number bound")));
+    line.append(cell("td", share, "share"));
   }
-  if (shown.rows.length > MOST_ROWS) {
-    element("more").textContent = `The table shows the first ${MOST_ROWS} of ${shown.rows.length} rows; the download has all rows.`;
+  element("total").textContent = `The counts of this table add up to ${format.format(total)}.`;
+  if (rows.length > MOST_ROWS) {
+    element("more").textContent = `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} cells; the download has all of them.`;
   }
 }
 
-const STYLE = {
-  font: "system-ui, sans-serif", view: { stroke: null },
-  axis: { labelFontSize: 12, titleFontSize: 12, labelLimit: 220, gridColor: "#e6eaee" },
-};
+/** The colours of the page, light or dark. */
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-/** Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
-function bars(rows, title) {
-  const values = rows.map((row, place) => ({ place, name: row.labels.join(" · "), count: row.count, low: row.low, high: row.high }));
-  const y = { field: "name", type: "nominal", sort: null, title };
-  const bounds = values.every((value) => Number.isFinite(value.low));
+function style() {
+  const text = { labelColor: colour("ink"), titleColor: colour("ink") };
+  return {
+    font: "system-ui, sans-serif", background: null, view: { stroke: null }, legend: text,
+    header: { ...text, labelFontSize: 12, labelFontWeight: "bold" },
+    axis: { ...text, labelFontSize: 12, titleFontSize: 12, labelLimit: 0, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
+  };
+}
+
+const BOUNDS = [{ field: "count", format: ",.1f" }, { field: "low", format: ",.1f" }, { field: "high", format: ",.1f" }];
+
+/** A bar for each count, with its interval. Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
+function barLayers(y, bounds) {
   const layers = [{
-    mark: { type: "bar", color: "#56a0d3" },
+    mark: { type: "bar", color: colour("bar") },
     encoding: { y, x: { field: "count", type: "quantitative", title: "count" } },
   }];
   if (bounds) {
     layers.push({
-      mark: { type: "rule", color: "#1b1f24", strokeWidth: 1.5 },
+      mark: { type: "rule", color: colour("ink"), strokeWidth: 1.5 },
       encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } },
     });
   }
+  return layers;
+}
+
+/** Texts of at most `most` letters that stay different: the middle of a long one is left out. */
+function shortened(texts, most) {
+  const half = Math.floor(most / 2);
+  const cut = texts.map((text) => (text.length > most ? `${text.slice(0, half)}…${text.slice(-half)}` : text));
+  return cut.map((text, place) => {
+    const before = cut.slice(0, place).filter((other) => other === text).length;
+    return before ? `${text} (${before + 1})` : text;
+  });
+}
+
+const lettersIn = (width) => Math.max(16, Math.floor(width / 18));
+
+function bars(rows, title, width) {
+  const names = rows.map((row) => row.labels.join(" · "));
+  const short = shortened(names, lettersIn(width));
+  const values = rows.map((row, place) => ({
+    name: short[place], full: names[place], count: row.count, low: row.low, high: row.high,
+  }));
+  const y = { field: "name", type: "nominal", sort: null, title: null };
+  const layer = barLayers(y, values.every((value) => Number.isFinite(value.low)));
   return {
-    width: "container", height: { step: 20 }, data: { values }, layer: layers,
-    encoding: { tooltip: [{ field: "name", title }, { field: "count", format: ",.1f" }, { field: "low", format: ",.1f" }, { field: "high", format: ",.1f" }] },
+    width: "container", height: { step: 20 }, data: { values }, layer,
+    encoding: { tooltip: [{ field: "full", title }, ...BOUNDS] },
   };
 }
 
-function heat(rows, titles) {
-  const values = rows.map((row) => ({ one: row.labels[0], two: row.labels[1], count: row.count, low: row.low, high: row.high }));
-  const small = values.length <= 150;
+/** Bars in a panel for each combination of all attributes but the last, whose labels are then written once a panel. */
+function panels(rows, names, labels, width) {
+  const short = new Map(labels.map((label, place) => [label, shortened(labels, lettersIn(width))[place]]));
+  const values = rows.map((row) => ({
+    group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), count: row.count, low: row.low, high: row.high,
+  }));
+  const y = { field: "name", type: "nominal", sort: null, title: null };
+  const title = names.slice(0, -1).join(" · ");
+  const header = { title: null, labelAngle: 0, labelAlign: "left", labelAnchor: "start", labelOrient: "top", labelPadding: 3 };
+  return {
+    data: { values }, spacing: 6,
+    facet: { row: { field: "group", type: "nominal", sort: null, header } },
+    spec: {
+      width: Math.max(120, width - 150), height: { step: 18 },
+      layer: barLayers(y, values.every((value) => Number.isFinite(value.low))),
+      encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...BOUNDS] },
+    },
+  };
+}
+
+/** A map of colours; a small one has each count with half the width of its interval. */
+function heat(rows, titles, labels, width) {
+  // The middle of long labels is left out.
+  const [ones, twos] = labels.map((own) => {
+    const short = shortened(own, lettersIn(width));
+    return new Map(own.map((label, place) => [label, short[place]]));
+  });
+  const values = rows.map((row) => ({
+    one: ones.get(row.labels[0]), two: twos.get(row.labels[1]), count: row.count, low: row.low, high: row.high,
+    text: whole.format(row.count), half: Number.isNaN(row.low) ? "" : `± ${whole.format((row.high - row.low) / 2)}`,
+  }));
+  const small = values.length <= 60;
   const most = Math.max(...values.map((value) => value.count));
   const position = {
-    x: { field: "two", type: "nominal", sort: null, title: titles[1], axis: { labelAngle: -40 } },
-    y: { field: "one", type: "nominal", sort: null, title: titles[0] },
+    x: { field: "two", type: "nominal", sort: null, title: null, axis: { labelAngle: -40 } },
+    y: { field: "one", type: "nominal", sort: null, title: null },
   };
   const layers = [{
     mark: "rect",
     encoding: { color: { field: "count", type: "quantitative", scale: { scheme: "viridis", reverse: true }, title: "count", legend: { orient: "bottom" } } },
   }];
   if (small) {
-    layers.push({
-      mark: { type: "text", fontSize: 11 },
-      encoding: {
-        text: { field: "count", type: "quantitative", format: ",.0f" },
-        color: { condition: { test: `datum.count > ${most / 2}`, value: "white" }, value: "#1b1f24" },
-      },
-    });
+    const ink = { condition: { test: `datum.count > ${most / 2}`, value: "white" }, value: "#1b1f24" };
+    layers.push({ mark: { type: "text", fontSize: 11, dy: -6 }, encoding: { text: { field: "text" }, color: ink } });
+    layers.push({ mark: { type: "text", fontSize: 9, dy: 7 }, encoding: { text: { field: "half" }, color: ink } });
   }
+  const text = `${titles[0]} (down) by ${titles[1]} (across)`;
   return {
-    width: "container", height: { step: 24 }, data: { values }, layer: layers,
-    encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, { field: "count", format: ",.1f" }, { field: "low", format: ",.1f" }, { field: "high", format: ",.1f" }] },
+    title: { text, anchor: "start", fontSize: 12, color: colour("ink") },
+    width: "container", height: { step: small ? 34 : 24 }, data: { values }, layer: layers,
+    encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...BOUNDS] },
   };
 }
 
 async function draw(place, spec) {
   place.replaceChildren();
-  const parsed = vega.parse(vegaLite.compile({ ...spec, autosize: { type: "fit-x", contains: "padding" }, config: STYLE }).spec);
+  const parsed = vega.parse(vegaLite.compile({ ...spec, ...(spec.facet ? {} : { autosize: { type: "fit-x", contains: "padding" } }), config: style() }).spec);
   const view = new vega.View(parsed, { renderer: "svg", container: place, hover: true });
   view.tooltip((handler, event, item, value) => { place.title = value ? Object.entries(value).map(([name, text]) => `${name}: ${text}`).join("\n") : ""; });
   await view.runAsync();
@@ -240,7 +360,13 @@ async function chart() {
   const names = shown.asked.map((axis) => data.attributes[axis].name);
   const [first, second] = shown.asked.map((axis) => sizes[axis]);
   if (shown.asked.length === 2 && first > 2 && second > 2 && second <= 60) {
-    await draw(place, heat(shown.rows, names));
+    const labels = shown.asked.map((axis) => data.attributes[axis].labels);
+    await draw(place, heat(shown.rows, names, labels, place.clientWidth));
+    return;
+  }
+  if (shown.asked.length > 1 && shown.rows.length <= MOST_BARS) {
+    const labels = data.attributes[shown.asked.at(-1)].labels;
+    await draw(place, panels(shown.rows, names, labels, place.clientWidth));
     return;
   }
   const rows = [...shown.rows];
@@ -249,40 +375,61 @@ async function chart() {
     rows.length = MOST_BARS;
     element("more").textContent += ` The chart shows the ${MOST_BARS} largest counts.`;
   }
-  await draw(place, bars(rows, names.join(" · ")));
+  await draw(place, bars(rows, names.join(" · "), place.clientWidth));
 }
 
 function quoted(text) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function download() {
-  const names = shown.asked.map((axis) => data.attributes[axis].name);
-  const lines = [[...names, "count", "low_95", "high_95"].map(quoted).join(",")];
-  for (const row of shown.rows) {
-    lines.push([...row.labels.map(quoted), row.count, Number.isNaN(row.low) ? "" : row.low, Number.isNaN(row.high) ? "" : row.high].join(","));
-  }
+/** Hand a CSV file to the reader. */
+function save(lines, name) {
+  const text = `${lines.map((line) => line.join(",")).join("\n")}\n`;
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
-  link.download = `${names.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}.csv`;
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = `${name.replace(/[^\p{L}\p{N}-]+/gu, "_")}.csv`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+/** A thousandth of a row is far below the noise. */
+const rounded = (number) => (Number.isNaN(number) ? "" : Math.round(1000 * number) / 1000);
+const numbers = (row) => FIELDS.map((name) => rounded(row[name]));
+
+function download() {
+  const names = shown.asked.map((axis) => data.attributes[axis].name);
+  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row)]);
+  save([[...names.map(quoted), ...FIELDS], ...lines], names.join("-"));
+}
+
+/** All tables of the page in one file: a column for each attribute, empty where a table does not have it. */
+function downloadAll() {
+  const lines = [["table", ...data.attributes.map((attribute) => quoted(attribute.name)), ...FIELDS]];
+  const views = data.views.filter((view) => view.counts).map((view) => [view.axes, covered(view, view.axes)]);
+  const others = data.answers.map((answer) => [answer.axes, fromAnswer(answer, answer.axes)]);
+  [...views, ...others].forEach(([axes, answer], number) => {
+    for (const row of records(axes, answer)) {
+      const labels = new Array(data.attributes.length).fill("");
+      axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
+      lines.push([number + 1, ...labels, ...numbers(row)]);
+    }
+  });
+  save(lines, `${data.title}-all`);
+}
+
 function picker() {
   const fields = element("attributes");
-  const boxes = data.attributes.map((attribute, axis) => {
+  boxes = data.attributes.map((attribute, axis) => {
     const label = document.createElement("label");
     const box = document.createElement("input");
     box.type = "checkbox";
     box.addEventListener("change", () => {
       selected = box.checked ? [...selected, axis] : selected.filter((other) => other !== axis);
-      boxes.forEach((other) => { other.disabled = !other.checked && selected.length >= data.most; });
       show();
     });
     const size = document.createElement("span");
     size.className = "size";
-    size.textContent = `${attribute.labels.length} kinds`;
+    size.textContent = attribute.labels.length === 1 ? "1 category" : `${attribute.labels.length} categories`;
     label.append(box, attribute.name, size);
     fields.append(label);
     return box;
@@ -299,18 +446,27 @@ function picker() {
   });
   element("clear").addEventListener("click", () => {
     selected = [];
-    boxes.forEach((box) => { box.checked = false; box.disabled = false; });
+    boxes.forEach((box) => { box.checked = false; });
     show();
   });
 }
 
 function facts() {
-  const count = data.attributes.length;
-  element("facts").textContent = `${count} attribute${count === 1 ? "" : "s"}, published with the mechanism ${data.mechanism}.`;
+  const names = data.attributes.map((attribute) => attribute.name);
+  const listed = names.length > 8 ? [...names.slice(0, 7), `${names.length - 7} more attributes`] : names;
+  const list = new Intl.ListFormat("en").format(listed);
+  element("facts").textContent = `${data.description ? `${data.description} ` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
+    + "Random noise was added to protect the people in the table.";
+  element("mechanism").textContent = data.mechanism;
   element("simulation").hidden = data.private;
   element("guarantee").textContent = data.guarantee;
   element("domain").textContent = data.statement.domain;
   element("version").textContent = data.version;
+  for (const [title, text] of Object.entries(data.imprint)) {
+    const line = document.createElement("dd");
+    line.textContent = text;
+    element("imprint").append(cell("dt", title), line);
+  }
   data.words.forEach((words) => {
     const paragraph = document.createElement("p");
     paragraph.textContent = words;
@@ -337,40 +493,52 @@ async function pictures() {
   element("views-section").hidden = !data.views.length;
   element("errors-section").hidden = !data.errors.length;
   if (data.views.length) {
-    const shared = data.views.every((view) => view.share !== null);
-    element("views-text").textContent = shared
-      ? `${data.views.length} tables of a few attributes each were counted, and noise was added to every cell. Darker tables got a larger share of the budget and have less noise.`
-      : `Numbers were measured with noise, and these ${data.views.length} tables of a few attributes each were computed from them.`;
+    const shares = data.views.map((view) => view.share);
+    const shared = shares.every((share) => share !== null);
+    const equal = shared && Math.max(...shares) - Math.min(...shares) < 1e-6;
+    const single = data.views.length === 1;
+    const own = data.views[0].axes.length;
+    const of = own === data.attributes.length ? `all ${own} attributes` : `${own} attribute${own === 1 ? "" : "s"}`;
+    const measured = `${single ? `One table of ${of} was counted` : `${data.views.length} tables of a few attributes each were counted`}, and noise was added to every cell.`;
+    element("views-chart").hidden = single;
+    element("views-text").textContent = !shared
+      ? `Numbers were measured with noise, and these ${data.views.length} tables of a few attributes each were computed from them.`
+      : single ? measured : equal ? `${measured} Each got the same share of the budget.`
+        : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
       view: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));
-    await draw(element("views-chart"), {
-      width: "container", height: { step: 13 }, data: { values }, mark: { type: "rect", stroke: "white" },
+    if (!single) await draw(element("views-chart"), {
+      width: "container", height: { step: 13 }, data: { values }, mark: { type: "rect", stroke: colour("paper") },
       encoding: {
         x: { field: "view", type: "ordinal", title: "view", axis: { labelOverlap: true, labelAngle: 0 } },
         y: { field: "attribute", type: "nominal", sort: data.attributes.map((attribute) => attribute.name), title: null },
-        color: shared
+        color: shared && !equal
           ? { field: "share", type: "quantitative", title: "share of the budget", scale: { scheme: "blues", domain: [0, Math.max(...values.map((value) => value.share))] }, legend: { format: ".1%", orient: "bottom" } }
-          : { value: "#56a0d3" },
+          : { value: colour("bar") },
         tooltip: [{ field: "view" }, { field: "attribute" }, ...(shared ? [{ field: "share", format: ".2%" }] : [])],
-      },
-    });
-  }
-  if (data.errors.length) {
-    await draw(element("errors-chart"), {
-      width: "container", height: 180, data: { values: data.errors },
-      layer: [{ mark: { type: "bar", width: 40, color: "#56a0d3" } }, { mark: { type: "text", dy: -8, fontSize: 11 }, encoding: { text: { field: "error", type: "quantitative", format: ".2%" } } }],
-      encoding: {
-        x: { field: "size", type: "ordinal", title: "attributes asked for", axis: { labelAngle: 0 } },
-        y: { field: "error", type: "quantitative", title: "noise part of the error / rows", axis: { format: ".1%" } },
       },
     });
   }
 }
 
+/** How far a count is typically off, in a line for each number of attributes. */
+function typical() {
+  for (const { size, error } of data.errors) {
+    const line = document.createElement("li");
+    const off = error < 10 ? format.format(error) : whole.format(error);
+    line.textContent = `A count in a table of ${size} attribute${size === 1 ? "" : "s"} is typically off by ± ${off} rows.`;
+    element("errors").append(line);
+  }
+}
+
 facts();
 summary();
+typical();
 picker();
 element("download").addEventListener("click", download);
+element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
+element("download-all").addEventListener("click", downloadAll);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { chart(); pictures(); });
 show();
 pictures();

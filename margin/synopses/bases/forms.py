@@ -56,6 +56,10 @@ class StatedBase(ABC):
         """The counts of marginals of one shape; see `margin.solvers.Base`."""
 
     @abstractmethod
+    def noise(self, asked: Integers) -> Floats:
+        """The variances of the shares of marginals by noise; see `margin.solvers.Base`."""
+
+    @abstractmethod
     def pack(self) -> Packed:
         """The content of a file: all that the base needs to answer marginals."""
 
@@ -109,6 +113,10 @@ class PublicRows(StatedBase):
     def marginals(self, asked: Integers) -> Floats:
         """Count the rows in each cell of marginals; see `margin.solvers.Base`."""
         return self._counted.marginals(asked)
+
+    def noise(self, asked: Integers) -> Floats:
+        """Zero: a public table has no noise; see `margin.solvers.Base`."""
+        return self._counted.noise(asked)
 
     def pack(self) -> Packed:
         """The different rows of the table and how many times each occurs."""
@@ -194,6 +202,12 @@ class EarlierRelease(StatedBase):
         tables = [np.maximum(one.counts, 0.0) for one in self._synopsis.marginals(views)]
         # A table without rows says nothing: uniform.
         return np.stack([table if table.sum() > 0 else np.ones_like(table) for table in tables])
+
+    def noise(self, asked: Integers) -> Floats:
+        """The variances that the earlier release states, 0 where it states none, for shares."""
+        views = [[self._names[axis] for axis in axes] for axes in asked.tolist()]
+        variances = [np.nan_to_num(one.variance) for one in self._synopsis.marginals(views)]
+        return np.stack(variances) / self._rows**2
 
     def pack(self) -> Packed:
         """The content of the earlier release."""

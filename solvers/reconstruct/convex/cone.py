@@ -1,13 +1,11 @@
 """Maximum entropy under noisy moments as an exponential-cone programme, solved through cvxpy."""
 
-import importlib
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ...backends import run
+from ...backends import load_cvxpy, run
 from ..batch import OneByOne
 from ..dual import Penalised
 from ..problem import Problem, Solution
@@ -36,8 +34,8 @@ class Cone(Penalised, OneByOne):
 
     def answer(self, problem: Problem) -> Solution:
         """The table that the back-end finds."""
+        cvxpy = load_cvxpy(self.solver)
         started = time.process_time()
-        cvxpy: Any = importlib.import_module("cvxpy")
         ridge = self.ridge(problem)
         cells = cvxpy.Variable(len(problem.possible))
         objective = -cvxpy.sum(cvxpy.entr(cells))

@@ -1,13 +1,12 @@
 """Maximum entropy as first published: constraints are relaxed step by step until it is feasible."""
 
-import importlib
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...backends import run
+from ...backends import load_cvxpy, run
 from ...projection import projection
 from ...status import Status
 from ...types import Floats
@@ -60,6 +59,7 @@ class Ladder(OneByOne):
 
     def answer(self, problem: Problem) -> Solution:
         """Try rising tolerances; the table is that of the first one that has a solution."""
+        load_cvxpy(self.solver)
         started = time.process_time()
         margins = problem.margins()
         # At this tolerance the uniform table meets the constraints, and no table has more entropy.
@@ -96,7 +96,7 @@ class Ladder(OneByOne):
         tolerance: float,
     ) -> tuple[Status, Floats | None, int]:
         """Solve with one tolerance; returns the status, the table or None, and the iterations."""
-        cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
+        cvxpy = load_cvxpy(self.solver)
         table = cvxpy.Variable(len(problem.possible), nonneg=True)
         constraints: list[Any] = [cvxpy.sum(table) == 1]
         for places, marginal in margins:

@@ -1,18 +1,19 @@
 """The table nearest to the uniform one that fits noisy moments: a quadratic programme."""
 
-import importlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ...backends import run
+from ...backends import load_cvxpy, run
 from ...status import Status
 from ...types import Floats
 from ..batch import OneByOne
 from ..dual import Penalised
 from ..problem import Problem, Solution
+
+_Solve = Callable[[Floats, Floats], tuple[Status, int, Floats | None]]
 
 _HEAVY = 1e5
 """Weight of the equation that the cells sum to one, in `scipy`'s least squares."""
@@ -57,6 +58,7 @@ class LeastSquares(Penalised, OneByOne):
 
     def answer(self, problem: Problem) -> Solution:
         """The table that the back-end finds."""
+        solve = self._loaded()
         started = time.process_time()
         scale = 1 / np.sqrt(self.ridge(problem))
         # The unknowns are n p, which are about one. The rows are the terms of the objective.
@@ -65,7 +67,6 @@ class LeastSquares(Penalised, OneByOne):
         functions = functions[:, problem.possible] / count
         rows = np.concatenate([np.eye(count) / np.sqrt(count), functions * scale[:, None]])
         right = np.concatenate([np.full(count, 1 / np.sqrt(count)), problem.target * scale])
-        solve = _scipy if self.solver.upper() == "SCIPY" else self._cvxpy
         status, iterations, cells = solve(rows, right)
         return problem.solution(
             None if cells is None else problem.spread(cells / count),
@@ -76,6 +77,15 @@ class LeastSquares(Penalised, OneByOne):
             relaxation=self.strength_on(problem.shape),
         )
 
+    def _loaded(self) -> _Solve:
+        """The function that solves, with the libraries that it needs loaded."""
+        if self.solver.upper() == "SCIPY":
+            import scipy.optimize  # noqa: F401 - loaded before the time is taken
+
+            return _scipy
+        load_cvxpy(self.solver)
+        return self._cvxpy
+
     def _cvxpy(
         self,
         rows: Floats,
@@ -85,7 +95,7 @@ class LeastSquares(Penalised, OneByOne):
 
         Returns the status, the iterations, and x = n p, or None.
         """
-        cvxpy: Any = importlib.import_module("cvxpy")
+        cvxpy = load_cvxpy(self.solver)
         count = rows.shape[1]
         cells = cvxpy.Variable(count)
         constraints = [cells >= 0, cvxpy.sum(cells) == count]

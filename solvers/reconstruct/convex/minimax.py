@@ -3,13 +3,14 @@
 import importlib
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ...backends import available, run
+from ...backends import available, load_cvxpy, run
 from ...projection import projection
 from ...status import Status
 from ...types import Floats
@@ -64,8 +65,8 @@ class MinimaxLP(OneByOne):
 
     def answer(self, problem: Problem) -> Solution:
         """The table that the back-end finds."""
+        solve = self._loaded()
         started = time.process_time()
-        solve = {"SCIPY": self._scipy, "HIGHS": self._highs}.get(self.solver.upper(), self._cvxpy)
         rows, right = _constraints(problem)
         status, iterations, found = solve(rows[:, problem.possible], right, len(problem.possible))
 
@@ -80,6 +81,20 @@ class MinimaxLP(OneByOne):
             seconds=time.process_time() - started,
             relaxation=0.0,
         )
+
+    def _loaded(self) -> Callable[[Any, Floats, int], _Found]:
+        """The function that solves, with the libraries that it needs loaded."""
+        name = self.solver.upper()
+        if name == "SCIPY":
+            import scipy.optimize  # noqa: F401 - loaded before the time is taken
+
+            return self._scipy
+        if name == "HIGHS":
+            if available("highspy"):
+                importlib.import_module("highspy")
+            return self._highs
+        load_cvxpy(name)
+        return self._cvxpy
 
     def _scipy(
         self,
@@ -143,7 +158,7 @@ class MinimaxLP(OneByOne):
         cells: int,
     ) -> _Found:
         """Solve the linear programme by the solver of cvxpy that `solver` names."""
-        cvxpy: Any = importlib.import_module("cvxpy")
+        cvxpy = load_cvxpy(self.solver)
         table = cvxpy.Variable(cells, nonneg=True)
         worst = cvxpy.Variable()
         constraints = [cvxpy.sum(table) == 1, worst >= 0]

@@ -32,12 +32,13 @@ class TrustExact(Penalised, OneByOne):
 
     def answer(self, problem: Problem) -> Solution:
         """The table at the dual variables that scipy finds."""
+        import scipy.optimize
+
         started = time.process_time()
         dual = Dual(problem, self.ridge(problem))
         start = independent(problem.shape, problem.index, problem.target)
         if not len(start):
             return self.solved(problem, dual, start, 0, started)
-        import scipy.optimize
 
         def gradient(theta: Floats) -> Floats:
             return dual.gradient(theta, dual.distribution(theta))

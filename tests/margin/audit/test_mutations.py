@@ -1263,7 +1263,9 @@ def check_units():
     ids = ["p1", "7", " 7.0", "p2"]
     rows = [{"id": ids[number % 4], "a": number % 2} for number in range(8)]
     columns = lambda rows: {name: [row[name] for row in rows] for name in ("id", "a")}  # noqa: E731
-    check_source(columns, domain=Domain({"a": 2}), rows=rows, unit="id", max_rows=2, tables=10)
+    check_source(
+        columns, domain=Domain({"a": 2}), rows=rows, unit="id", rows_per_person=2, tables=10
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,12 @@ def csv(folder, table):
 CASES = {
     "default": {},
     "views": {"mechanism": Direct(), "workload": [["a", "b"], ["c"]]},
-    "unit": {"unit": "person", "max_rows": 2, "mechanism": Direct(), "workload": [["a", "b"]]},
+    "unit": {
+        "unit": "person",
+        "rows_per_person": 2,
+        "mechanism": Direct(),
+        "workload": [["a", "b"]],
+    },
     "stops before": {"mechanism": Fails(False)},
     "stops after": {"mechanism": Fails(True)},
 }

@@ -297,7 +297,9 @@ def test_each_row_is_read_by_itself(kind, values, ids, sources):
 @each_kind
 def test_each_unit_is_told_by_itself(kind, values, ids, sources):
     rows = made(values[:6], ids)
-    check_source(getattr(sources, kind), domain=DOMAIN, rows=rows, unit="id", max_rows=2, tables=6)
+    check_source(
+        getattr(sources, kind), domain=DOMAIN, rows=rows, unit="id", rows_per_person=2, tables=6
+    )
 
 
 @pytest.mark.parametrize(
@@ -417,7 +419,7 @@ def test_postgres(tmp_path):
 
     rows = made(TEXTS, TEXT_IDS)
     check_source(make, domain=DOMAIN, rows=rows, tables=4)
-    check_source(make, domain=DOMAIN, rows=rows, unit="id", max_rows=2, tables=4)
+    check_source(make, domain=DOMAIN, rows=rows, unit="id", rows_per_person=2, tables=4)
 
 
 def spark_session():
@@ -457,7 +459,7 @@ def test_spark(tmp_path):
         return session.read.parquet(sources.parquet(rows))
 
     check_source(make, domain=DOMAIN, rows=rows, tables=2)
-    check_source(make, domain=DOMAIN, rows=rows, unit="id", max_rows=2, tables=2)
+    check_source(make, domain=DOMAIN, rows=rows, unit="id", rows_per_person=2, tables=2)
 
 
 class CountsPast:

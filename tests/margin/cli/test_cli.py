@@ -12,7 +12,7 @@ import pytest
 
 import margin
 from margin.cli.main import main
-from margin.cli.progress import shown
+from margin.interrupts.progress import progress
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_formats_agree(files, capsys):
     answer = margin.load("out.margin").marginal(["sex", "age"])
     _, table, _ = run(capsys, "marginal", "out.margin", "sex", "age")
     lines = table.splitlines()
-    assert lines[0].split() == ["sex", "age", "count", "low", "high"] and len(lines) == 8
-    assert lines[-1] == "With 95 % probability the true count lies between low and high."
+    assert lines[0].split() == ["sex", "age", "count", "low", "high"] and len(lines) == 9
+    assert "With 95 % probability, the true number lies between the bounds" in " ".join(lines[-2:])
     _, text, _ = run(capsys, "marginal", "out.margin", "sex", "age", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(row["count"]) for row in rows] == answer.counts.ravel().tolist()
@@ -204,7 +204,7 @@ def test_demo_fits_one_screen_and_leaves_its_file(files, capsys):
 
 def test_progress_is_silent_for_a_quick_command(capsys):
     log = logging.getLogger("margin")
-    with shown():
+    with progress():
         log.info("counting the views")
     assert capsys.readouterr().err == ""
 

@@ -20,11 +20,11 @@ import pyarrow.parquet
 import pytest
 
 import margin
+from margin.cli.arguments.mechanisms import mechanism_of
 from margin.cli.common import painted
 from margin.cli.main import _parser, main
-from margin.cli.mechanisms import mechanism_of
-from margin.cli.progress import shown
 from margin.data import count
+from margin.interrupts.progress import progress
 from margin.interrupts.share import is_heard
 
 
@@ -45,11 +45,11 @@ EXAMPLES = {name: parser.epilog.splitlines()[1:] for name, parser in COMMANDS.it
 SHELLS = ["bash", "zsh", "fish"]
 HAS_KEYS = importlib.util.find_spec("cryptography") is not None
 WITH_KEYS = ("keygen", "sign", "verify")
-RUN = {
-    line.strip(): name for name, lines in EXAMPLES.items() if name != "completion" for line in lines
-}
+# The examples of `bench` solve many instances; test_cli_bench.py runs its commands on a small one.
+QUICK = [name for name in EXAMPLES if name.split()[0] not in ("bench", "completion")]
+RUN = {line.strip(): name for name in QUICK for line in EXAMPLES[name]}
 RUN |= {f"margin completion {shell}": "completion" for shell in SHELLS}
-LAST = {name: line for line, name in RUN.items()}
+LAST = {name: lines[-1].strip() for name, lines in EXAMPLES.items()}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,7 @@ def made(table, domain, tmp_path_factory):
         pyarrow.csv.write_csv(rows, folder / name)
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
+    pyarrow.csv.write_csv(pa.table({"sex": ["F", "M"], "count": [240, 260]}), folder / "states.csv")
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
     shutil.copy(folder / "people.margin", folder / "last_year.margin")
     visits = margin.Domain(
@@ -139,7 +140,7 @@ def test_every_example_runs_and_colours_nothing(line, folder, capsys):
     assert out or "explore" in line
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_json_is_all_that_is_printed(name, folder, capsys):
     code, out, err = run(capsys, [*words(LAST[name]), "--json"])
     assert code == 0, err
@@ -191,8 +192,8 @@ WRITERS = {
 
 def test_the_commands_that_write_files_are_these():
     writers = {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()}
-    # `publish` writes a folder: tests/margin/test_publication.py.
-    assert writers == {*WRITERS, "publish"}
+    # `publish` writes a folder, `bench show` several files: their tests are elsewhere.
+    assert writers == {*WRITERS, "publish", "bench show"}
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -288,6 +289,9 @@ MISTAKES = {
     "ledger show": ["ledger", "show", "none.db"],
     "ledger verify": ["ledger", "verify", "people.csv"],
     "ledger check": ["ledger", "check", "agency.db", "--releases", "none"],
+    "bench list": ["bench", "list", "--family", "nothing"],
+    "bench run": ["bench", "run", "-o", "x.parquet", "--solvers", "nothing"],
+    "bench show": ["bench", "show", "people.csv"],
 }
 
 
@@ -459,7 +463,7 @@ def as_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
     for name in ("_PATIENCE", "_PAUSE"):
-        monkeypatch.setattr(f"margin.cli.progress.{name}", 0.01)
+        monkeypatch.setattr(f"margin.interrupts.progress.{name}", 0.01)
     return stream
 
 
@@ -473,7 +477,7 @@ def until(stream, text):
 def test_progress_says_the_stage_and_the_time_left(monkeypatch):
     terminal = as_terminal(monkeypatch)
     log = logging.getLogger("margin")
-    with shown():
+    with progress():
         log.info("mechanism %d of %d", 1, 3)
         until(terminal, "margin: mechanism 1 of 3 ...")
         log.info("counting the views")
@@ -492,7 +496,7 @@ def test_progress_says_the_share_of_the_table_but_no_number_of_its_rows(
     terminal = as_terminal(monkeypatch)
     path = tmp_path / "t.csv"
     path.write_text("a\n" + "0\n" * 300_017)
-    with shown():
+    with progress():
         count(path, margin.Domain({"a": 2}, rows=declared), [["a"]])
         until(terminal, " %" if declared is None else " % of 5,000,000 declared rows")
     assert "300" not in terminal.text and "017" not in terminal.text
@@ -501,7 +505,7 @@ def test_progress_says_the_share_of_the_table_but_no_number_of_its_rows(
 def test_progress_is_quiet_unless_on_a_terminal(monkeypatch):
     stream = Terminal(False)
     monkeypatch.setattr(sys, "stderr", stream)
-    with shown():
+    with progress():
         logging.getLogger("margin").info("counting the views")
         assert not is_heard()
     assert stream.text == ""

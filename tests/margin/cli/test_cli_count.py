@@ -7,7 +7,7 @@ import pytest
 
 import margin
 from margin import Domain, DomainError
-from margin.cli.conditions import where_of
+from margin.cli.arguments.conditions import where_of
 from margin.cli.main import main
 
 DOMAIN = Domain(
@@ -124,13 +124,13 @@ def test_wrong_conditions_are_refused(file, capsys, conditions, message):
 @pytest.mark.parametrize(
     ("conditions", "where", "meaning"),
     [
-        ([], {}, "The bounds contain the true number in about 95 % of releases."),
-        (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "in about 95 % of releases"),
-        (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "was reconstructed"),
+        ([], {}, "Measured: a published table holds"),
+        (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "Measured: "),
+        (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "Reconstructed: "),
         (
             ["home@state=CA", "visit@year=2020"],
             {"home": ["Alameda", "Fresno"], "visit": range(2, 4)},
-            "in about 95 % of releases",
+            "Measured: ",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_the_number_and_its_bounds_are_printed(file, capsys, conditions, where, 
     assert (values["low"], values["high"]) == pytest.approx((low, high))
     assert values["noise_sd"] ** 2 == pytest.approx(expected.noise_variance)
     assert values["missed_sd"] ** 2 == pytest.approx(expected.missed_variance)
-    assert values["reconstructed"] == expected.reconstructed == ("reconstructed" in meaning)
+    assert values["reconstructed"] == expected.reconstructed == ("Reconstructed" in meaning)
     assert file.count(values["where"]) == expected
 
 

@@ -6,8 +6,8 @@ import pyarrow.parquet
 import pytest
 
 from margin import load
+from margin.cli.arguments.mechanisms import MECHANISMS
 from margin.cli.main import main
-from margin.cli.mechanisms import MECHANISMS
 from margin.synopses import RecordSynopsis
 
 BUDGET = ["--epsilon", "20", "--replace-row"]

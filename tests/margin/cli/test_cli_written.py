@@ -6,8 +6,8 @@ import pyarrow.csv
 import pytest
 
 import margin
+from margin.cli.arguments.written import written
 from margin.cli.main import main
-from margin.cli.written import written
 from margin.mechanisms import (
     CountSketch,
     Dyadic,

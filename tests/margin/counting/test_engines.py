@@ -28,6 +28,7 @@ from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound, identities
 from margin.domain.values import identity
+from margin.interrupts.share import listening
 
 KEY = bytes(range(16))
 
@@ -180,7 +181,7 @@ MIXED = {"one.parquet": {"a": [1], "b": ["x"]}, "two.parquet": {"a": ["s3cr3t"],
         (
             {},
             Sql("SELECT 1 AS a, 'x' AS b", attach="none.duckdb"),
-            "'none.duckdb' cannot be opened",
+            "'none.duckdb' does not exist",
         ),
     ],
 )
@@ -268,7 +269,7 @@ def test_a_bad_query_is_refused(text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attach": "no-such.duckdb"}, "cannot be opened as a DuckDB file"),
+        ({"attach": "no-such.duckdb"}, "'no-such.duckdb' does not exist"),
         ({"attach": ""}, "attach must be"),
         ({"attach": 3}, "attach must be"),
         ({"memory_limit": "much"}, "memory_limit"),
@@ -377,8 +378,11 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
         "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "--rows-per-person 3": [["--sql", query, "--unit", "who"]],
-        "cannot be opened as a DuckDB file": [
+        "does not exist; check the path": [
             ["--sql", query, "--attach", str(tmp_path / "none.duckdb")]
+        ],
+        "cannot be opened as a DuckDB file": [
+            ["--sql", query, "--attach", str(tmp_path / "t.csv")]
         ],
     }
     for message, tries in mistakes.items():
@@ -440,6 +444,19 @@ def ingest(server, table, name="visits"):
     with dbapi.connect(server.split(":", 1)[1]) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest(name, table, mode="replace")
         connection.commit()
+
+
+@pytest.mark.slow
+def test_a_display_hears_the_share_of_a_query_on_postgres(server):
+    query = "SELECT i % 2 AS a FROM generate_series(1, 200000) AS t(i)"
+    heard = []
+    with listening(lambda share, declared: heard.append(share)):
+        told = count(Sql(query, attach=server), Domain({"a": 2}), [["a"]])
+        with pytest.raises(DataError, match="visits_none"):
+            list(Sql("SELECT b FROM visits_none", attach=server).batches(Domain({"b": 2})))
+    assert told[0].tolist() == [100_000, 100_000]
+    # The planner expects as many rows as there are, or states a default of its own.
+    assert heard == sorted(heard) and heard[0] < 1 and heard[-1] > 0.5
 
 
 @pytest.mark.slow

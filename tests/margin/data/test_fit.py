@@ -10,7 +10,7 @@ import pytest
 import margin
 from margin import DataError, Domain
 from margin.cli.main import main
-from margin.data.fit import check_fit
+from margin.data.fit import _hint, check_fit
 
 DOMAIN = Domain(
     {
@@ -98,3 +98,25 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     declared.write_text('{"children": 4}')
     assert main(["domain", "check", str(path), str(declared)]) == 0
     assert "all 1 attributes fit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("de-nw", "; did you mean 'DE-NW'?"),
+        ("DE-XW", ""),
+        ("17", ""),
+        ("", ""),
+        ("Femal", "; did you mean 'female'?"),
+        ("femal", "; did you mean 'female'?"),
+    ],
+)
+def test_hints_are_for_misspelt_words_not_for_wrong_codes(value, hint):
+    assert _hint(value, ["DE-NW", "DE-BY", "117", "female"]) == hint
+
+
+def test_what_to_declare_fits_the_attribute():
+    domain = Domain({"age": DOMAIN["age"], "sex": DOMAIN["sex"]})
+    age, sex = check_fit({"age": [200, 3], "sex": ["f", None]}, domain)
+    assert "widen the bins" in age.lines()[0] and '"other": "other"' in age.lines()[0]
+    assert '"missing": "unknown"' in sex.lines()[0] and "bins" not in sex.lines()[1]

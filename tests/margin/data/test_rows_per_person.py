@@ -1,5 +1,5 @@
-"""At most `max_rows` rows of a person are counted: which ones depends on nobody else, and the
-guarantee follows."""
+"""At most `rows_per_person` rows of a person are counted: which ones depends on nobody else, and
+the guarantee follows."""
 
 import numpy as np
 import pandas as pd
@@ -224,11 +224,11 @@ PEOPLE = {"person": [1, 1, 1, 2], "a": [0, 1, 2, 3], "b": [0, 0, 0, 0]}
 @pytest.mark.parametrize(
     ("budget", "options", "rows"),
     [
-        (PureDP(1), {"unit": "person", "max_rows": 3}, 3),
+        (PureDP(1), {"unit": "person", "rows_per_person": 3}, 3),
         (PureDP("1/3", rows_per_person=3), {"unit": "person"}, 3),
-        (margin.ZCDP(1, rows_per_person=2), {"unit": "person", "max_rows": 2}, 2),
-        (margin.ApproxDP(1, "1e-6"), {"unit": "person", "max_rows": 2}, 2),
-        (PureDP(1), {"unit": "person", "max_rows": 1}, 1),
+        (margin.ZCDP(1, rows_per_person=2), {"unit": "person", "rows_per_person": 2}, 2),
+        (margin.ApproxDP(1, "1e-6"), {"unit": "person", "rows_per_person": 2}, 2),
+        (PureDP(1), {"unit": "person", "rows_per_person": 1}, 1),
     ],
 )
 def test_the_budget_follows(budget, options, rows):
@@ -247,17 +247,19 @@ def test_the_ledger_is_charged_for_all_rows_of_a_person():
             self.charged = budget
 
     book = Book()
-    margin.release(PEOPLE, domain=DOMAIN, budget=PureDP(1), unit="person", max_rows=3, ledger=book)
+    margin.release(
+        PEOPLE, domain=DOMAIN, budget=PureDP(1), unit="person", rows_per_person=3, ledger=book
+    )
     assert book.charged == PureDP(1, rows_per_person=3)
 
 
 @pytest.mark.parametrize(
     ("budget", "options", "error", "message"),
     [
-        (PureDP(1), {"max_rows": 2}, BudgetError, "name its column with unit="),
+        (PureDP(1), {"rows_per_person": 2}, BudgetError, "name its column with unit="),
         (
             PureDP(1, rows_per_person=3),
-            {"unit": "person", "max_rows": 2},
+            {"unit": "person", "rows_per_person": 2},
             BudgetError,
             "must be equal",
         ),
@@ -267,11 +269,16 @@ def test_the_ledger_is_charged_for_all_rows_of_a_person():
             BudgetError,
             "ADD_REMOVE_ROW",
         ),
-        (PureDP(1), {"unit": "person", "max_rows": 0}, BudgetError, "rows_per_person"),
-        (PureDP(1), {"unit": "person", "max_rows": 10**7}, BudgetError, "rows_per_person"),
-        (PureDP(1), {"unit": "person", "max_rows": 1.5}, BudgetError, "rows_per_person"),
-        (PureDP(1), {"unit": "person"}, BudgetError, "pass max_rows=3"),
-        (PureDP(1), {"unit": "nobody", "max_rows": 1}, DataError, "no column named 'nobody'"),
+        (PureDP(1), {"unit": "person", "rows_per_person": 0}, BudgetError, "rows_per_person"),
+        (PureDP(1), {"unit": "person", "rows_per_person": 10**7}, BudgetError, "rows_per_person"),
+        (PureDP(1), {"unit": "person", "rows_per_person": 1.5}, BudgetError, "rows_per_person"),
+        (PureDP(1), {"unit": "person"}, BudgetError, "pass rows_per_person=3"),
+        (
+            PureDP(1),
+            {"unit": "nobody", "rows_per_person": 1},
+            DataError,
+            "no column named 'nobody'",
+        ),
         (PureDP(1), {"unit": ""}, DomainError, "unit must be the name"),
         (PureDP(1), {"unit": 3}, DomainError, "unit must be the name"),
     ],

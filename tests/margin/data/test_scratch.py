@@ -188,7 +188,7 @@ def test_a_temporary_folder_with_quotes_in_its_name_does_no_harm(parent):
     table = {"id": ["x", "y", "y"], "a": [0, 1, 1]}
     for data in (table, margin.Sql("SELECT 'x' AS id, 1 AS a")):
         synopsis = margin.release(
-            data, domain={"a": 2}, budget=margin.PureDP(1), unit="id", max_rows=1
+            data, domain={"a": 2}, budget=margin.PureDP(1), unit="id", rows_per_person=1
         )
         assert synopsis.marginal(["a"]).counts.shape == (2,)
     assert not os.listdir(parent)

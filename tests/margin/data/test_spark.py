@@ -27,6 +27,7 @@ from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound
 from margin.domain.values import identity
+from margin.interrupts.share import listening
 from margin.private.cell_counts import cells_in
 from margin.sparse import axes, grid
 from margin.sparse.axes import Halves, Leaves, Tree
@@ -128,6 +129,22 @@ def test_every_row_is_read_by_itself(local, kind):
             count(bound(SparkSource(frame), "values", 1, KEY), Domain({"row": 150}), [["row"]])
 
 
+def test_a_display_hears_the_share_of_tasks(local, monkeypatch):
+    def slowly(batches):
+        for batch in batches:
+            time.sleep(0.2)
+            yield batch
+
+    monkeypatch.setattr("margin.data.advance._PAUSE", 0.02)
+    frame = local.range(0, 80, 1, 8).mapInArrow(slowly, "id long")
+    heard = []
+    with listening(lambda share, declared: heard.append(share)):
+        tables = count(SparkSource(frame), Domain({"id": 80}), [["id"]])
+    assert tables[0].tolist() == [1] * 80
+    assert heard == sorted(heard) and 0 < heard[-1] < 1
+    assert not local.sparkContext.getJobTags()
+
+
 def test_codes_at_the_ends_of_every_type_are_packed_alike(local):
     """Negative and huge numbers are what is not provided for, the least long as well; nulls are
     missing."""
@@ -144,6 +161,17 @@ def test_codes_at_the_ends_of_every_type_are_packed_alike(local):
     )
     views = [[name] for name in domain]
     assert_equal(count(local.createDataFrame(table), domain, views), by_hand(domain, table, views))
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_local_workers_run_the_drivers_python_unless_told(local, is_set, monkeypatch):
+    context = local.sparkContext
+    monkeypatch.setattr(context, "pythonExec", "another-python")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    if is_set:
+        monkeypatch.setenv("PYSPARK_PYTHON", "another-python")
+    SparkSource(local.range(2))
+    assert context.pythonExec == ("another-python" if is_set else sys.executable)
 
 
 def test_rows_come_to_the_driver_when_a_method_needs_them(local):
@@ -217,7 +245,7 @@ def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
 def test_a_release_of_a_spark_frame(local):
     frame = local.createDataFrame(pa.table({"a": [0, 1, 1, 1], "person": [7, 7, 7, 8]}))
     made = margin.simulate(
-        frame, domain={"a": 2}, budget=margin.PureDP(50), unit="person", max_rows=2, seed=1
+        frame, domain={"a": 2}, budget=margin.PureDP(50), unit="person", rows_per_person=2, seed=1
     )
     assert made.truth("a").counts.tolist() == [1, 3]
     assert round(made.marginal("a").counts.sum()) == 3

@@ -252,3 +252,8 @@ def test_reading_a_domain_file(tmp_path):
         Domain(path)
     path.write_bytes(b"\xef\xbb\xbf" + '{"größe": ["klein", "groß"]}'.encode())
     assert Domain(str(path))["größe"].labels == ("klein", "groß")
+
+
+def test_bins_have_no_labels_of_their_own():
+    with pytest.raises(DomainError, match=r"named by their edges, .* leave labels out"):
+        Domain({"age": {"bins": [0, 15, 110], "labels": ["child", "adult"]}})

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -48,13 +49,46 @@ def test_views_that_are_none_are_refused(views):
         Workload.of(DOMAIN, views)
 
 
-def test_more_views_than_memory_holds_are_refused():
-    with pytest.raises(
-        DomainError,
-        match="at most 10,000,000 views can be listed, but there are 215,553,195 views of 8 "
-        "attributes; name some",
-    ):
-        Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8)
+MANY = Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8)
+
+
+def test_more_views_than_memory_holds_are_refused_where_they_are_visited():
+    expected = "at most 10,000,000 views can be listed, but there are 215,553,195 views of 8 "
+    with pytest.raises(DomainError, match=expected + "attributes; name some"):
+        MANY.check_listed()
+    with pytest.raises(DomainError, match="views can be counted"):
+        Workload.all_kway(Domain({f"a{place}": 2 for place in range(100)}), 50)
+
+
+def test_views_of_a_large_workload_are_computed_when_asked():
+    assert len(MANY) == len(MANY.weights) == 215_553_195
+    assert MANY.views[0] == tuple(f"a{place}" for place in range(8))
+    assert MANY.views[-1] == tuple(f"a{place}" for place in range(37, 45))
+    assert MANY.views[10**8] in MANY.views
+    assert MANY.views[10**8][::-1] not in MANY.views
+    assert MANY.weights[10**8] == 1.0
+    assert next(iter(MANY)) == MANY.views[0]
+    assert "215,553,195 views of 8 attributes" in repr(MANY.views)
+
+
+@pytest.mark.parametrize(("count", "k"), [(1, 1), (5, 1), (5, 3), (6, 6), (7, 4)])
+def test_all_kway_views_are_as_the_tuple_of_all_combinations(count, k):
+    domain = Domain({f"a{place}": 2 for place in range(count)})
+    workload = Workload.all_kway(domain, k)
+    expected = tuple(itertools.combinations(domain.attributes, k))
+    written = Workload(expected)
+    assert tuple(workload.views) == expected
+    assert [workload.views[place] for place in range(len(expected))] == list(expected)
+    assert workload.views[::2] == expected[::2]
+    assert workload.views[::-1] == expected[::-1]
+    assert all(view in workload.views for view in expected)
+    assert workload == written
+    assert written == workload
+    assert hash(workload) == hash(written)
+    assert Workload.of(domain, workload).kway == k
+    assert repr(workload.views) == repr(expected)
+    with pytest.raises(IndexError):
+        workload.views[len(expected)]
 
 
 LEVELS = Domain(

@@ -8,9 +8,10 @@ import pytest
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
+from margin.mechanisms import SpanningTree
 from margin.mechanisms.choosing import offers as _offers
-from margin.mechanisms.choosing.adaptive import _CONTESTANTS, _contestants
 from margin.mechanisms.choosing.candidates import Candidates
+from margin.mechanisms.choosing.contests import contestants
 from margin.mechanisms.choosing.strength import Strength, learned
 from margin.private.choose import LARGEST_ANSWERS
 from margin.solvers import Newton, Tables
@@ -49,7 +50,7 @@ def test_the_noise_part_is_that_of_the_mechanism(budget, k):
         work,
         budget,
     ).priced(Strength.of("medium"), 1e12)
-    assert {type(candidate.mechanism) for candidate in found} == {PriView, Residual}
+    assert {type(candidate.mechanism) for candidate in found} <= {PriView, Residual, SpanningTree}
     covered = 0
     for candidate in found:
         assert candidate.error == candidate.noise + candidate.missed
@@ -61,7 +62,7 @@ def test_the_noise_part_is_that_of_the_mechanism(budget, k):
                 budget,
             )
             assert candidate.noise == pytest.approx(expected, rel=1e-3)
-        else:
+        elif not isinstance(candidate.mechanism, SpanningTree):
             with pytest.raises(DomainError):
                 candidate.mechanism.expected_error(
                     DOMAIN,
@@ -98,7 +99,8 @@ def test_more_structure_misses_more_and_more_rows_make_it_matter():
             ZCDP(1),
             rows=rows,
         )
-        return {candidate.note: candidate for candidate in found}
+        # How much of a tree is found depends on the structure, too.
+        return {it.note: it for it in found if not isinstance(it.mechanism, SpanningTree)}
 
     weak, strong = prices("weak", 1000), prices("strong", 1000)
     assert weak.keys() == strong.keys()
@@ -427,7 +429,7 @@ def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
         codes,
         domain=SCATTERED,
         budget=budget,
-        mechanism=Adaptive(rounds=0),
+        mechanism=PriView(views=[[name] for name in SCATTERED]),
         seed=0,
     )
 
@@ -443,8 +445,8 @@ def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
 
 @pytest.mark.parametrize(
     ("budget", "parameters"),
-    [(PureDP(10), {}), (ZCDP("0.0005"), {}), (PureDP("0.1"), {"rounds": 0})],
-    ids=["little noise", "zCDP", "no rounds"],
+    [(PureDP(10), {}), (ZCDP("0.0005"), {})],
+    ids=["little noise", "zCDP"],
 )
 def test_pairs_are_not_chosen_elsewhere(budget, parameters):
     spy = Watched(**parameters)
@@ -461,8 +463,8 @@ def test_pairs_are_not_chosen_elsewhere(budget, parameters):
 
 @pytest.mark.parametrize(
     ("parameters", "workload"),
-    [({"count_share": 0.5}, None), ({"max_cells": 1}, None), ({}, [[name] for name in SCATTERED])],
-    ids=["much for the count", "no pair is small enough", "no pair is asked for"],
+    [({"count_share": 0.5}, None), ({}, [[name] for name in SCATTERED])],
+    ids=["much for the count", "no pair is asked for"],
 )
 def test_all_is_spent_whether_there_are_pairs_to_choose_or_not(parameters, workload):
     spy = Watched(**parameters)
@@ -475,7 +477,7 @@ def test_all_is_spent_whether_there_are_pairs_to_choose_or_not(parameters, workl
         seed=0,
     )
     assert sum(event.units for event in spy.events) == PureDP(0.1).units
-    if "max_cells" in parameters or workload is not None:
+    if workload is not None:
         assert not [event for event in spy.events if event.method == "select"]
 
 
@@ -526,13 +528,7 @@ def test_rounds_of_very_many_rows_compare_few_views():
     domain = binary(6)
     names = list(domain)
     for rows, most in ((1e6, 35), (2.0**36, 4), (2.0**39, 0)):
-        found = _contestants(
-            domain,
-            Workload.all_kway(domain, 3),
-            4096,
-            min(_CONTESTANTS, int(LARGEST_ANSWERS / (2 * rows))),
-            (2, 3),
-        )
+        found = contestants(domain, Workload.all_kway(domain, 3), 4096, rows, (2, 3))
         assert len(found) <= most
         assert (len(found) + 1) * rows <= LARGEST_ANSWERS or not found
         assert all(set(view) <= set(names) for view in found)

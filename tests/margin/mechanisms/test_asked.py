@@ -12,12 +12,12 @@ import margin
 from margin import ZCDP, Domain, Neighbours, PureDP
 from margin.domain.workload import Workload
 from margin.mechanisms import Residual
-from margin.mechanisms.bases.basis import rounded
-from margin.mechanisms.bases.choice import options
-from margin.mechanisms.bases.largest import largest_variance
-from margin.mechanisms.bases.plan import AskedComponents
-from margin.mechanisms.bases.queries import AxisQueries, asked_queries
 from margin.mechanisms.components import precise_shares
+from margin.mechanisms.query_bases.basis import rounded
+from margin.mechanisms.query_bases.choice import options
+from margin.mechanisms.query_bases.largest import largest_variance
+from margin.mechanisms.query_bases.plan import AskedComponents
+from margin.mechanisms.query_bases.queries import AxisQueries, asked_queries
 from margin.private.linear import Answers
 from margin.solvers import WeightedSum
 from margin.testing import check_mechanism
@@ -281,11 +281,38 @@ def test_a_release_answers_ranges_with_its_error(tmp_path):
     assert len(synopsis.views) == len(synopsis.held.views)
 
 
+@pytest.mark.parametrize("kind", ["prefixes", "ranges"])
+def test_counts_are_not_negative_and_ranges_are_better_for_it(kind):
+    domain = Domain({"age": {"size": 80, "ordered": True}, "sex": 2})
+    workload = Workload.of(domain, [["age", "sex"]], asked={"age": kind})
+    table = {"age": [3, 3, 40] * 30, "sex": [0, 1, 1] * 30}
+    true = np.zeros((80, 2))
+    np.add.at(true, (table["age"], table["sex"]), 1)
+    queries = AxisQueries(kind, 80).matrix
+    squares = []
+    for nonnegativity in (None, margin.solvers.JointProjection()):
+        counts = (
+            margin.simulate(
+                table,
+                domain=domain,
+                budget=ZCDP(0.1),
+                workload=workload,
+                mechanism=Residual(nonnegativity=nonnegativity),
+                seed=1,
+            )
+            .synopsis.marginal(["age", "sex"])
+            .counts
+        )
+        squares.append(float(((queries @ (counts - true)) ** 2).sum()))
+    assert counts.min() >= 0
+    assert squares[1] < squares[0]
+
+
 @pytest.mark.slow
 def test_squared_errors_of_releases_are_as_expected():
     domain = Domain({"age": {"size": 6, "ordered": True}, "sex": 2})
     workload = Workload.of(domain, [["age", "sex"]], asked={"age": "ranges"})
-    mechanism = Residual(order=2)
+    mechanism = Residual(order=2, nonnegativity=None)
     table = {"age": [0, 3, 5, 5], "sex": [0, 1, 1, 0]}
     matrix = np.kron(AxisQueries("ranges", 6).matrix, np.eye(2))
     true = matrix @ np.bincount([0, 7, 11, 10], minlength=12)

@@ -85,7 +85,7 @@ def test_one_way_tables_are_considered():
         for row in Auto().prices(domain, work, PureDP("0.01"), rows=2_000)
         if row.note == "one-way tables"
     )
-    assert found.one_way and {len(view) for view in found.mechanism.views} == {1}
+    assert found.shallow and {len(view) for view in found.mechanism.views} == {1}
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,24 @@ def test_a_large_view_that_is_asked_is_measured(mechanism):
         )
         errors[name] = np.linalg.norm(made.marginal(view).counts - made.truth(view).counts)
     assert errors["chosen"] <= 1.05 * errors["view"]
+
+
+def test_a_large_asked_view_is_measured_and_not_reconstructed():
+    """At this budget, components of three attributes would have a smaller price."""
+    domain = Domain({"state": 20, "county": 600, "age": 5, "sex": 2, "one": 1})
+    candidates = Auto().prices(domain, [list(domain)], ZCDP("0.005"), rows=200_000)
+    for candidate in candidates:
+        assert candidate.missed == 0 or candidate.note == "one-way tables"
+
+
+@pytest.mark.parametrize("budget", [ZCDP(0.1), PureDP(1)], ids=["zCDP", "pure"])
+def test_pairs_are_priced_where_no_cover_is_small_enough(budget):
+    """Eighty attributes of 15 values: 3,160 pairs of 225 cells, too many views for a cover."""
+    domain = Domain({f"a{place}": 15 for place in range(80)})
+    found = Auto().prices(domain, None, budget, rows=10**6)
+    notes = {candidate.note for candidate in found}
+    assert {"all 3160 pairs of attributes", "one-way tables"} <= notes
+    assert "components of up to 2 attributes" in notes
+    assert np.isfinite([candidate.error for candidate in found]).all()
+    (pairs,) = (one for one in found if one.note == "all 3160 pairs of attributes")
+    assert len(pairs.mechanism.views) == 3160

@@ -235,7 +235,7 @@ def test_what_no_component_says_anything_about_is_even(codes):
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
-        ({"order": 0}, "order"),
+        ({"order": -1}, "order"),
         ({"order": 1.5}, "order"),
         ({"order": True}, "order"),
         ({"workload": "ab"}, "list of views"),

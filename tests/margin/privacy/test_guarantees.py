@@ -78,11 +78,13 @@ def test_the_table_of_sensitivities(unit, factors):
 def test_only_simulations_and_audits_take_a_seed():
     """Nothing that releases, charges or measures can be given a seed, under whatever name.
 
-    `compare` simulates. `population` and `tables` search whole numbers near what is published.
+    `compare` simulates, and its result says with which seed. `population` and `tables` search whole
+    numbers near what is published.
     """
     allowed = {
         "simulate",
         "compare",
+        "Comparison",
         "SeededEntropy",
         "audit",
         "neighbours",

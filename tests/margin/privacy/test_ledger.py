@@ -535,9 +535,9 @@ UNITS = {
     "one row": (PureDP(1), {}),
     "one row replaced": (PureDP(1, neighbours=Neighbours.REPLACE_ROW), {}),
     "three rows, declared": (PureDP(1, rows_per_person=3), {}),
-    "a unit": (PureDP(1), {"unit": "id", "max_rows": 1}),
-    "three rows of a unit": (PureDP(1), {"unit": "id", "max_rows": 3}),
-    "three rows of another unit": (PureDP(1), {"unit": "a", "max_rows": 3}),
+    "a unit": (PureDP(1), {"unit": "id", "rows_per_person": 1}),
+    "three rows of a unit": (PureDP(1), {"unit": "id", "rows_per_person": 3}),
+    "three rows of another unit": (PureDP(1), {"unit": "a", "rows_per_person": 3}),
 }
 ROWS = {"id": [1, 1, 2], "a": [0, 1, 1]}
 
@@ -571,7 +571,7 @@ def test_a_data_set_has_one_unit_of_protection(tmp_path, registered, asked):
 
 
 def test_a_charge_by_hand_says_its_unit_too(ledger):
-    ledger.register("visits", PureDP(1), unit="id", max_rows=2)
+    ledger.register("visits", PureDP(1), unit="id", rows_per_person=2)
     budget = PureDP("0.1", rows_per_person=2)
     with pytest.raises(BudgetError, match="'id'"):
         ledger.charge("visits", budget)

@@ -49,7 +49,7 @@ def test_a_statement_survives_json_and_says_its_numbers(said):
     assert said.rows == 1 or str(said.rows) in said.whom
     assert said.unit is None or repr(said.unit) in said.whom
     assert ("declared" in said.whom) == (said.unit is None and said.rows > 1)
-    assert said.budget.describe() in said.describe()
+    assert said.guarantee in said.describe()
     assert ("number of rows is public" in said.whom) == said.budget.number_of_rows_is_public
 
 
@@ -101,9 +101,9 @@ def test_the_digest_is_that_of_canonical_json():
 RELEASES = {
     "a row": ({}, PureDP(1), (None, Bound.NOT_NEEDED, 1)),
     "rows of a person, declared": ({}, PureDP(1, rows_per_person=3), (None, Bound.DECLARED, 3)),
-    "a unit": ({"unit": "id", "max_rows": 1}, PureDP(1), ("id", Bound.ENFORCED, 1)),
+    "a unit": ({"unit": "id", "rows_per_person": 1}, PureDP(1), ("id", Bound.ENFORCED, 1)),
     "a unit of many rows": (
-        {"unit": "id", "max_rows": 2},
+        {"unit": "id", "rows_per_person": 2},
         margin.ZCDP(1),
         ("id", Bound.ENFORCED, 2),
     ),

@@ -13,6 +13,7 @@ from margin.audit import audit
 from margin.audit.thresholds import law_of_first
 from margin.data.source import CodesSource
 from margin.noise.entropy import SeededEntropy
+from margin.noise.geometric import unclamped
 from margin.noise.laws import DiscreteLaplace
 from margin.privacy.budget import Neighbours
 from margin.privacy.event import Event
@@ -227,6 +228,52 @@ def test_the_place_is_the_first_noisy_score_above():
     off = counts.copy()
     off[7] += 12
     assert gate.above_threshold(CELLS, off, **asked) == 7
+
+
+class Stub:
+    """Noise with given draws, clamped as a sampler clamps them."""
+
+    scale = F(10**16)
+
+    def __init__(self, *draws):
+        self.draws = np.array(draws, np.int64)
+
+    def sample(self, count, entropy):
+        assert count == self.draws.size
+        return self.draws
+
+
+C = 2**62 - 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "draws", "place"),
+    [
+        (-C, [-5, 0], 0),  # every draw that fits is above a limit beyond the lower end
+        (C, [5, 2**61], -1),  # and below one beyond the upper end
+        (C, [5, C - 1], 1),
+        (0, [5 - C, -C, 9], 2),
+        (0, [-C, C], 1),
+    ],
+    ids=str,
+)
+def test_draws_at_the_ends_of_64_bits_are_continued(limit, draws, place):
+    gate = private([[0, 0, 0]], DOMAIN, PureDP(1))
+    scores = np.full(len(draws), 2**60)
+    scores[:-1] = 0
+    for _ in range(5):
+        assert gate._first_above(np.array([7]), scores, Stub(limit), Stub(*draws)) == place
+
+
+def test_a_clamped_draw_is_continued_with_the_law_of_its_excess():
+    entropy = SeededEntropy(3)
+    scale = F(10**16)
+    assert unclamped(-C + 1, scale, entropy) == -C + 1
+    drawn = [unclamped(sign * C, scale, entropy) for sign in (1, -1) for _ in range(300)]
+    assert min(drawn[:300]) >= C and max(drawn[300:]) <= -C
+    excess = [float(F(abs(it) - C, 10**16)) for it in drawn]
+    # An exponential variable of mean 1: the mean of 600 is within 6 standard errors, 0.25.
+    assert abs(np.mean(excess) - 1) < 0.25
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,14 @@ from margin.solvers import (
     CountedBase,
     Evidence,
     JointProjection,
+    Known,
     Newton,
     Problem,
     Reconstruction,
     Tables,
+    learnt,
     learnt_trust,
+    with_total,
 )
 from margin.solvers.based.base import positive_shares
 from margin.solvers.based.trust import _components
@@ -268,3 +271,72 @@ def test_marginals_within_and_beyond_views_are_answered_together():
         assert together.table[row] == pytest.approx(alone.table[0], rel=1e-6)
         assert together.variance[row] == pytest.approx(alone.variance[0], rel=1e-6)
     assert tables.covered(asked).tolist() == [True, False, True]
+
+
+def errors_of_the_total(kind, deviation):
+    """The root mean square errors of the tables' own total and of the learnt one, over 8 draws."""
+    own, found = [], []
+    for seed in range(8):
+        tables = measured(TRUE, PAIRS, deviation, seed)
+        own.append(tables.total - len(TRUE))
+        found.append(learnt(tables, base_of(kind)).total[0] - len(TRUE))
+    return float(np.sqrt(np.mean(np.square(own)))), float(np.sqrt(np.mean(np.square(found))))
+
+
+def test_a_good_base_tells_the_total():
+    own, found = errors_of_the_total("good", 5_000.0)
+    assert found < 0.9 * own
+
+
+def test_a_wrong_base_hardly_changes_the_total():
+    own, found = errors_of_the_total("reversed", 1_000.0)
+    assert found < 1.1 * own
+
+
+@pytest.mark.parametrize("kind", ["good", "reversed"])
+def test_the_total_is_the_tables_own_where_they_are_precise(kind):
+    tables = measured(TRUE, PAIRS, 0.1, 3)
+    total, variance = learnt(tables, base_of(kind)).total
+    assert total == pytest.approx(tables.total, abs=1.0) and 0 < variance < 1
+
+
+def test_noise_that_hides_moments_leaves_a_good_base_more_trust():
+    tables = measured(TRUE, PAIRS, 3_000.0, 5)
+    alone = np.concatenate([scales.ravel()[1:] for scales in learnt_trust(tables, base_of("good"))])
+    together = np.concatenate(
+        [scales.ravel()[1:] for scales in learnt(tables, base_of("good")).trust]
+    )
+    assert np.median(together) < np.median(alone)
+
+
+def test_a_wrong_base_stays_without_trust():
+    trust = learnt(measured(TRUE, PAIRS, 20.0, 4), base_of("reversed")).trust
+    assert 1 / np.median(np.concatenate([scales.ravel()[1:] for scales in trust])) < 500
+
+
+def test_another_total_leaves_the_shares():
+    tables = measured(TRUE, PAIRS, 20.0, 4)
+    other = with_total(tables, 2 * tables.total, 9.0)
+    assert other.total == pytest.approx(2 * tables.total)
+    assert other.moments[0] == pytest.approx(tables.moments[0])
+    assert other.component_precision(PAIRS[0])[0] == pytest.approx(1 / 9)
+    assert other.component_precision(PAIRS[0])[1:] == pytest.approx(
+        tables.component_precision(PAIRS[0])[1:]
+    )
+
+
+def test_a_known_total_stays():
+    known = Known.of_total(SIZES, float(len(TRUE)))
+    tables = dataclasses.replace(measured(TRUE, PAIRS, 500.0, 4), known=known)
+    assert with_total(tables, 5.0, 1.0) is tables
+    assert learnt(tables, base_of("good")).total[0] == len(TRUE)
+
+
+def test_tables_without_a_positive_total_keep_it():
+    tables = measured(TRUE, [(0, 1)], 20.0, 4)
+    negative = dataclasses.replace(
+        tables, values=tuple(-value for value in tables.values), unbiased=None
+    )
+    found = learnt(negative, base_of("good"))
+    assert found.total[0] == negative.total < 0
+    assert found.trust[0].shape == (SIZES[0], SIZES[1])

@@ -20,7 +20,7 @@ from margin.solvers import (
     Tables,
 )
 from margin.solvers.reconstruct import newton
-from margin.solvers.tables import nonnegativity
+from margin.solvers.tables.nonnegativity import joint_projection
 from margin.solvers.testing import examples
 
 
@@ -222,7 +222,9 @@ def test_a_single_problem_uses_the_compiled_loops_that_are_there(kernels, monkey
     assert len(called) == 1
 
 
-@pytest.mark.parametrize(("user", "function"), [(newton, "solve_range"), (nonnegativity, "agree")])
+@pytest.mark.parametrize(
+    ("user", "function"), [(newton, "solve_range"), (joint_projection, "agree")]
+)
 def test_long_work_loads_the_compiled_loops_and_short_work_then_uses_them(user, function):
     """A wrong name would leave short work to numpy."""
     loops = user._compiled_loops(math.inf)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction, Zeros
+from margin.solvers import IPF, Batch, Known, Newton, Problem, Reconstruction, Zeros
 from margin.solvers.reconstruct import context as context_module
 from margin.solvers.reconstruct import sampling
 
@@ -114,7 +114,8 @@ def joint_of(sizes, *, zeros=False, known=None, seed=0, **options):
         tuple(range(start, min(start + 2, len(sizes)))) for start in range(max(1, len(sizes) - 1))
     ]
     tables = tables_of(array, views, variance=25.0)
-    tables = dataclasses.replace(tables, zeros=rules, known_total=known)
+    known = known and Known.of_total(tables.sizes, known, rules)
+    tables = dataclasses.replace(tables, zeros=rules, known=known)
     return tables, Reconstruction(tables, Newton(context=len(sizes) + 1, **options))
 
 
@@ -158,6 +159,7 @@ def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monke
     asked = list(itertools.combinations(range(len(sizes)), 3))
     expected = [exact.solve([axes])[0].variance for axes in asked]
     monkeypatch.setattr(context_module, "EXACT_BAR_CELLS", 0)
+    monkeypatch.setattr(context_module._Surroundings, "_scaled", lambda *_: None)
     monkeypatch.setattr(sampling, "PROBES", 10_000)  # right to 1.4 %
     for axes, variance in zip(asked, expected, strict=True):
         assert variance.max() > 0
@@ -179,6 +181,7 @@ def test_variances_of_many_cells_need_no_matrix_of_all_pairs_of_them():
 def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatch):
     monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
     monkeypatch.setattr(context_module, "CONTEXT_CELLS", 4)
+    monkeypatch.setattr(context_module.Forest, "of", lambda tables: None)
     tables, reconstruction = joint_of((2,) * 6)
     found = reconstruction.solve([(0, 2, 4), (1, 3, 5)])
     alone = Newton(strength=reconstruction.solver.strength).solve(

@@ -12,8 +12,11 @@ from margin.solvers.basis import transform
 from margin.solvers.reconstruct import split
 from margin.solvers.reconstruct.dual import Dual
 from margin.solvers.reconstruct.known_margins import KnownMargins
-from margin.solvers.reconstruct.scaling import ScaledDual, blocks_of
+from margin.solvers.reconstruct.scaling.blocks import blocks_of
+from margin.solvers.reconstruct.scaling.dual import ScaledDual
+from margin.solvers.reconstruct.scaling.pairs import PairSweeps
 from margin.solvers.reconstruct.split import dual_of
+from margin.solvers.reconstruct.sums import covariances, sums_of
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 SHAPES = [
@@ -80,6 +83,26 @@ def test_scaling_finds_the_optimum_of_the_dual(shape, views, noise, zeros):
     np.testing.assert_allclose(table, expected.table, atol=1e-4)
 
 
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("place", [0, 1, 4], ids=["triangle", "path", "apart"])
+def test_sweeps_through_pairs_find_the_optimum_without_the_table(place, noise):
+    shape, views = SHAPES[place]
+    problem = problem_of(shape, views, noise=noise)
+    ridge = Newton().ridge(problem)
+    blocks = blocks_of(problem, ridge)
+    assert PairSweeps.is_possible(problem, blocks)
+    theta = PairSweeps(problem, blocks).minimise(1e-10)
+    dual = Dual(problem, ridge)
+    assert np.abs(dual.gradient(theta, dual.distribution(theta))).max() <= 1e-9
+
+
+def test_sweeps_through_pairs_leave_zeros_and_larger_sets_to_others():
+    for place, zeros in ((0, 0.3), (2, 0.0), (3, 0.0)):
+        problem = problem_of(*SHAPES[place], zeros=zeros)
+        blocks = blocks_of(problem, Newton().ridge(problem))
+        assert not PairSweeps.is_possible(problem, blocks)
+
+
 def test_scaling_starts_from_a_base():
     base = np.random.default_rng(5).dirichlet(np.ones(9 * 8 * 7))
     problem = replace(problem_of((9, 8, 7), PAIRS, noise=1e-2), base=base)
@@ -140,6 +163,38 @@ def test_bars_of_a_triangle_are_near_the_exact_ones():
     exact = Dual(problem, ridge).bars(distribution)
     for part, true in zip(scaled.bars(distribution), exact, strict=True):
         assert part.sum() == pytest.approx(true.sum(), rel=0.25)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-3])
+@pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
+def test_sums_in_closed_form_are_near_the_exact_ones(shape, views, noise):
+    problem = problem_of(shape, views, noise=noise)
+    newton = Newton(tolerance=1e-10)
+    ridge = newton.ridge(problem)
+    solution = newton.solve(problem)
+    share = solution.table.ravel() / problem.total
+    # Sums of a known marginal, then random sums.
+    digits = np.indices(shape).reshape(len(shape), -1)
+    known = [(digits[axis] == 1) & (digits[other] > 0) for axis, other in (sorted(views[0])[:2],)]
+    rng = np.random.default_rng(3)
+    random = [rng.random(problem.cells) < portion for portion in (0.02, 0.2, 0.5, 0.9)]
+    weights = np.array([*known, *random], dtype=np.float64)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    inverse = Dual(problem, ridge).solver(share)
+    exact = sums_of(
+        problem, solution, ridge, inverse(covariances(problem, share, weights)), weights
+    )
+    found = sums_of(problem, solution, ridge, scaled.changes(share, weights), weights)
+    np.testing.assert_allclose(found.estimate, exact.estimate)
+    errors = np.sqrt(found.variance.diagonal() / exact.variance.diagonal())
+    left = np.sqrt(found.undetermined.diagonal() / exact.undetermined.diagonal())
+    # What is left open is never understated; known sums are as good as exact.
+    assert (left > 1 - 1e-6).all()
+    assert (left < 1.35).all()
+    assert left[0] < 1.1
+    np.testing.assert_allclose(errors[0], 1, atol=0.1)
+    assert ((errors > 0.6) & (errors < 1.5)).all()
+    assert np.linalg.eigvalsh(found.undetermined).min() > -1e-9
 
 
 def test_large_problems_are_scaled(monkeypatch):

@@ -166,6 +166,15 @@ def test_scales_are_those_of_the_prior_where_no_view_can_tell():
     assert ratio == pytest.approx(0.35)
 
 
+@pytest.mark.parametrize("classes", [2, 12])
+def test_beyond_triples_the_scale_falls_as_it_fell_before(classes):
+    rows = _mixture(np.random.default_rng(6), classes=classes)
+    triples = _tables(rows, _BITS, list(itertools.combinations(range(8), 3)))
+    structure = Structure(triples, Newton())
+    singles, pairs, of_triples = (structure._learnt(depth, 4) for depth in (1, 2, 3))
+    assert of_triples == pytest.approx(pairs * np.clip((pairs / singles) ** 2, 0.1, 1.0))
+
+
 def test_axes_of_which_nothing_is_known_are_answered():
     rows = _mixture(np.random.default_rng(7))
     tables = _tables(rows, _BITS, [(0, 1, 2)])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from margin.solvers import IPF, Newton, Problem, Reconstruction, Status, Structure, Tables
+from margin.solvers import IPF, Known, Newton, Problem, Reconstruction, Status, Structure, Tables
 
 SIZES = (2, 3, 2, 4)
 VIEWS = ((0, 1), (1, 2), (2, 3), (0, 3))
@@ -23,7 +23,7 @@ def _tables(seed=0, known_total=None):
         views=VIEWS,
         values=tuple(values),
         variances=(3.0, 2.0, 1.0, 4.0),
-        known_total=counts.sum() if known_total else None,
+        known=Known.of_total(SIZES, counts.sum()) if known_total else None,
     )
 
 

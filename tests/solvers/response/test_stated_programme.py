@@ -10,6 +10,7 @@ import pytest
 from margin.solvers import (
     Batch,
     JointProjection,
+    Known,
     Newton,
     Reconstruction,
     ResidualConsistency,
@@ -52,7 +53,7 @@ def random_case(seed: int) -> tuple[Tables, tuple[int, ...]]:
             value + rng.normal(0, scale, value.shape)
             for value, scale in zip(values, noise, strict=True)
         ),
-        known_total=float(array.sum()) if seed % 5 == 0 else None,
+        known=None if seed % 5 else Known.of_total(array.shape, float(array.sum()), zeros),
     )
     tables = ResidualConsistency()(raw)
     axes = tuple(

@@ -125,6 +125,10 @@ def test_the_intersection_lattice_equals_brute_force(views):
     lattice = intersection_lattice(views)
     assert set(lattice.nodes) == {tuple(sorted(members)) for members in sets}
     assert set(lattice.edges) == edges
+    for members, facts in lattice.nodes.items():
+        chains = [facts["level"] > lattice.nodes[b]["level"] for b in lattice.successors(members)]
+        assert all(chains) and (facts["level"] == 0) == (members == ())
+        assert facts["holders"] == sum(set(members) <= set(view) for view in views)
 
 
 def test_intersections_come_after_their_subsets():

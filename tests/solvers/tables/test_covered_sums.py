@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from margin.solvers import Tables, WeightedSum, Zeros, covered_covariance, covered_group_variances
+from margin.solvers import (
+    Known,
+    Tables,
+    WeightedSum,
+    Zeros,
+    covered_covariance,
+    covered_group_variances,
+)
 
 SIZES = (2, 3, 1, 4)
 VIEWS = ((0, 1), (1, 2, 3), (0, 3), (1,))
@@ -82,7 +89,7 @@ def test_the_variance_of_a_box_is_the_product_formula():
 
 
 def test_a_known_total_has_no_error_and_a_category_and_the_others_have_opposite_errors():
-    tables = _tables(known_total=10.0)
+    tables = _tables(known=Known.of_total(SIZES, 10.0))
     one, others = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
     sums = [WeightedSum((), np.array(1.0)), WeightedSum((1,), one), WeightedSum((1,), others)]
     found = covered_covariance(tables, sums)

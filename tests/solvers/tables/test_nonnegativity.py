@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from margin.solvers import (
     Clip,
     JointProjection,
+    Known,
     ProjectionQP,
     ResidualConsistency,
     Ripple,
@@ -14,8 +15,8 @@ from margin.solvers import (
     Tables,
 )
 from margin.solvers.basis import transform
-from margin.solvers.tables import nonnegativity
 from margin.solvers.tables.consistency import Components
+from margin.solvers.tables.nonnegativity import joint_projection, splitting
 from margin.solvers.zeros import Zeros
 
 METHODS = [Clip(), Simplex(), Simplex(rounds=100), Ripple(), JointProjection()]
@@ -128,7 +129,7 @@ def test_rounds_respect_required_zeros_and_a_known_total():
         values=(value,),
         variances=(1.0,),
         zeros=Zeros((2, 2), (((0, (0,)), (1, (1,))),)),
-        known_total=20.0,
+        known=Known.of_total((2, 2), 20.0),
     )
     once = Simplex(rounds=1)(tables).values[0]
     assert once == pytest.approx(np.array([[0, 0], [9.5, 10.5]]))
@@ -224,13 +225,15 @@ def test_a_decay_may_be_a_whole_number():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     """With views that share everything, something and nothing, and any division among threads."""
-    loops = pytest.importorskip("margin.solvers.tables.projection_loops")
+    loops = pytest.importorskip("margin.solvers.tables.nonnegativity.projection_loops")
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(nonnegativity, "_compiled_loops", lambda seconds, module=module: module)
-        monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
-        monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
+        monkeypatch.setattr(
+            joint_projection, "_compiled_loops", lambda seconds, module=module: module
+        )
+        monkeypatch.setattr(splitting, "processors", lambda: threads)
+        monkeypatch.setattr(splitting, "WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
     for one, other in zip(*(some.values for some in found), strict=True):
         assert other == pytest.approx(one, abs=1e-9)

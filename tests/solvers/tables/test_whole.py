@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from margin.solvers import (
     JointProjection,
+    Known,
     ResidualConsistency,
     Tables,
     WholeTables,
@@ -44,7 +45,7 @@ def fitted(draw):
         values=tuple(values),
         variances=(sd**2,) * len(views),
         zeros=zeros,
-        known_total=rows,
+        known=Known.of_total(SIZES, rows, zeros),
     )
     return JointProjection()(ResidualConsistency()(noisy)), rows
 

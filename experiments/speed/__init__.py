@@ -1,0 +1,1 @@
+"""Sizes and times: counting, noise, accounting, designs, and reconstruction."""

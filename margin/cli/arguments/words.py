@@ -1,0 +1,42 @@
+"""Messages of the library in the words of the command line."""
+
+import re
+from collections.abc import Collection
+
+__all__ = ["in_words_of_the_command"]
+
+_DECLARED = {
+    "other=...": '"other": LABEL',
+    "missing=...": '"missing": LABEL',
+}
+"""Arguments of an attribute, as the library names them and as the JSON of a domain does."""
+
+
+_NAMED = {"neighbours": "--replace-row"}
+"""Options with another name than their argument."""
+
+
+def in_words_of_the_command(message: str, options: Collection[str]) -> str:
+    """A message with the options of a command in place of the arguments of Python.
+
+    Parameters
+    ----------
+    message
+        The message of an error of the library.
+    options
+        The options of the command that was given, such as "--rows-per-person".
+
+    Examples
+    --------
+    >>> in_words_of_the_command("name its column with unit=, please", ["--unit"])
+    'name its column with --unit, please'
+    """
+    for python, declared in _DECLARED.items():
+        message = message.replace(python, declared)
+
+    def as_option(match: re.Match[str]) -> str:
+        option = _NAMED.get(match[1], "--" + match[1].replace("_", "-"))
+        return option if option in options else match[0]
+
+    # An argument that is only named: nothing stands behind its equals sign.
+    return re.sub(r"\b([a-z_]+)=(?![^\s,.;:)])", as_option, message)

@@ -1,0 +1,121 @@
+"""The options of the command line that describe views and workloads."""
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import margin
+
+from ...errors import DomainError, FileError
+
+__all__ = ["FORMS", "add_workload", "views_of", "workload_of"]
+
+FORMS = (
+    "2way, 3way and so on for all views of two or three attributes (or all:2, all:3); A,B,C for "
+    "one view, where A@LEVEL is a level of an attribute; or a JSON file with a list of lists of "
+    "these; they may be mixed"
+)
+"""How the values of an option name views, for help texts."""
+
+
+def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way") -> None:
+    """Add the option --workload, for the views that should be accurate."""
+    shown = "" if default is None else f"; default: {default}"
+    parser.add_argument(
+        "--workload",
+        nargs="+",
+        default=None if default is None else [default],
+        metavar="W",
+        help=f"the views to be accurate on: {FORMS}{shown}",
+    )
+    parser.add_argument(
+        "--asked",
+        nargs="+",
+        default=[],
+        metavar="A=KIND",
+        help="what is asked of some attributes of these views: cells, prefixes, ranges or levels, "
+        "as in age=ranges place=levels; default: cells",
+    )
+
+
+def workload_of(
+    domain: "margin.Domain",
+    given: Sequence[str],
+    asked: Sequence[str],
+) -> "margin.Workload":
+    """Make the workload from the values of --workload and --asked.
+
+    Raises
+    ------
+    FileError
+        If a JSON file cannot be read or does not hold a list of lists.
+    DomainError
+        If a view is not one of the domain, or something else is asked of an attribute.
+    """
+    asks = dict(_asked(text) for text in asked)
+    if len(given) == 1 and (size := _size(given[0])):
+        every = margin.Workload.all_kway(domain, size)
+        return margin.Workload.of(domain, every, asked=asks) if asks else every
+    return margin.Workload.of(domain, views_of(domain, given), asked=asks)
+
+
+def views_of(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, ...]]:
+    """The views that the values of an option name, each once.
+
+    A value is such as 2way or all:2 (all views of two attributes), "age,sex" (one view), or the
+    path of a JSON file. Values of several kinds may be mixed.
+
+    Raises
+    ------
+    FileError
+        If a JSON file cannot be read or does not hold a list of lists.
+    DomainError
+        If a view is not one of the domain.
+    """
+    views: dict[frozenset[str], tuple[str, ...]] = {}
+    for text in given:
+        if size := _size(text):
+            workload = margin.Workload.all_kway(domain, size)
+        else:
+            listed = _listed(text) if text.endswith(".json") else [text.split(",")]
+            workload = margin.Workload.of(domain, listed)
+        workload.check_listed()
+        for view in workload.names:
+            views.setdefault(frozenset(view), view)
+    return list(views.values())
+
+
+def _size(text: str) -> int | None:
+    """The number k if a text stands for all views of k attributes."""
+    found = re.fullmatch(r"([0-9]{1,3})-?way|all:([0-9]{1,3})", text)
+    return int(found[1] or found[2]) if found else None
+
+
+def _asked(text: str) -> tuple[str, str]:
+    """The attribute and the kind of a value of --asked."""
+    name, mark, kind = text.rpartition("=")
+    if not mark:
+        raise DomainError(
+            f"--asked must be attributes, each with = and what is asked of it, but it is {text!r}; "
+            "write it as in age=ranges"
+        )
+    return name, kind
+
+
+def _listed(path: str) -> list[list[str]]:
+    """The views that a JSON file lists."""
+    try:
+        views = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise FileError(
+            f"{path!r} must be a JSON file in UTF-8, but it cannot be read as one; check the "
+            "path and the file"
+        ) from None
+    if not isinstance(views, list) or not all(isinstance(view, list) for view in views):
+        raise FileError(
+            f"{path!r} must hold a list of views, each a list of attribute names, but it holds "
+            'something else; write it as in [["age", "sex"], ["region"]]'
+        )
+    return views

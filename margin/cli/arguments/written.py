@@ -1,0 +1,118 @@
+"""Mechanisms as Python expressions on the command line.
+
+Examples are `HighPass(theta=5)` and `Dyadic(HighPass(target=1000))`.
+"""
+
+import ast
+import inspect
+from typing import Any
+
+from ...errors import MarginError
+from ..common import did_you_mean
+
+__all__ = ["is_class", "is_written", "written"]
+
+
+def is_written(text: str) -> bool:
+    """Whether a text is a mechanism with its parameters, and not just a name."""
+    return "(" in text
+
+
+def is_class(name: str) -> bool:
+    """Whether a text is the name of a class of mechanisms."""
+    from ... import mechanisms  # here, so that the command line starts without numpy
+
+    return name in mechanisms.__all__
+
+
+def written(text: str) -> Any:
+    """Make the mechanism that a text describes.
+
+    The text is parsed, not evaluated. Only classes of mechanisms are called, with plain values or
+    other mechanisms as parameters.
+
+    Raises
+    ------
+    MarginError
+        If the text has another form, names an unknown mechanism or parameter, or gives a parameter
+        a value that the mechanism refuses.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _malformed(text) from None
+    if not isinstance(tree, ast.Call):
+        raise _malformed(text)
+    mechanism = _built(tree, text)
+    if not callable(getattr(mechanism, "run", None)):
+        raise MarginError(
+            f"--mechanism must be a mechanism, but {text.strip()} is a strategy; write "
+            f"MatrixMechanism(strategy={text.strip()})"
+        )
+    return mechanism
+
+
+def _built(call: ast.Call, text: str) -> Any:
+    if not isinstance(call.func, ast.Name):
+        raise _malformed(text)
+    name = call.func.id
+    kind = _class_of(name)
+    # Neither *values nor **parameters are allowed.
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        raise _malformed(text)
+    arguments = [_value(argument, text) for argument in call.args]
+    parameters = {}
+    for keyword in call.keywords:
+        if not keyword.arg:
+            raise _malformed(text)
+        parameters[keyword.arg] = _value(keyword.value, text)
+    # Check the names of the parameters, then their values.
+    signature = inspect.signature(kind)
+    try:
+        signature.bind(*arguments, **parameters)
+    except TypeError as error:
+        raise MarginError(
+            f"the parameters of {name} must be among "
+            f"{', '.join(signature.parameters) or '(none)'}, but they do not fit ({error}); "
+            "correct them"
+        ) from None
+    try:
+        return kind(*arguments, **parameters)
+    except MarginError:
+        raise
+    except (TypeError, ValueError):
+        raise MarginError(
+            f"a parameter of {name} has a value of the wrong type; read in the documentation of "
+            f"{name} which types it takes"
+        ) from None
+
+
+def _class_of(name: str) -> Any:
+    """Find the class of a mechanism by its name, or of a strategy that a mechanism takes."""
+    from ... import mechanisms  # here, so that the command line starts without numpy
+
+    for room in (mechanisms, mechanisms.strategies):
+        if name in room.__all__:
+            return getattr(room, name)
+    known = [*mechanisms.__all__, *mechanisms.strategies.__all__]
+    raise MarginError(
+        f"unknown mechanism {name!r}{did_you_mean(name, known)}; with parameters, --mechanism "
+        f"takes {', '.join(mechanisms.__all__)}, so name one of these"
+    )
+
+
+def _value(tree: ast.expr, text: str) -> Any:
+    """Make the value of a parameter: a mechanism, a plain value, or a list of plain values."""
+    if isinstance(tree, ast.Call):
+        return _built(tree, text)
+    try:
+        return ast.literal_eval(tree)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise _malformed(text) from None
+
+
+def _malformed(text: str) -> MarginError:
+    return MarginError(
+        f"--mechanism ({text}) must be a name, or a mechanism as in Python; "
+        "write it as in 'HighPass(theta=5)'"
+    )

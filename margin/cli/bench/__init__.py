@@ -1,0 +1,1 @@
+"""The commands `margin bench list`, `run` and `show`."""

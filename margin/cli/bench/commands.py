@@ -1,0 +1,295 @@
+"""The command `margin bench`: lists instances and solvers, runs comparisons, and shows them."""
+
+import argparse
+import logging
+from pathlib import Path
+from typing import Any
+
+from ...errors import MarginError
+from ..common import (
+    Said,
+    add_command,
+    add_force,
+    add_group,
+    check_free,
+    check_picture,
+    did_you_mean,
+    draw,
+    printable,
+    split_names,
+)
+from .named import chosen, solver_of
+
+__all__ = ["add_commands"]
+
+log = logging.getLogger("margin")
+
+_FORMATS = ("markdown", "latex", "csv")
+_PICTURES = {
+    "performance": "draw_performance_profile",
+    "data": "draw_data_profile",
+    "gaps": "draw_gaps",
+    "outcomes": "draw_failures",
+}
+"""The names that --kind takes, and the functions of `margin.solvers.bench`."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin bench list`, `run` and `show` to the parser of the command line."""
+    group = add_group(commands, "bench", "compare solvers of optimisation problems over tables")
+    _add_list(group)
+    _add_run(group)
+    _add_show(group)
+
+
+def _add_list(group: Any) -> None:
+    listing = add_command(
+        group,
+        "list",
+        _list,
+        does="list the instances, the families and the solvers",
+        examples=["margin bench list", "margin bench list --family response --size small"],
+    )
+    _add_choice(listing)
+
+
+def _add_run(group: Any) -> None:
+    running = add_command(
+        group,
+        "run",
+        _run,
+        does="run solvers on instances, each in a process of its own, and check every answer",
+        examples=[
+            "margin bench run -o rows.parquet --family exact-entropy --size small",
+            "margin bench run -o rows.parquet --family response --size small "
+            "--solvers ByComponents,highs,mine.py:MySolver --time-limit 10 --jobs 2",
+        ],
+    )
+    running.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="ROWS.parquet",
+        help="the file for the rows; rows that it already holds are kept and not run again",
+    )
+    _add_choice(running)
+    running.add_argument(
+        "--instances",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="names of instances, or files that Instance.save wrote; default: all of the family "
+        "and size",
+    )
+    running.add_argument(
+        "--solvers",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="names that `margin bench list` shows, or MODULE:OBJECT or FILE.py:OBJECT for a "
+        "solver of your own; default: every installed solver of the families",
+    )
+    for option, kind, default, text in (
+        ("--time-limit", float, 60.0, "seconds of one solve"),
+        ("--repeats", int, 3, "number of solves after the first, cold one"),
+        ("--jobs", int, 1, "number of processes at a time"),
+        ("--threads", int, 1, "number of threads of each process"),
+    ):
+        running.add_argument(
+            option,
+            type=kind,
+            default=default,
+            metavar="S" if kind is float else "N",
+            help=f"{text}; default: {default:g}",
+        )
+    running.add_argument(
+        "--memory-limit",
+        type=float,
+        metavar="MB",
+        help="megabytes of each process; default: no limit",
+    )
+
+
+def _add_show(group: Any) -> None:
+    showing = add_command(
+        group,
+        "show",
+        _show,
+        does="show the rows of comparisons as a table, a page or a picture",
+        examples=[
+            "margin bench show rows.parquet",
+            "margin bench show rows.parquet --format latex",
+            "margin bench show rows.parquet --page comparison.html",
+            "margin bench show rows.parquet --picture profile.pdf --family response",
+        ],
+    )
+    showing.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="ROWS.parquet",
+        help="files that `margin bench run` wrote",
+    )
+    showing.add_argument("--family", help="the rows of this family alone")
+    showing.add_argument(
+        "--format",
+        choices=_FORMATS,
+        default="markdown",
+        help="the form of the table; default: markdown",
+    )
+    showing.add_argument(
+        "--clock",
+        choices=("cpu", "wall"),
+        default="cpu",
+        help="processor or wall seconds; default: cpu",
+    )
+    showing.add_argument(
+        "--page",
+        type=Path,
+        metavar="OUT.html",
+        help="also write one HTML page with tables and pictures",
+    )
+    showing.add_argument(
+        "--picture",
+        type=Path,
+        metavar="OUT.png",
+        help="also draw a picture of one family, as PNG, SVG or PDF",
+    )
+    showing.add_argument(
+        "--kind",
+        choices=_PICTURES,
+        default="performance",
+        help="the picture to draw; default: performance",
+    )
+    add_force(showing)
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add --family and --size, which choose instances."""
+    parser.add_argument("--family", help="the name of a family or of a group of families")
+    parser.add_argument("--size", choices=("small", "medium", "large"), help="the size")
+
+
+def _list(parsed: argparse.Namespace) -> Said:
+    from ...solvers import bench
+
+    instances = chosen(parsed)
+    families = [family for family in bench.FAMILIES if any(i.family is family for i in instances)]
+    lines, values = [], []
+    for family in families:
+        named = [instance for instance in instances if instance.family is family]
+        takes = {
+            name: listed.is_installed
+            for name, listed in bench.ROSTER.items()
+            if family.name in listed.families
+        }
+        there = [name for name, installed in takes.items() if installed]
+        missing = [name for name, installed in takes.items() if not installed]
+        lines += [f"{family.name} ({family.sense}, {len(named)} instances)"]
+        lines += [f"  solvers: {', '.join(there)}"]
+        lines += [f"  not installed: {', '.join(missing)}"] if missing else []
+        lines += [f"    {instance.name} ({instance.size})" for instance in named]
+        values.append(
+            {
+                "family": family.name,
+                "sense": family.sense,
+                "solvers": there,
+                "not installed": missing,
+                "instances": [
+                    {
+                        "name": instance.name,
+                        "version": instance.version,
+                        "size": instance.size,
+                        "best_known": instance.best_known,
+                        "bound": instance.bound,
+                    }
+                    for instance in named
+                ],
+            }
+        )
+    return Said("\n".join(lines), values)
+
+
+def _run(parsed: argparse.Namespace) -> Said:
+    from ...solvers import bench
+
+    if not parsed.output.parent.is_dir():
+        raise MarginError(
+            f"the folder of {str(parsed.output)!r} must exist, but it does not; create it first"
+        )
+    instances = chosen(parsed)
+    families = {instance.family.name for instance in instances}
+    solvers = {}
+    for given in split_names(parsed.solvers):
+        place, colon, name = given.rpartition(":")
+        solvers[f"{Path(place).stem}:{name}" if colon else given] = solver_of(given)
+    if not solvers:
+        for family in sorted(families):
+            solvers |= bench.solvers(family)
+    log.info("reading %d instances", len(instances))
+    try:
+        rows = bench.compare(
+            instances,
+            solvers,
+            time_limit=parsed.time_limit,
+            repeats=parsed.repeats,
+            jobs=parsed.jobs,
+            threads=parsed.threads,
+            memory_limit=None if parsed.memory_limit is None else 1e6 * parsed.memory_limit,
+            to=parsed.output,
+        )
+    except (ValueError, OSError) as error:
+        raise MarginError(str(error)) from None
+    written = f"{printable(parsed.output)}: {len(rows)} solves"
+    text = "\n".join([bench.table_of(rows), *bench.notes(rows), written])
+    return Said(text, bench.summary(rows))
+
+
+def _show(parsed: argparse.Namespace) -> Said:
+    from ...solvers import bench
+
+    rows = []
+    for path in parsed.files:
+        try:
+            rows += bench.read_rows(path)
+        except (ValueError, OSError) as error:
+            raise MarginError(str(error)) from None
+    names = list(dict.fromkeys(row["family"] for row in rows))
+    if parsed.family is not None:
+        rows = [row for row in rows if row["family"] == parsed.family]
+    if not rows:
+        raise MarginError(
+            f"the rows must hold the family {parsed.family!r}{did_you_mean(parsed.family, names)}, "
+            f"but they hold {', '.join(names) or 'nothing'}; name one of these"
+        )
+    written = []
+    if parsed.page is not None:
+        check_free(parsed.page, parsed)
+        try:
+            bench.write_page(rows, parsed.page, clock=parsed.clock)
+        except RuntimeError as error:  # matplotlib is not installed
+            raise MarginError(str(error)) from None
+        written.append(str(parsed.page))
+    if parsed.picture is not None:
+        written.append(_picture(rows, parsed))
+    text = bench.table_of(rows, parsed.format, clock=parsed.clock)
+    if parsed.format == "markdown":
+        text = "\n".join([text, *bench.notes(rows)])
+    values = {"summary": bench.summary(rows, clock=parsed.clock), "written": written}
+    return Said("\n".join([text.rstrip("\n"), *written]), values)
+
+
+def _picture(rows: list[Any], parsed: argparse.Namespace) -> str:
+    """Draw the picture that was asked for; returns its path."""
+    from ...solvers import bench
+
+    families = list(dict.fromkeys(row["family"] for row in rows))
+    if len(families) > 1:
+        raise MarginError(
+            f"a picture shows one family, but the rows hold {', '.join(families)}; add --family"
+        )
+    check_picture(parsed.picture, parsed)
+    options = {} if parsed.kind == "outcomes" else {"clock": parsed.clock}
+    draw(getattr(bench, _PICTURES[parsed.kind])(rows, **options), parsed.picture)
+    return str(parsed.picture)

@@ -1,0 +1,235 @@
+"""`SpanningTree`: a mechanism that measures pairs of attributes that it chooses privately."""
+
+import itertools
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..._checks import share
+from ..._types import Floats
+from ...domain.domain import Domain, View
+from ...domain.marginal import Marginal
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...private import Private
+from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...synopses import ViewSynopsis
+from ...synopses.estimate import possible
+from ..fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
+from .contests import comparable, contestants, mean_noise, penalty
+
+__all__ = ["MOST_PAIR_CELLS", "SpanningTree", "asked_names"]
+
+log = logging.getLogger("margin")
+
+MOST_PAIR_CELLS = 1 << 14
+"""Largest number of cells of a pair that may be chosen."""
+
+_CONTEXT = 12
+"""Largest number of attributes of the context from which variances are computed."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class SpanningTree:
+    """A mechanism that measures all attributes, and a spanning tree of pairs that it chooses.
+
+    First it measures the one-way table of every attribute. Then it chooses pairs one after another
+    (Kruskal's algorithm): among the pairs that join two trees of the forest so far, the exponential
+    mechanism chooses one whose true table is far from what independence predicts, in L1 distance,
+    minus half of what the noise of both measurements is expected to add. The choice ends when all
+    attributes are connected, or earlier if it is better to choose no further pair. The rest of the
+    budget measures the chosen pairs, and again the attributes that are in no pair, in equal shares.
+    Marginals are answered from the distribution of maximum entropy on the forest, which is exact
+    for any number of attributes (`solvers.trees.pairs`).
+
+    The choice of a tree follows MST (McKenna, Miklau and Sheldon, Journal of Privacy and
+    Confidentiality 2021). The end of the choice and the answers are ours.
+
+    Parameters
+    ----------
+    singles_share, choice_share
+        The shares of the budget for the first one-way tables and for the choice of pairs, each > 0
+        and < 1, together less than 1.
+    nonnegativity
+        Removes negative counts; None leaves them.
+    reconstruction
+        The solver for marginals that no view covers.
+
+    Examples
+    --------
+    >>> import margin
+    >>> table = {"a": [0, 0, 1, 1] * 50, "b": [0, 0, 1, 1] * 50, "c": [0, 1, 0, 1] * 50}
+    >>> made = margin.simulate(
+    ...     table,
+    ...     domain=margin.Domain({"a": 2, "b": 2, "c": 2}),
+    ...     budget=margin.ZCDP(1),
+    ...     mechanism=SpanningTree(),
+    ...     seed=0,
+    ... ).synopsis
+    >>> [sorted(view) for view in made.names]  # the attributes that depend on each other
+    [['a', 'b'], ['c']]
+    """
+
+    singles_share: float = TREE_SINGLES
+    choice_share: float = TREE_CHOICE
+    nonnegativity: NonNegativity | None = JointProjection()
+    reconstruction: Solver = Newton(context=_CONTEXT)
+
+    def __post_init__(self) -> None:
+        for name in ("singles_share", "choice_share"):
+            share(name, getattr(self, name))
+        if self.singles_share + self.choice_share >= 1:
+            raise DomainError(
+                "singles_share and choice_share must add up to less than 1, to leave some of the "
+                f"budget, but their sum is {float(self.singles_share + self.choice_share):g}; make "
+                "one of them smaller"
+            )
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Run the mechanism: measure attributes, choose pairs, and measure these."""
+        evidence = self.measure(private, workload, Fraction(1), last=True)
+        tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
+        return ViewSynopsis.of_tables(private.domain, tables, reconstruction=self.reconstruction)
+
+    def measure(
+        self,
+        private: Private,
+        workload: Workload | None,
+        spend: Fraction,
+        *,
+        last: bool,
+    ) -> Evidence:
+        """Make the measurements, as a part of another mechanism.
+
+        Parameters
+        ----------
+        spend
+            The share of the whole budget to spend.
+        last
+            Whether the last measurement takes all that is left of the budget.
+        """
+        domain = private.domain
+        names = asked_names(domain, workload)
+        first = spend * Fraction(self.singles_share).limit_denominator(10**6)
+        choice = spend * Fraction(self.choice_share).limit_denominator(10**6)
+        evidence = Evidence(
+            sizes=domain.sizes,
+            zeros=domain.zeros,
+            known=domain.constraints,
+        )
+        singles = private.measure([(name,) for name in names], spend=first)
+        _add(evidence, domain, singles)
+        rest = spend - first - choice
+        noise = mean_noise(private.budget, first / len(names))
+        chosen, spent = self._chosen(private, workload, evidence, choice, rest, noise)
+        connected = {name for pair in chosen for name in pair}
+        views = [*chosen, *((name,) for name in names if name not in connected)]
+        log.info("measuring %d pairs", len(chosen))
+        left = None if last else spend - first - spent
+        _add(evidence, domain, private.measure(views, spend=left))
+        return evidence
+
+    def _chosen(
+        self,
+        private: Private,
+        workload: Workload | None,
+        evidence: Evidence,
+        choice: Fraction,
+        rest: Fraction,
+        noise: float,
+    ) -> tuple[list[View], Fraction]:
+        """The chosen pairs, and the share of the budget that the choices spent.
+
+        `rest` is the share for the measurement of the pairs, and `noise` the mean absolute noise of
+        a count of the one-way tables.
+        """
+        domain = private.domain
+        tables = possible(evidence.tables(), JointProjection(), ResidualConsistency())
+        synopsis = ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
+        rows = max(1.0, tables.total)
+        asked = workload or Workload.all_kway(domain, min(2, len(domain)))
+        pairs = contestants(domain, asked, MOST_PAIR_CELLS, rows, (2,))
+        paired = sorted({name for pair in pairs for name in pair})
+        most = len(paired) - 1
+        if most < 1:
+            return [], Fraction(0)
+        # What independence predicts, and what the noise of both measurements adds to a distance.
+        singles = synopsis.marginals([[name] for name in paired])
+        counts = {name: single.counts for name, single in zip(paired, singles, strict=True)}
+        answers = comparable(np.outer(counts[one], counts[other]) / rows for one, other in pairs)
+        later = mean_noise(private.budget, rest / most)
+        penalties = [
+            penalty(TREE_PENALTY * later, domain.cells(pair))
+            + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
+            for pair in pairs
+        ]
+        each = choice / most
+        chosen, choices = _forest(private, pairs, answers, penalties, each)
+        return chosen, each * choices
+
+
+def _forest(
+    private: Private,
+    pairs: Sequence[View],
+    answers: Sequence[Floats],
+    penalties: Sequence[int],
+    each: Fraction,
+) -> tuple[list[View], int]:
+    """Choose pairs that make no cycle; the result is the pairs, and the number of choices made.
+
+    One more candidate, of weight and score zero, ends the choice: it wins if the distances of all
+    pairs are less than their penalties.
+    """
+    trees = {name: name for pair in pairs for name in pair}
+    chosen: list[View] = []
+    left = list(range(len(pairs)))
+    for choices in itertools.count(1):
+        candidates = [*left, left[0]]
+        (place,) = private.select(
+            [pairs[pair] for pair in candidates],
+            [answers[pair] for pair in candidates],
+            weights=[1] * len(left) + [0],
+            penalties=[penalties[pair] for pair in candidates],
+            spend=each,
+        )
+        if place == len(left):
+            return chosen, choices
+        first, second = pairs[left[place]]
+        chosen.append((first, second))
+        # The two trees become one.
+        kept, gone = trees[first], trees[second]
+        trees = {name: kept if tree == gone else tree for name, tree in trees.items()}
+        left = [pair for pair in left if trees[pairs[pair][0]] != trees[pairs[pair][1]]]
+        if not left:
+            return chosen, choices
+    raise AssertionError  # the loop above ends by a return
+
+
+def asked_names(domain: Domain, workload: Workload | None) -> list[str]:
+    """The attributes of several categories that a workload asks for; all of them without one."""
+    asked = set(domain) if workload is None else {name for view in workload for name in view}
+    names = [name for name in domain if name in asked and domain[name].size > 1]
+    return names or list(domain.attributes[:1])
+
+
+def _add(
+    evidence: Evidence,
+    domain: Domain,
+    measured: Sequence[Marginal],
+) -> None:
+    """Add noisy tables to the evidence."""
+    held = ViewSynopsis.of(domain, measured, reconstruction=Newton()).held
+    # Known tables follow those that were measured.
+    parts = zip(held.views, held.values, held.variances, strict=True)
+    for view, value, variance in itertools.islice(parts, len(measured)):
+        evidence.add_table(view, value, variance)

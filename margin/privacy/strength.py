@@ -1,0 +1,195 @@
+"""The true strength of a guarantee: together with public totals, and with an earlier release."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..domain.domain import Domain
+from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from .conversion import epsilon_of
+from .statement import Statement, not_protected
+
+__all__ = ["Strength", "beside", "given", "spent_before", "strength"]
+
+_DELTA = 1e-6
+"""The delta at which zero-concentrated differential privacy is explained."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Strength:
+    """How well a release hides what the rows of a person say.
+
+    Attributes
+    ----------
+    steps
+        Number of neighbouring steps between the tables that the guarantee compares: 2 if rows are
+        added or removed and the total is public, otherwise 1.
+    epsilon, delta
+        The (epsilon, delta)-differential privacy between such tables; delta is 0 for `PureDP`, and
+        1e-6 for `ZCDP`.
+    numbers
+        The guarantee between such tables in its own numbers, such as "epsilon = 2 x 0.5 = 1".
+    """
+
+    steps: int
+    epsilon: float
+    delta: float
+    numbers: str
+
+
+def strength(statement: Statement, domain: Domain | None) -> Strength:
+    """The guarantee between two tables that differ in the rows of one person and agree on the
+    totals that the domain declares as public.
+
+    Under `ADD_REMOVE_ROW` no neighbours have the same total. Two tables that differ in what the
+    rows of one person say are then two steps apart: epsilon doubles, rho is four times as large,
+    and delta is multiplied by 1 + exp(epsilon) (see docs/proofs/known.md).
+
+    Examples
+    --------
+    >>> strength(Statement(budget=PureDP("0.5")), Domain({"sex": ["F", "M"]}, rows=7)).numbers
+    'epsilon = 2 x 0.5 = 1'
+    """
+    total_is_known = domain is not None and domain.rows is not None
+    added = statement.neighbours is Neighbours.ADD_REMOVE_ROW
+    return _over(statement.budget, 2 if total_is_known and added else 1)
+
+
+def _over(budget: Budget, steps: int) -> Strength:
+    """The guarantee of a budget between tables that are one or two neighbouring steps apart."""
+    if isinstance(budget, PureDP):
+        one = float(budget.epsilon)
+        numbers = _product("epsilon", steps, one)
+        return Strength(steps=steps, epsilon=steps * one, delta=0.0, numbers=numbers)
+    if isinstance(budget, ApproxDP):
+        one = float(budget.epsilon)
+        factor = 1 + math.exp(min(one, 700.0)) if steps == 2 else 1.0
+        delta = min(1.0, factor * float(budget.delta))
+        numbers = f"{_product('epsilon', steps, one)}, delta = {delta:.3g}"
+        return Strength(steps=steps, epsilon=steps * one, delta=delta, numbers=numbers)
+    assert isinstance(budget, ZCDP)
+    rho = budget.rho
+    # Convert to (epsilon, delta) and round epsilon up.
+    epsilon = math.ceil(1000 * epsilon_of(steps**2 * rho, _DELTA)) / 1000
+    numbers = _product("rho", steps**2, float(rho))
+    return Strength(steps=steps, epsilon=epsilon, delta=_DELTA, numbers=numbers)
+
+
+def _product(
+    name: str,
+    factor: int,
+    number: float,
+) -> str:
+    if factor == 1:
+        return f"{name} = {number:g}"
+    return f"{name} = {factor} x {number:g} = {factor * number:g}"
+
+
+def beside(
+    statement: Statement,
+    domain: Domain,
+    base: Mapping[str, Any] | None = None,
+) -> str:
+    """Say what a reader of a statement must know besides it: what is public, how strong the
+    guarantee then is, and that it adds up with that of an earlier release. Empty if there is
+    nothing to say.
+
+    Examples
+    --------
+    >>> print(beside(Statement(budget=PureDP("0.5")), Domain({"sex": ["F", "M"]}, rows=7)))
+    Given the public number of rows, what a row says is protected with epsilon = 2 x 0.5 = 1; ...
+    """
+    sentences = [
+        not_protected(domain),
+        given(statement, domain),
+        spent_before(statement, base, domain),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def given(statement: Statement, domain: Domain) -> str:
+    """Say the strength between tables with the same public totals; empty if it is the budget."""
+    found = strength(statement, domain)
+    if found.steps == 1:
+        return ""
+    totals = "these public totals" if domain.known else "the public number of rows"
+    one = statement.unit is None and statement.rows == 1
+    what = "what a row says" if one else "what the rows of a person say"
+    return (
+        f"Given {totals}, {what} is protected with {found.numbers}; whether someone is in the "
+        "table is not hidden."
+    )
+
+
+def spent_before(
+    statement: Statement,
+    base: Mapping[str, Any] | None,
+    domain: Domain | None = None,
+) -> str:
+    """Say which releases a base consists of, and what their guarantees add up to.
+
+    Parameters
+    ----------
+    statement
+        The statement of the release that uses the base.
+    base
+        `Provenance.base`; None without a base.
+    domain
+        The domain of the release, which may declare totals as public.
+    """
+    if base is None:
+        return ""
+    if base["kind"] != "release":
+        return (
+            f"Also uses a public table ({base['source']}); nobody in it is protected by this "
+            "release."
+        )
+    sentences = []
+    statements = [statement]
+    while base is not None and base["kind"] == "release":
+        earlier = Statement.from_json(base["statement"])
+        numbers = _over(earlier.budget, 1).numbers
+        charge = base["charge"]
+        paid = "without a ledger"
+        if charge is not None:
+            paid = f"entry {charge['sequence']} of the ledger {charge['ledger'][:8]}"
+        which = "an" if len(statements) == 1 else "a still"
+        sentences.append(f"Also uses {which} earlier release with {numbers} ({paid}).")
+        statements.append(earlier)
+        base = base["base"]
+    return " ".join([*sentences, _added(statements, strength(statement, domain).steps)])
+
+
+def _added(statements: list[Statement], steps: int) -> str:
+    """Say what the guarantees of several releases add up to for a person who is in all of them."""
+    alike = all(statements[0].same_unit(one) for one in statements)
+    whole = _sum([one.budget for one in statements]) if alike else None
+    if whole is None:
+        return (
+            "For a person in several of these releases, the guarantees add up; they are of "
+            "different kinds or units, so there is no single number."
+        )
+    who = "both" if len(statements) == 2 else f"all {len(statements)}"
+    said = f"For a person in {who}, the guarantees add up: {_over(whole, 1).numbers}"
+    if steps > 1:
+        said += f", and given the public totals {_over(whole, steps).numbers}"
+    return f"{said}."
+
+
+def _sum(budgets: list[Budget]) -> Budget | None:
+    """The guarantee of several releases together; None if they are of different kinds."""
+    pure = [one for one in budgets if isinstance(one, PureDP)]
+    concentrated = [one for one in budgets if isinstance(one, ZCDP)]
+    approximate = [one for one in budgets if isinstance(one, ApproxDP)]
+    if len(pure) == len(budgets):
+        return PureDP(sum(one.epsilon for one in pure))
+    if len(concentrated) == len(budgets):
+        return ZCDP(sum(one.rho for one in concentrated))
+    delta = sum(one.delta for one in approximate)
+    if len(approximate) == len(budgets) and delta < 1:
+        return ApproxDP(sum(one.epsilon for one in approximate), delta)
+    return None

@@ -1,0 +1,43 @@
+"""`Source`: how an answer was made, in the words that every output uses."""
+
+from enum import Enum
+
+__all__ = ["Source"]
+
+
+class Source(Enum):
+    """How a synopsis made an answer. The value is its name in files."""
+
+    KNOWN = "known"
+    MEASURED = "measured"
+    BASED = "based"
+    RECONSTRUCTED = "reconstructed"
+    ANSWERED = "answered"
+
+    @property
+    def words(self) -> str:
+        """The source in words, with what the bounds of the answer mean."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Source.KNOWN: "Declared as public; not measured, no noise.",
+    Source.MEASURED: (
+        "Measured: a published table holds these attributes together. With 95 % probability, the "
+        "true number lies between the bounds: they allow for the noise that was added on purpose."
+    ),
+    Source.BASED: (
+        "Measured, then combined with the base. The bounds allow for noise and for what the base "
+        "does not say. The second part is an estimate: on average over many tables, 95 % of the "
+        "true numbers lie between the bounds."
+    ),
+    Source.RECONSTRUCTED: (
+        "Reconstructed: no published table holds these attributes together. The bounds allow for "
+        "noise and for what smaller tables do not say. The second part is an estimate: on average "
+        "over many tables, 95 % of the true numbers lie between the bounds."
+    ),
+    Source.ANSWERED: (
+        "An answer of this release. The bounds, if known, show the part of the error that comes "
+        "from noise."
+    ),
+}

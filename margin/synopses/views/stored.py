@@ -1,0 +1,188 @@
+"""The content of a `ViewSynopsis` as fields and arrays of a file, and back."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._types import Floats
+from ...domain.domain import Domain, View
+from ...solvers import ComponentErrors, Ladder, Newton, Solver, Tables
+from ..bases.forms import StatedBase, apart, base_room, prefixed, read_base
+from ..synopsis import Packed, describe
+
+__all__ = ["Content", "pack", "room", "unpack"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Content:
+    """What the file of a `ViewSynopsis` holds; see its attributes."""
+
+    names: tuple[View, ...]
+    held: Tables
+    reconstruction: Solver
+    noise: ComponentErrors | None
+    base: StatedBase | None
+    trust: tuple[Floats, ...]
+    total: tuple[float, float] | None
+
+
+def pack(content: Content) -> Packed:
+    """The content of a file: the tables in one array, with axes in the order of the domain."""
+    held = content.held
+    fields = {
+        "views": content.names,
+        "variances": held.variances,
+        "reconstruction": describe(content.reconstruction),
+    }
+    arrays = {"tables": np.concatenate([value.ravel() for value in held.values])}
+    if held.precisions is not None:
+        # A file holds finite numbers: 0 stands for the infinite precision of what is known.
+        precisions = np.concatenate(held.precisions)
+        arrays["precisions"] = np.where(np.isinf(precisions), 0.0, precisions)
+    if content.noise is not None:
+        fields["components"], own = content.noise.pack()
+        arrays |= own
+    if content.base is not None:
+        packed = content.base.pack()
+        fields["base"] = packed.fields
+        fields["total"] = content.total
+        arrays["trust"] = np.concatenate([scales.ravel() for scales in content.trust])
+        arrays |= prefixed(packed.arrays)
+    return Packed(fields, arrays)
+
+
+def room(
+    fields: Mapping[str, Any],
+    domain: Domain,
+    room_of_release: Callable[..., Mapping[str, int]],
+) -> Mapping[str, int]:
+    """The largest number of entries that `unpack` accepts in each array of a file, by name.
+
+    `room_of_release` tells the same of an earlier release, which may be the base.
+    """
+    views = [_view(domain, view) for view in fields["views"]]
+    entries = {
+        "tables": sum(domain.cells(view) if view else 1 for view in views),
+        "precisions": sum(1 << len(view) for view in views),
+        **ComponentErrors.room(domain.sizes, fields.get("components", ())),
+    }
+    if "base" in fields:
+        entries["trust"] = entries["tables"]
+        entries |= base_room(fields["base"], domain, room_of_release)
+    return entries
+
+
+def unpack(
+    packed: Packed,
+    domain: Domain,
+    unpack_release: Callable[..., Any],
+) -> Content:
+    """The content of a file; ValueError if it is damaged.
+
+    `unpack_release` makes an earlier release, which may be the base. A solver that is not part of
+    this library is replaced by the default one.
+    """
+    fields = packed.fields
+    names = tuple(_view(domain, view) for view in fields["views"])
+    axes = [tuple(sorted(domain.position[name] for name in view)) for view in names]
+    shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
+    arrays, of_base = apart(packed.arrays)
+    values = _tables(arrays.pop("tables"), shapes)
+
+    # The precisions of components, which known tables make unequal.
+    flat = arrays.pop("precisions", None)
+    precisions = None
+    if flat is not None:
+        parts = _split(flat, [1 << len(view) for view in axes])
+        precisions = tuple(np.where(part == 0, math.inf, part) for part in parts)
+
+    # The base, and what was learnt about it.
+    base = None
+    trust: tuple[Floats, ...] = ()
+    total = None
+    if "base" in fields:
+        stated = fields.get("total")
+        total = None if stated is None else _checked_total(stated)
+        base = read_base(Packed(fields["base"], of_base), domain, unpack_release)
+        trust = _tables(arrays.pop("trust"), shapes)
+
+    # The noise, if attributes were measured in bases of their own.
+    noise = None
+    if "components" in fields:
+        noise = ComponentErrors.unpack(domain.sizes, fields["components"], arrays)
+    elif arrays:
+        raise ValueError(
+            "a file of views must hold only tables and precisions, but it also holds "
+            f"{', '.join(sorted(arrays))}; get a fresh copy of the file"
+        )
+    held = Tables(
+        sizes=domain.sizes,
+        views=tuple(axes),
+        values=values,
+        variances=tuple(float(variance) for variance in fields["variances"]),
+        precisions=precisions,
+        zeros=domain.zeros,
+        known=domain.constraints,
+    )
+    return Content(
+        names=names,
+        held=held,
+        reconstruction=_solver(fields["reconstruction"]),
+        noise=noise,
+        base=base,
+        trust=trust,
+        total=total,
+    )
+
+
+def _view(domain: Domain, names: Sequence[str]) -> View:
+    """A view of a file, which may hold the total alone: a view of no attributes."""
+    return domain.view(names) if names else ()
+
+
+def _tables(flat: NDArray[np.generic], shapes: Sequence[tuple[int, ...]]) -> tuple[Floats, ...]:
+    """The tables of some shapes that stand one after another in an array."""
+    parts = _split(flat, [math.prod(shape) for shape in shapes])
+    return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+
+
+def _split(
+    flat: NDArray[np.generic],
+    lengths: Sequence[int],
+) -> list[Floats]:
+    """Split an array from a file into parts of the given lengths; ValueError if it does not fit."""
+    if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
+        raise ValueError(
+            f"the array must be floats of shape {(sum(lengths),)}, but it is {flat.dtype} of shape "
+            f"{flat.shape}; get a fresh copy of the file"
+        )
+    return np.split(flat.astype(np.float64), np.cumsum(lengths)[:-1])
+
+
+def _checked_total(stated: Sequence[float]) -> tuple[float, float]:
+    """The total of a file and its variance; ValueError if they are no such numbers."""
+    total, variance = map(float, stated)
+    if not math.isfinite(total) or not 0 < variance < math.inf:
+        raise ValueError(
+            "the total of a release with a base must be finite, with a variance > 0, but it is "
+            f"{total} with {variance}; get a fresh copy of the file"
+        )
+    return total, variance
+
+
+_SOLVERS: Mapping[str, type[Newton] | type[Ladder]] = {"Newton": Newton, "Ladder": Ladder}
+
+
+def _solver(described: Mapping[str, Any]) -> Solver:
+    """Make the solver that a file describes, or the default if it is not part of this library."""
+    parameters = dict(described)
+    kind = _SOLVERS.get(parameters.pop("name"))
+    return Newton() if kind is None else kind(**parameters)

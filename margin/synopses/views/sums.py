@@ -1,0 +1,139 @@
+"""Sums of cells of the marginals of a `ViewSynopsis`, with the covariances of their errors."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._types import Floats
+from ...domain.domain import Domain
+from ...domain.level_views import LevelView
+from ...domain.marginal import Marginal
+from ...domain.where import Chosen
+from ...solvers import covered_group_variances
+from ..counting import Sums, covered_sums, left_open, weights_on
+from ..noisy_tables import in_view_order
+from .answering import MOST_BASED, MOST_CELLS, Answering, at_once
+
+__all__ = ["rolled", "sums_of"]
+
+_MOST_WEIGHTS = 1 << 30
+"""Largest number of weights, cells times sums, for which the errors of sums of reconstructed cells
+are computed."""
+
+_SUMS_AT_ONCE = 256
+"""Largest number of sums of reconstructed cells that are computed together."""
+
+
+def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
+    """The numbers of rows with some codes, and the covariances of their errors."""
+    domain = answering.domain
+    asked = _axes(domain, {name: () for codes in chosen for name in codes})
+    views = [answering.held.covering(_axes(domain, codes)) for codes in chosen]
+    covered = all(view is not None for view in views)
+    uses_base = answering.base is not None and asked and answering.cells(asked) <= MOST_BASED
+    if covered and not uses_base:
+        return covered_sums(domain, answering.tables, chosen, answering.noise)
+    at_once(tuple(domain.sizes[axis] for axis in asked))
+    weights = weights_on(domain, asked, chosen)
+    # With no positive total, zero is the only non-negative answer.
+    if answering.held.total <= 0:
+        unknown = np.full((len(chosen), len(chosen)), math.nan)
+        nothing = np.zeros(len(chosen))
+        return Sums(estimates=nothing, noise=unknown, missed=unknown, reconstructed=True)
+    # What is known of the sums has no error.
+    shape = tuple(domain.sizes[axis] for axis in asked)
+    columns = [left_open(domain, asked, own.reshape(shape)).ravel() for own in weights.T]
+    with answering.reporting():
+        found = answering.reconstruction.sums(asked, np.stack(columns, axis=1))
+    answering.check(asked, found.status)
+    sums = Sums(
+        estimates=answering.kept(asked, found.table.reshape(shape)).ravel() @ weights,
+        noise=found.variance,
+        missed=answering.structure.missed_covariance(asked, weights, found),
+        reconstructed=True,
+    )
+    return _like_cells(answering, asked, chosen, sums)
+
+
+def _like_cells(
+    answering: Answering,
+    asked: tuple[int, ...],
+    chosen: Sequence[Chosen],
+    sums: Sums,
+) -> Sums:
+    """The same sums, where a sum of one cell is that cell of the marginal, with its error.
+
+    The errors of sums of several cells are estimated in another way than those of cells.
+    Correlations stay as they are.
+    """
+    names = tuple(answering.domain.attributes[axis] for axis in asked)
+    single = [
+        row
+        for row, codes in enumerate(chosen)
+        if len(codes) == len(names) and all(len(own) == 1 for own in codes.values())
+    ]
+    if not single:
+        return sums
+    (marginal,) = answering.marginals([names])
+    cells = [tuple(chosen[row][name][0] for name in names) for row in single]
+    estimates = sums.estimates.copy()
+    estimates[single] = [marginal.counts[cell] for cell in cells]
+    noise = [float(marginal.noise_variance[cell]) for cell in cells]
+    missed = [float(marginal.missed_variance[cell]) for cell in cells]
+    return dataclasses.replace(
+        sums,
+        estimates=estimates,
+        noise=_with_variances(sums.noise, single, noise),
+        missed=_with_variances(sums.missed, single, missed),
+    )
+
+
+def rolled(answering: Answering, view: LevelView) -> Marginal:
+    """The marginal of a view with levels: sums of cells of the marginal on its attributes."""
+    (cells,) = answering.marginals([view.view])
+    counts = view.rolled_up(cells.counts)
+    axes = answering.domain.axes(view.view)
+    known = answering.held.known
+    if known is not None and known.determines(axes, view.groups):
+        return Marginal(view.rolled, counts, np.zeros(counts.shape))
+    if answering.reads_directly(np.array([sorted(axes)]))[0]:
+        groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
+        if answering.noise is None:
+            variance = covered_group_variances(answering.tables, tuple(sorted(axes)), groups)
+        else:
+            variance = answering.noise.cell_variances(tuple(sorted(axes)), groups)
+        return Marginal(view.rolled, counts, in_view_order(variance, axes))
+    noise = np.full(counts.size, math.nan)
+    missed = np.full(counts.size, math.nan)
+    if counts.size * cells.counts.size <= _MOST_WEIGHTS:
+        chosen = list(view.cells())
+        step = max(1, min(_SUMS_AT_ONCE, MOST_CELLS // cells.counts.size))
+        for start in range(0, len(chosen), step):
+            sums = sums_of(answering, chosen[start : start + step])
+            noise[start : start + step] = sums.noise.diagonal()
+            missed[start : start + step] = sums.missed.diagonal()
+    shape = counts.shape
+    return Marginal(
+        view.rolled, counts, noise.reshape(shape), missed_variance=missed.reshape(shape)
+    )
+
+
+def _axes(domain: Domain, codes: Chosen) -> tuple[int, ...]:
+    """The axes of the attributes that a condition restricts, ascending."""
+    return tuple(sorted(domain.position[name] for name in codes))
+
+
+def _with_variances(
+    covariance: Floats,
+    rows: Sequence[int],
+    variances: Sequence[float],
+) -> Floats:
+    """A covariance matrix with other variances in some rows, and the same correlations."""
+    before = covariance.diagonal()[list(rows)]
+    factors = np.ones(len(covariance))
+    factors[list(rows)] = np.sqrt(np.array(variances) / np.where(before > 0, before, 1.0))
+    scaled = covariance * np.outer(factors, factors)
+    scaled[rows, rows] = variances
+    return np.asarray(scaled)

@@ -1,0 +1,1 @@
+"""Tables without negative counts, nearest in the metric of the queries that are asked."""

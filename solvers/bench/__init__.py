@@ -1,0 +1,87 @@
+"""A workbench for people who compare solvers: named instances, their checks and their files.
+
+An `Instance` is a problem of a `Family` with the best objective that is known of it. Each family
+says what a solver gets and returns, states its programme, and checks answers by itself.
+
+`compare` runs solvers on instances, each in a process of its own, and judges what they return. From
+its rows come profiles, tables, pictures and a page.
+"""
+
+from .families.cover import Chosen, Cover
+from .families.every import FAMILIES
+from .families.family import Check, Claim, Family
+from .formats.files import read
+from .formats.wcnf import Clauses
+from .instance import Instance, load
+from .instances import instance, instances
+from .libraries.by_model import Answered, ByModel
+from .libraries.roster import ROSTER, Listed, families_of, solvers
+from .models.model import Model
+from .running.compare import compare
+from .running.rows import COLUMNS
+from .running.rows import read as read_rows
+from .running.verdict import Outcome
+from .shown.notes import notes
+from .shown.page import page, write_page
+from .shown.pictures import (
+    draw_data_profile,
+    draw_failures,
+    draw_gaps,
+    draw_performance_profile,
+)
+from .shown.profiles import Profile, data_profile, performance_profile
+from .shown.summaries import (
+    agreement,
+    failures,
+    primal_integral,
+    primal_integrals,
+    shifted_geometric_means,
+    summary,
+)
+from .shown.tables import table_of
+from .shown.times import Times, times
+
+__all__ = [
+    "COLUMNS",
+    "FAMILIES",
+    "ROSTER",
+    "Answered",
+    "ByModel",
+    "Check",
+    "Chosen",
+    "Claim",
+    "Clauses",
+    "Cover",
+    "Family",
+    "Instance",
+    "Listed",
+    "Model",
+    "Outcome",
+    "Profile",
+    "Times",
+    "agreement",
+    "compare",
+    "data_profile",
+    "draw_data_profile",
+    "draw_failures",
+    "draw_gaps",
+    "draw_performance_profile",
+    "failures",
+    "families_of",
+    "instance",
+    "instances",
+    "load",
+    "notes",
+    "page",
+    "performance_profile",
+    "primal_integral",
+    "primal_integrals",
+    "read",
+    "read_rows",
+    "shifted_geometric_means",
+    "solvers",
+    "summary",
+    "table_of",
+    "times",
+    "write_page",
+]

@@ -1,0 +1,1 @@
+"""Solvers of libraries that take a `Model`: one library a file."""

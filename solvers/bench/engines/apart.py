@@ -1,0 +1,86 @@
+"""`CpSatEngine` and `Rc2Engine`: CP-SAT and a MaxSAT solver, for models of whole numbers alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...backends import available
+from ...response.apart import Sent, call
+from ...status import Status
+from ...types import Floats
+from ..models.model import Model
+from .ended import Ended
+
+__all__ = ["CpSatEngine", "Rc2Engine"]
+
+_LARGEST = 2.0**40
+"""Largest absolute coefficient."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class CpSatEngine:
+    """Solves models whose columns and coefficients are whole numbers by CP-SAT of ortools.
+
+    Parameters
+    ----------
+    seed
+        The random seed of the solver.
+    """
+
+    seed: int = 0
+
+    def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
+        options = {"seed": self.seed, "steps": None, "seconds": time_limit}
+        patience = None if time_limit is None else 10.0 + 1.5 * time_limit
+        return _ended("cpsat", "ortools", model, options, patience)
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Rc2Engine:
+    """Solves models of 0 and 1 whose rows are clauses by the MaxSAT solver RC2 of python-sat."""
+
+    def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
+        return _ended("maxsat", "pysat", model, {}, time_limit)
+
+
+def _ended(
+    which: str,
+    module: str,
+    model: Model,
+    options: dict[str, Any],
+    patience: float | None,
+) -> Ended:
+    """Solve a model in the process of `response.apart`, which maximises."""
+    if not available(module):
+        return Ended(status=Status.MISSING, detail=f"{module} is not installed")
+    whole = [model.cost, model.matrix.data, model.most]
+    if not model.linear or (model.least != 0).any() or not all(map(_is_whole, whole)):
+        detail = f"{which} takes models of whole numbers >= 0 with whole coefficients only"
+        return Ended(status=Status.FAILED, detail=detail)
+    sent = Sent(
+        matrix=model.matrix,
+        lower=np.ceil(model.lower),
+        upper=np.floor(model.upper),
+        top=model.most,
+        cost=-model.cost,
+    )
+    found = call(which, sent, options, patience)
+    return Ended(
+        status=found.status,
+        point=found.point,
+        bound=None if found.bound is None else model.offset - found.bound,
+        work=found.work,
+        detail=found.detail,
+    )
+
+
+def _is_whole(values: Floats) -> bool:
+    """Whether all numbers are whole and not too large."""
+    return bool((np.abs(values) <= _LARGEST).all() and (values == np.round(values)).all())

@@ -1,0 +1,46 @@
+"""`Library`: what the engines of libraries share: is it installed, and does it take this model."""
+
+import dataclasses
+import importlib
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...backends import available
+from ...status import Status
+from ..models.model import Model
+from .ended import Ended
+
+__all__ = ["Library"]
+
+
+class Library(ABC):
+    """Base class of the engines that hand a model to an optional library."""
+
+    module: ClassVar[str]
+    """The name under which the library is imported."""
+    takes_cones: ClassVar[bool] = False
+    takes_integers: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, library: Any, model: Model, time_limit: float | None) -> Ended:
+        """Solve a model by the imported library."""
+
+    def refusal(self, model: Model) -> str:
+        """Why the library does not take a model; empty if it does."""
+        if model.cones and not self.takes_cones:
+            return f"{self.module} takes no exponential cones"
+        if model.integral and not self.takes_integers:
+            return f"{self.module} takes no integers"
+        return ""
+
+    def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
+        if not available(self.module):
+            return Ended(status=Status.MISSING, detail=f"{self.module} is not installed")
+        refused = self.refusal(model)
+        if refused:
+            return Ended(status=Status.FAILED, detail=refused)
+        ended = self.solve(importlib.import_module(self.module), model, time_limit)
+        is_number = ended.point is None or bool(np.isfinite(ended.point).all())
+        return ended if is_number else dataclasses.replace(ended, point=None)

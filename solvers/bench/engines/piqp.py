@@ -1,0 +1,71 @@
+"""`PiqpEngine`: the proximal interior-point solver PIQP, for linear and quadratic models."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from ...status import Status
+from ..models.model import Model
+from .ended import Ended
+from .forms import equations
+from .library import Library
+
+__all__ = ["PiqpEngine"]
+
+_STATUS = {
+    "PIQP_SOLVED": Status.OPTIMAL,
+    "PIQP_MAX_ITER_REACHED": Status.ITERATION_LIMIT,
+    "PIQP_PRIMAL_INFEASIBLE": Status.INFEASIBLE,
+}
+"""The `Status` for each status of PIQP; any other one is `FAILED`."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class PiqpEngine(Library):
+    """Solves continuous models without cones by PIQP. It has no time limit.
+
+    Parameters
+    ----------
+    tolerance
+        The absolute and relative residual and gap at which it stops.
+    iterations
+        The largest number of interior-point steps.
+    """
+
+    module: ClassVar[str] = "piqp"
+    tolerance: float = 1e-9
+    iterations: int = 500
+
+    def solve(self, piqp: Any, model: Model, time_limit: float | None) -> Ended:
+        solver = piqp.SparseSolver()
+        settings = solver.settings
+        settings.eps_abs = settings.eps_rel = self.tolerance
+        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = self.tolerance
+        settings.max_iter = self.iterations
+        equal, right, rows, lower, upper = equations(model)
+        solver.setup(
+            sparse.csc_matrix(sparse.diags_array(model.square)),
+            model.cost,
+            sparse.csc_matrix(equal),
+            right,
+            sparse.csc_matrix(rows),
+            lower,
+            upper,
+            model.least,
+            model.most,
+        )
+        ended = solver.solve()
+        status = _STATUS.get(str(ended).rpartition(".")[2], Status.FAILED)
+        point = np.array(solver.result.x, np.float64)
+        has_point = status in (Status.OPTIMAL, Status.ITERATION_LIMIT)
+        return Ended(
+            status=status,
+            point=point if has_point else None,
+            work=int(solver.result.info.iter),
+            detail=str(ended),
+        )

@@ -1,0 +1,116 @@
+"""`ScipEngine`: the solver SCIP, through the package pyscipopt, for everything without cones."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...status import Status
+from ..models.model import Model
+from .ended import Ended
+from .library import Library
+
+__all__ = ["ScipEngine", "solved", "to_scip"]
+
+_STATUS = {
+    "optimal": Status.OPTIMAL,
+    "timelimit": Status.TIME_LIMIT,
+    "nodelimit": Status.ITERATION_LIMIT,
+    "gaplimit": Status.OPTIMAL,
+    "infeasible": Status.INFEASIBLE,
+}
+"""The `Status` for each status of SCIP; any other one is `FAILED`."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class ScipEngine(Library):
+    """Solves linear, integer and quadratic models by SCIP.
+
+    A quadratic objective becomes the constraint that a new column is at least as large.
+
+    Parameters
+    ----------
+    tolerance
+        SCIP's tolerance of feasibility; for quadratic models also the relative gap at which it
+        stops.
+
+    Examples
+    --------
+    >>> model = Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[np.inf])
+    >>> ScipEngine()(model).bound
+    1.0
+    """
+
+    module: ClassVar[str] = "pyscipopt"
+    takes_integers: ClassVar[bool] = True
+    tolerance: float = 1e-7
+
+    def solve(self, scip: Any, model: Model, time_limit: float | None) -> Ended:
+        solver, columns = to_scip(scip, model)
+        solver.hideOutput()
+        solver.setParam("numerics/feastol", self.tolerance)
+        solver.setParam("limits/gap", self.tolerance if model.quadratic else 0.0)
+        if time_limit is not None:
+            solver.setParam("limits/time", float(time_limit))
+        status = solved(solver)
+        point = None
+        if solver.getNSols():
+            best = solver.getBestSol()
+            point = np.array([solver.getSolVal(best, column) for column in columns])
+        bound = float(solver.getDualbound())
+        return Ended(
+            status=status,
+            point=point,
+            bound=bound if abs(bound) < solver.infinity() else None,
+            work=int(solver.getNTotalNodes()),
+            detail=str(solver.getStatus()),
+        )
+
+
+def solved(solver: Any) -> Status:
+    """Let SCIP solve what a `pyscipopt.Model` holds; returns how it ended."""
+    try:
+        solver.optimize()
+    except Exception:  # SCIP raises this class itself, on numerical troubles
+        return Status.FAILED
+    return _STATUS.get(solver.getStatus(), Status.FAILED)
+
+
+def to_scip(scip: Any, model: Model) -> tuple[Any, list[Any]]:
+    """The model as a `pyscipopt.Model`, and its columns."""
+    solver = scip.Model()
+    columns = []
+    for place in range(model.columns):
+        least, most = float(model.least[place]), float(model.most[place])
+        columns.append(
+            solver.addVar(
+                name=f"x{place}",
+                vtype="I" if model.whole[place] else "C",
+                lb=None if least == -np.inf else least,
+                ub=None if most == np.inf else most,
+                obj=float(model.cost[place]),
+            )
+        )
+    rows = model.matrix
+    for row in range(model.rows):
+        span = slice(rows.indptr[row], rows.indptr[row + 1])
+        entries = zip(rows.indices[span].tolist(), rows.data[span].tolist(), strict=True)
+        total = scip.quicksum(value * columns[place] for place, value in entries)
+        lower, upper = float(model.lower[row]), float(model.upper[row])
+        if lower == upper:
+            solver.addCons(total == lower)
+            continue
+        if lower > -np.inf:
+            solver.addCons(total >= lower)
+        if upper < np.inf:
+            solver.addCons(total <= upper)
+    if model.quadratic:
+        height = solver.addVar(name="height", vtype="C", lb=0.0, ub=None, obj=1.0)
+        squares = np.flatnonzero(model.square).tolist()
+        halves = (0.5 * float(model.square[place]) * columns[place] ** 2 for place in squares)
+        solver.addCons(scip.quicksum(halves) <= height)
+    solver.addObjoffset(model.offset)
+    return solver, columns

@@ -1,0 +1,1 @@
+"""Files that other programs read: MPS, LP, CBF and WCNF."""

@@ -1,0 +1,97 @@
+"""`export` and `read`: files by their endings."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...backends import available
+from ..engines.highs import from_highs, quiet
+from ..models.model import Model
+from .cbf import cbf, read_cbf
+from .lp import lp
+from .mps import mps
+from .wcnf import Clauses, read_wcnf, wcnf
+
+if TYPE_CHECKING:
+    from ..instance import Instance
+
+__all__ = ["export", "read"]
+
+_ENDINGS = (".mps", ".lp", ".cbf", ".wcnf")
+
+
+def export(instance: "Instance", path: Path) -> None:
+    """Write the problem of an instance; see `Instance.export`."""
+    lines = _lines(instance, path)
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _lines(instance: "Instance", path: Path) -> Iterator[str]:
+    """The lines of the file; the first one is made here, so that a refusal leaves no file."""
+    ending = path.suffix.lower()
+    if ending == ".mps":
+        made = mps(instance.model, instance.name)
+    elif ending == ".lp":
+        made = lp(instance.model, instance.name)
+    elif ending == ".cbf":
+        made = cbf(instance.model, instance.name)
+    elif ending == ".wcnf":
+        made = wcnf(instance.problem, instance.name)
+    else:
+        raise ValueError(_unknown(path))
+    first = next(made)
+
+    def whole() -> Iterator[str]:
+        yield first
+        yield from made
+
+    return whole()
+
+
+def read(path: str | Path) -> Model | Clauses:
+    """Read a file that `Instance.export` or another program wrote.
+
+    MPS and LP are read by HiGHS, CBF and WCNF by our own code.
+
+    Returns
+    -------
+    Model or Clauses
+        `Clauses` for ``.wcnf``, a `Model` otherwise. The columns are in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the ending is unknown, or the file holds something else.
+    RuntimeError
+        If the package highspy is needed and not installed.
+    OSError
+        If the file cannot be read.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending == ".cbf":
+        return read_cbf(path.read_text(encoding="ascii"))
+    if ending == ".wcnf":
+        return read_wcnf(path.read_text(encoding="ascii"))
+    if ending not in _ENDINGS:
+        raise ValueError(_unknown(path))
+    if not available("highspy"):
+        raise RuntimeError(
+            f"reading {ending} needs the package highspy, but it is not installed; run pip install "
+            "highspy"
+        )
+    highspy: Any = importlib.import_module("highspy")  # optional, and without types
+    path.open("rb").close()  # HiGHS does not say that a file is missing
+    solver = quiet(highspy)
+    if solver.readModel(str(path)) == highspy.HighsStatus.kError:
+        raise ValueError(f"{path} must be a file that HiGHS can read, but it is not; check it")
+    return from_highs(highspy, solver)
+
+
+def _unknown(path: Path) -> str:
+    return (
+        f"the name of the file must end in one of {', '.join(_ENDINGS)}, but it ends in "
+        f"'{path.suffix}'; choose one of these"
+    )

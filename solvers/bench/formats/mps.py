@@ -1,0 +1,96 @@
+"""Writing a `Model` as MPS, the format of linear, integer and quadratic programmes.
+
+The files have free format: fields are separated by spaces, and numbers have all their digits.
+HiGHS can write MPS, too, but only 15 digits, and it marks a continuous column without entries as an
+integer if it follows one.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..models.model import Model
+from .numbers import written
+
+__all__ = ["mps"]
+
+
+def mps(model: Model, name: str) -> Iterator[str]:
+    """The lines of the file; rows without any bound are left out.
+
+    Raises
+    ------
+    ValueError
+        If the model has exponential cones.
+    """
+    if model.cones:
+        raise ValueError(
+            "MPS holds linear, integer and quadratic programmes, but this one has exponential "
+            "cones; export it as .cbf"
+        )
+    kept = np.flatnonzero(np.isfinite(model.lower) | np.isfinite(model.upper)).tolist()
+    yield f"NAME {name}"
+    yield "ROWS"
+    yield " N obj"
+    for row in kept:
+        yield f" {_kind(model, row)} r{row}"
+    yield "COLUMNS"
+    yield from _columns(model, set(kept))
+    yield "RHS"
+    if model.offset:
+        yield f" RHS obj {written(-model.offset)}"
+    for row in kept:
+        side = model.upper[row] if _kind(model, row) == "L" else model.lower[row]
+        if side:
+            yield f" RHS r{row} {written(side)}"
+    yield "RANGES"
+    for row in kept:
+        if _kind(model, row) == "G" and np.isfinite(model.upper[row]):
+            yield f" RANGES r{row} {written(model.upper[row] - model.lower[row])}"
+    yield "BOUNDS"
+    for column in range(model.columns):
+        yield from _bounds(model, column)
+    if model.quadratic:
+        yield "QUADOBJ"
+        for column in np.flatnonzero(model.square).tolist():
+            yield f" x{column} x{column} {written(model.square[column])}"
+    yield "ENDATA"
+
+
+def _kind(model: Model, row: int) -> str:
+    """E for an equation, G if there is a lower bound, L otherwise."""
+    if model.lower[row] == model.upper[row]:
+        return "E"
+    return "G" if np.isfinite(model.lower[row]) else "L"
+
+
+def _columns(model: Model, kept: set[int]) -> Iterator[str]:
+    """The entries column by column; runs of integers stand between markers."""
+    matrix = model.matrix.tocsc()
+    inside = False
+    for column in range(model.columns):
+        if bool(model.whole[column]) != inside:
+            inside = not inside
+            yield f" M{column} 'MARKER' '{'INTORG' if inside else 'INTEND'}'"
+        # The cost stands here even if it is zero, so that no column is missing.
+        yield f" x{column} obj {written(model.cost[column])}"
+        span = slice(matrix.indptr[column], matrix.indptr[column + 1])
+        entries = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
+        for row, value in entries:
+            if row in kept:
+                yield f" x{column} r{row} {written(value)}"
+    if inside:
+        yield " M 'MARKER' 'INTEND'"
+
+
+def _bounds(model: Model, column: int) -> Iterator[str]:
+    """Both bounds of a column, also where readers have defaults: these differ."""
+    least, most = float(model.least[column]), float(model.most[column])
+    if least == most:
+        yield f" FX BND x{column} {written(least)}"
+    elif least == -np.inf and most == np.inf:
+        yield f" FR BND x{column}"
+    else:
+        lower = f" LO BND x{column} {written(least)}" if least > -np.inf else f" MI BND x{column}"
+        yield lower
+        yield f" UP BND x{column} {written(most)}" if most < np.inf else f" PL BND x{column}"

@@ -1,0 +1,93 @@
+"""`ByModel`: a library as a solver of every family whose programme it can solve."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..engines.ended import Engine
+from ..families.family import Claim
+from ..instance import Instance
+
+__all__ = ["Answered", "ByModel"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Answered:
+    """A bare answer with what the library says of it.
+
+    Attributes
+    ----------
+    answer
+        The bare array or arrays, as the family's `check` takes them; None if there is none.
+    claim
+        The status and the bound that the library claims.
+    detail
+        What the library says of its end, in its own words.
+    """
+
+    answer: Any
+    claim: Claim
+    detail: str = ""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class ByModel:
+    """Solves the model of an instance by an engine, and translates the point to an answer.
+
+    Its time includes writing the problem as a `Model`.
+
+    Parameters
+    ----------
+    engine
+        An object that solves a `Model`; see `Engine`.
+    time_limit
+        Seconds, or None.
+
+    Examples
+    --------
+    >>> from margin.solvers import bench
+    >>> from margin.solvers.bench.engines.scip import ScipEngine
+    >>> solver = bench.ByModel(engine=ScipEngine())
+    >>> instance = bench.instances(family="cover", size="small")[0]
+    >>> solver.solve_instance(instance).claim.status.name
+    'OPTIMAL'
+    """
+
+    engine: Engine
+    time_limit: float | None = None
+
+    def solve_instance(
+        self,
+        instance: Instance,
+        *,
+        improved: Callable[[Any], None] | None = None,
+    ) -> Answered:
+        """Solve an instance of any family.
+
+        Parameters
+        ----------
+        instance
+            The instance.
+        improved
+            Is called with the answers on the way, if the engine tells them.
+        """
+        family = instance.family
+        problem = instance.problem
+        options: dict[str, Any] = {"time_limit": self.time_limit}
+        if improved is not None and getattr(self.engine, "tells_points", False):
+            options["improved"] = lambda point: improved(family.answer(problem, point))
+        ended = self.engine(instance.model, **options)
+        answer = None if ended.point is None else family.answer(problem, ended.point)
+        bound = None if ended.bound is None else family.from_model(ended.bound)
+        return Answered(
+            answer=answer,
+            claim=Claim(status=ended.status, bound=bound),
+            detail=ended.detail,
+        )

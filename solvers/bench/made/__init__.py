@@ -1,0 +1,1 @@
+"""Generated instances, from seeds."""

@@ -1,0 +1,1 @@
+"""Programmes as arrays, which all families share, and as objects of cvxpy and PuLP."""

@@ -1,0 +1,116 @@
+"""A `Model` written as an object of cvxpy or of PuLP."""
+
+import importlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...backends import load_pulp
+from .model import Model
+
+__all__ = ["to_cvxpy", "to_pulp"]
+
+
+def to_cvxpy(model: Model) -> Any:
+    """The model as a `cvxpy.Problem`.
+
+    Its only variable, ``x`` of shape (columns,), holds the columns.
+
+    Examples
+    --------
+    >>> model = Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[np.inf])
+    >>> programme = to_cvxpy(model)
+    >>> round(float(programme.solve(solver="CLARABEL")), 6)
+    1.0
+    """
+    cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
+    whole = np.flatnonzero(model.whole)
+    x = cvxpy.Variable(
+        model.columns,
+        name="x",
+        integer=[(place,) for place in whole.tolist()] if len(whole) else False,
+    )
+    objective = model.offset + model.cost @ x
+    curved = np.flatnonzero(model.square)
+    if len(curved):
+        root = np.sqrt(model.square[curved] / 2)
+        objective += cvxpy.sum_squares(cvxpy.multiply(root, x[curved]))
+    constraints = []
+    if model.rows:
+        constraints += _between(model.matrix @ x, model.lower, model.upper)
+    constraints += _between(x, model.least, model.most)
+    if model.cones:
+        entries = model.cone @ x + model.shift
+        first, second, third = (entries[place::3] for place in range(3))
+        constraints.append(cvxpy.constraints.ExpCone(first, second, third))
+    return cvxpy.Problem(cvxpy.Minimize(objective), constraints)
+
+
+def _between(expression: Any, lower: Any, upper: Any) -> list[Any]:
+    """The constraints of cvxpy that keep an expression between bounds, where they are finite."""
+    equal = np.flatnonzero(lower == upper)
+    below = np.flatnonzero(np.isfinite(upper) & (lower != upper))
+    above = np.flatnonzero(np.isfinite(lower) & (lower != upper))
+    made = []
+    if len(equal):
+        made.append(expression[equal] == lower[equal])
+    if len(below):
+        made.append(expression[below] <= upper[below])
+    if len(above):
+        made.append(expression[above] >= lower[above])
+    return made
+
+
+def to_pulp(model: Model, name: str = "model") -> Any:
+    """The model as a `pulp.LpProblem`, with the variables x0, x1, ...
+
+    Raises
+    ------
+    ValueError
+        If the model has a quadratic part or cones, which PuLP does not know.
+    """
+    if not model.linear:
+        raise ValueError(
+            "PuLP takes linear programmes only, but this one has squares or exponential cones; "
+            "use to_cvxpy()"
+        )
+    pulp = load_pulp()  # only on use, since it loads HiGHS
+    with warnings.catch_warnings():
+        # PuLP warns of its next version.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return _pulp_problem(pulp, model, name)
+
+
+def _pulp_problem(pulp: Any, model: Model, name: str) -> Any:
+    """Write the model with the classes of PuLP."""
+    problem = pulp.LpProblem(name.replace("-", "_").replace(" ", "_"), pulp.LpMinimize)
+    bounds = zip(model.least.tolist(), model.most.tolist(), model.whole.tolist(), strict=True)
+    columns = []
+    for place, (least, most, whole) in enumerate(bounds):
+        kind = pulp.LpInteger if whole else pulp.LpContinuous
+        column = pulp.LpVariable(
+            f"x{place}",
+            None if least == -np.inf else least,
+            None if most == np.inf else most,
+            kind,
+        )
+        columns.append(column)
+    # Columns of cost zero are in it, too: some solvers know only the columns that they see.
+    costs = zip(columns, model.cost.tolist(), strict=True)
+    problem += pulp.LpAffineExpression(costs, constant=model.offset)
+    rows = model.matrix
+    for row in range(model.rows):
+        span = slice(rows.indptr[row], rows.indptr[row + 1])
+        entries = zip(rows.indices[span].tolist(), rows.data[span].tolist(), strict=True)
+        parts = [(columns[place], value) for place, value in entries]
+        lower, upper = float(model.lower[row]), float(model.upper[row])
+        total = pulp.LpAffineExpression(parts)
+        if lower == upper:
+            problem += pulp.LpConstraint(total, pulp.LpConstraintEQ, rhs=lower)
+            continue
+        if lower > -np.inf:
+            problem += pulp.LpConstraint(total, pulp.LpConstraintGE, rhs=lower)
+        if upper < np.inf:
+            problem += pulp.LpConstraint(total.copy(), pulp.LpConstraintLE, rhs=upper)
+    return problem

@@ -1,0 +1,1 @@
+"""Running one solver on one instance in a process of its own, with limits, and watching it."""

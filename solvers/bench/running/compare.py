@@ -1,0 +1,376 @@
+"""`compare`: every solver on every instance, each in a process of its own, judged by us."""
+
+import datetime
+import importlib.metadata
+import json
+import logging
+import math
+import os
+import platform
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..digest import digest
+from ..instance import Instance
+from . import rows as row_files
+from .machine import commit, machine
+from .plan import Entry, named, planned
+from .process import Found, Limits, Task, run
+from .verdict import Outcome, Verdict, gap_to, judged
+
+__all__ = ["compare"]
+
+Row = dict[str, Any]
+
+log = logging.getLogger("margin")
+
+_TRIES = 3
+"""Largest number of tries of a solver whose process was lost; see `Found.is_lost`."""
+
+_WRITING = 5.0
+"""Seconds between two times that the rows are written to the file."""
+
+
+def compare(
+    instances: Iterable[Instance],
+    solvers: Mapping[str, Any] | Sequence[Any],
+    *,
+    time_limit: float = 60.0,
+    repeats: int = 3,
+    jobs: int = 1,
+    memory_limit: float | None = None,
+    threads: int = 1,
+    tolerance: float = 1e-4,
+    to: str | os.PathLike[str] | None = None,
+) -> list[Row]:
+    """Run solvers on instances, and judge every answer by our own code.
+
+    Each pair of an instance and a solver has a process of its own. The first solve is cold: its
+    time includes the imports and the compilation of the solver. The others read the instance anew.
+    A process that exceeds a limit is ended, with all processes that it started. The time for which
+    other work of the machine kept it waiting for a processor does not count (on Linux). A process
+    that the machine lost is started again, up to twice. An answer counts
+    for what it is, not for what its solver says: feasibility and objective are recomputed, and a
+    claim that they contradict makes the outcome ``wrong``.
+
+    A solver runs on the instances of its families. These are `solver.families` (names of families)
+    if it has this attribute, the families of the roster if its class is ours, and otherwise every
+    family whose method it has. A solver whose `time_limit` is None gets the limit.
+
+    Parameters
+    ----------
+    instances
+        The instances; see `instances` and `Instance.of`.
+    solvers
+        The solvers by name, or a list of solvers, whose names are then their texts. They must be
+        picklable; classes of a notebook or a script are.
+    time_limit
+        Seconds (wall time) of one solve. A solver is ended after 1.25 times the limit and a second.
+    repeats
+        The number of warm solves after the cold one.
+    jobs
+        The number of processes at a time.
+    memory_limit
+        The largest number of bytes of a process and of what it starts. By default, no limit.
+    threads
+        The number of threads and processors of each process.
+    tolerance
+        The largest gap at which an answer counts as solved, and by which claims may err. Gaps are
+        relative to the size of the best known objective, at least 0.01.
+    to
+        A Parquet file for the rows. What it already holds of the same solvers, options, instances
+        and limits is kept, and not run again.
+
+    Returns
+    -------
+    rows
+        One dictionary for each solve; `COLUMNS` lists the keys. `pandas.DataFrame(rows)` makes them
+        a table.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, two solvers have one name, or no solver fits an instance.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from margin.solvers import IPF, bench
+    >>> easy = bench.instances(family="exact-entropy", size="small")[:1]
+    >>> rows = bench.compare(easy, {"IPF": IPF()}, repeats=1)
+    >>> [(row["solver"], row["repeat"], row["outcome"]) for row in rows]
+    [('IPF', 0, 'solved'), ('IPF', 1, 'solved')]
+    """
+    _check(time_limit, repeats, jobs, memory_limit, threads, tolerance)
+    limits = Limits(
+        seconds=float(time_limit),
+        memory=None if memory_limit is None else int(memory_limit),
+        threads=threads,
+    )
+    plan = planned(list(instances), named(solvers), limits.seconds)
+    comparison = _Comparison(
+        limits=limits,
+        repeats=repeats,
+        jobs=jobs,
+        tolerance=tolerance,
+        to=None if to is None else Path(to),
+    )
+    return comparison.run(plan)
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class _Comparison:
+    """The settings of a comparison; see `compare`."""
+
+    limits: Limits
+    repeats: int
+    jobs: int
+    tolerance: float
+    to: Path | None
+
+    def run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
+        """Run what is not done yet; the rows of everything that was asked for, in its order."""
+        done, others = self._held(plan)
+        missing = [pair for pair in plan if self._key(*pair) not in done]
+        stop = threading.Event()
+        slots = _slots(self.jobs, self.limits.threads)
+        written = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="margin-bench-") as folder:
+            files = _files(missing, Path(folder))
+            with ThreadPoolExecutor(self.jobs) as pool:
+                running = [
+                    pool.submit(self._one, *pair, files[id(pair[0])], slots, stop)
+                    for pair in missing
+                ]
+                try:
+                    for number, future in enumerate(as_completed(running), 1):
+                        made = future.result()
+                        done[row_files.key_of(made[0])] = made
+                        log.info("run %d of %d", number, len(missing))
+                        if time.monotonic() - written > _WRITING:
+                            self._write(plan, done, others)
+                            written = time.monotonic()
+                except BaseException:
+                    stop.set()
+                    pool.shutdown(cancel_futures=True)
+                    raise
+                finally:
+                    self._write(plan, done, others)
+        return [row for pair in plan for row in done[self._key(*pair)]]
+
+    def _one(
+        self,
+        instance: Instance,
+        entry: Entry,
+        file: Path,
+        slots: "queue.Queue[tuple[int, ...]]",
+        stop: threading.Event,
+    ) -> list[Row]:
+        """Run one solver on one instance; returns its rows."""
+        processors = slots.get()
+        try:
+            load = os.getloadavg()[0]
+            task = Task(
+                instance=file,
+                solver=entry.pickled,
+                repeats=self.repeats,
+                limits=self.limits,
+                processors=processors,
+            )
+            for _ in range(_TRIES):
+                found = run(task, stop)
+                if stop.is_set() or not any(one.is_lost(self.limits.seconds) for one in found):
+                    break
+        finally:
+            slots.put(processors)
+        return [self._row(instance, entry, one, load) for one in found]
+
+    def _row(
+        self,
+        instance: Instance,
+        entry: Entry,
+        found: Found,
+        load: float,
+    ) -> Row:
+        """The row of one solve."""
+        verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
+        traced = row_files.trace(instance, found.trace, found.wall, verdict)
+        fixed = self._fixed(instance, entry)
+        return fixed | _measured(found) | _valued(instance, verdict) | traced | _made(found, load)
+
+    def _fixed(self, instance: Instance, entry: Entry) -> Row:
+        """The part of a row that is known before the run."""
+        return {
+            "instance": instance.name,
+            "version": instance.version,
+            "digest": _digest(instance),
+            "family": instance.family.name,
+            "group": instance.family.group,
+            "size": instance.size,
+            "sense": instance.family.sense,
+            "best_known": instance.best_known,
+            "bound": instance.bound,
+            "solver": entry.name,
+            "options": entry.options,
+            "repeats": self.repeats,
+            "time_limit": self.limits.seconds,
+            "memory_limit": self.limits.memory,
+            "threads": self.limits.threads,
+            "jobs": self.jobs,
+            "tolerance": self.tolerance,
+        }
+
+    def _key(self, instance: Instance, entry: Entry) -> tuple[Any, ...]:
+        return row_files.key_of(self._fixed(instance, entry))
+
+    def _held(
+        self, plan: list[tuple[Instance, Entry]]
+    ) -> tuple[dict[tuple[Any, ...], list[Row]], list[Row]]:
+        """The rows of the file, by their keys: those that were asked for, and all others.
+
+        What was lost is run again.
+        """
+        if self.to is None or not self.to.exists():
+            return {}, []
+        asked = {self._key(*pair) for pair in plan}
+        done: dict[tuple[Any, ...], list[Row]] = {}
+        others = []
+        lost = set()
+        for row in row_files.read(self.to):
+            key = row_files.key_of(row)
+            if row["outcome"] == Outcome.LOST:
+                lost.add(key)
+            if key in asked:
+                done.setdefault(key, []).append(row)
+            else:
+                others.append(row)
+        for key in lost & done.keys():
+            del done[key]
+        return done, others
+
+    def _write(
+        self,
+        plan: list[tuple[Instance, Entry]],
+        done: dict[tuple[Any, ...], list[Row]],
+        others: list[Row],
+    ) -> None:
+        """Write all rows that there are to the file."""
+        if self.to is None:
+            return
+        ready = [row for pair in plan for row in done.get(self._key(*pair), [])]
+        row_files.write(others + ready, self.to)
+
+
+def _check(
+    time_limit: float,
+    repeats: int,
+    jobs: int,
+    memory_limit: float | None,
+    threads: int,
+    tolerance: float,
+) -> None:
+    """Refuse arguments that are out of range."""
+    positive = {"time_limit": time_limit, "tolerance": tolerance}
+    if memory_limit is not None:
+        positive["memory_limit"] = memory_limit
+    for name, value in positive.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise ValueError(f"{name} ({value}) must be > 0 and finite; pass such a number")
+    least = {"repeats": (repeats, 0), "jobs": (jobs, 1), "threads": (threads, 1)}
+    for name, (count, lowest) in least.items():
+        if count < lowest:
+            raise ValueError(f"{name} ({count}) must be >= {lowest}; pass a larger number")
+
+
+def _files(plan: list[tuple[Instance, Entry]], folder: Path) -> dict[int, Path]:
+    """The saved file of each instance, by the instance's identity."""
+    files: dict[int, Path] = {}
+    for instance, _ in plan:
+        if id(instance) not in files:
+            path = folder / f"{len(files)}.npz"
+            instance.save(path)
+            files[id(instance)] = path
+    return files
+
+
+def _slots(jobs: int, threads: int) -> "queue.Queue[tuple[int, ...]]":
+    """The processors of each job; empty where there are too few, or the system cannot bind."""
+    slots: queue.Queue[tuple[int, ...]] = queue.Queue()
+    free = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    for job in range(jobs):
+        part = tuple(free[job * threads : (job + 1) * threads])
+        slots.put(part if len(free) >= jobs * threads else ())
+    return slots
+
+
+def _measured(found: Found) -> Row:
+    """The part of a row that says what the solver did and claimed."""
+    claim = found.claim
+    return {
+        "repeat": found.repeat,
+        "cold": found.repeat == 0,
+        "status": claim.get("status"),
+        "detail": claim.get("detail") or found.detail,
+        "claimed_objective": claim.get("objective"),
+        "claimed_bound": claim.get("bound"),
+        "claimed_seconds": claim.get("seconds"),
+        "wall": found.wall,
+        "cpu": found.cpu,
+        "peak_memory": found.peak,
+        "runaways": found.runaways,
+    }
+
+
+def _valued(instance: Instance, verdict: Verdict) -> Row:
+    """The part of a row that says what the answer is worth."""
+    check = verdict.check
+    objective = math.nan if check is None else check.objective
+    return {
+        "outcome": verdict.outcome.value,
+        "cause": verdict.cause,
+        "feasible": check is not None and check.feasible,
+        "objective": objective,
+        "violation": math.nan if check is None else check.violation,
+        "gap": verdict.gap,
+        "bound_gap": gap_to(instance, objective, instance.bound),
+    }
+
+
+def _made(found: Found, load: float) -> Row:
+    """The part of a row that says with what it was made."""
+    return {
+        "versions": json.dumps(found.versions, sort_keys=True),
+        "python": platform.python_version(),
+        "margin": _version(),
+        "commit": commit(),
+        "machine": machine(),
+        "load": load,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("margin")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _digest(instance: Instance) -> str:
+    """The digest of the problem, kept on the instance."""
+    held: str | None = instance.__dict__.get("_digest")
+    if held is None:
+        held = digest(instance.family.pack(instance.problem))
+        instance.__dict__["_digest"] = held
+    return held

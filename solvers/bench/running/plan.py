@@ -1,0 +1,106 @@
+"""Which solver runs on which instance, and what a solver is called."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..instance import Instance
+from ..libraries.roster import families_of
+
+__all__ = ["Entry", "named", "planned"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Entry:
+    """A solver with its name, its description, and the bytes that are sent to its process."""
+
+    name: str
+    options: str
+    pickled: bytes
+
+
+def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """The solvers by name."""
+    if isinstance(solvers, Mapping):
+        return dict(solvers)
+    named = {str(solver): solver for solver in solvers}
+    if len(named) < len(solvers):
+        raise ValueError(
+            "two solvers must not have one name, but two of the list have equal texts; pass a "
+            "dictionary from names to solvers"
+        )
+    return named
+
+
+def planned(
+    instances: list[Instance],
+    solvers: dict[str, Any],
+    seconds: float,
+) -> list[tuple[Instance, Entry]]:
+    """Every instance with every solver of its family, one instance after another."""
+    entries = {}
+    for name, solver in solvers.items():
+        limited = _limited(solver, seconds)
+        entries[name] = Entry(
+            name=name,
+            options=_described(limited),
+            pickled=_pickled(name, limited),
+        )
+    plan = []
+    for instance in instances:
+        fitting = [name for name, solver in solvers.items() if _fits(solver, instance)]
+        plan += [(instance, entries[name]) for name in fitting]
+        if not fitting:
+            raise ValueError(
+                f"at least one solver must take instances of the family {instance.family.name}, "
+                f"but none does (needed by {instance.name!r}); add a solver or leave the instance "
+                "out"
+            )
+    return plan
+
+
+def _fits(solver: Any, instance: Instance) -> bool:
+    """Whether a solver takes an instance."""
+    families = families_of(solver)
+    if families is not None:
+        return instance.family.name in families
+    has_method = callable(getattr(solver, instance.family.method, None))
+    return has_method or callable(getattr(solver, "solve_instance", None))
+
+
+def _limited(solver: Any, seconds: float) -> Any:
+    """The solver with the time limit, if it has a field for it that is None."""
+    is_record = dataclasses.is_dataclass(solver) and not isinstance(solver, type)
+    if is_record and getattr(solver, "time_limit", seconds) is None:
+        return dataclasses.replace(solver, time_limit=seconds)
+    return solver
+
+
+def _described(solver: Any) -> str:
+    """The class and the options of a solver, as JSON."""
+    kind = type(solver)
+    if dataclasses.is_dataclass(solver) and not isinstance(solver, type):
+        options = {
+            field.name: repr(getattr(solver, field.name)) for field in dataclasses.fields(solver)
+        }
+    else:
+        options = {name: repr(value) for name, value in getattr(solver, "__dict__", {}).items()}
+    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **options})
+
+
+def _pickled(name: str, solver: Any) -> bytes:
+    """The solver as bytes; its class too, if another process cannot import it."""
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(solver))
+    except Exception as error:  # pickling calls anybody's code
+        raise ValueError(
+            f"a solver must be picklable, but {name} is not ({type(error).__name__}: {error}); "
+            "let it open files, connections and libraries when it solves"
+        ) from error

@@ -1,0 +1,403 @@
+"""Starting the process that solves, watching its time and memory, and ending it."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import tree
+from .messages import Message, Reader, unpacked_answer
+
+__all__ = ["Found", "Limits", "Task", "run"]
+
+_SETTING_UP = 300.0
+"""Seconds for the work between two solves: starting Python, and reading the instance."""
+
+_GRACE = 1.0
+_GRACE_SHARE = 0.25
+"""A solver is ended this many seconds, and this share of the limit, after its time limit."""
+
+_PATIENCE = 10.0
+"""A solver is ended after this many times its limit, even if it had no processor meanwhile."""
+
+_WAITED_SHARE = 0.1
+"""A limit that is reached says nothing of a solver that waited for longer than this share of it."""
+
+_SLOW_SHARE = 0.5
+_SLOW_SECONDS = 0.5
+"""The clock of a solver's process is slow if it shows less than this share of our seconds, and
+so many seconds less."""
+
+_PAUSE = 0.1
+"""Seconds between two looks at the memory."""
+
+_KEPT_OUTPUT = 4096
+"""Number of bytes of a solver's standard error that are kept."""
+
+_START = "from margin.solvers.bench.running.worker import main; main()"
+
+_ONE_THREAD_EACH = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+"""Variables that tell libraries how many threads to use."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Limits:
+    """What a process may use.
+
+    Parameters
+    ----------
+    seconds
+        The time limit of one solve.
+    memory
+        The largest number of bytes, or None.
+    threads
+        The number of threads, and of processors if the system can bind a process to some.
+    """
+
+    seconds: float
+    memory: int | None
+    threads: int
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Task:
+    """One solver on one instance.
+
+    Parameters
+    ----------
+    instance
+        The file of the instance.
+    solver
+        The solver, pickled.
+    repeats
+        The number of solves after the first.
+    limits
+        What the process may use.
+    processors
+        The numbers of the processors to which the process is bound; empty for any.
+    """
+
+    instance: Path
+    solver: bytes
+    repeats: int
+    limits: Limits
+    processors: tuple[int, ...] = ()
+
+
+@dataclass(
+    kw_only=True,
+    eq=False,
+)
+class Found:
+    """What became of one solve.
+
+    Attributes
+    ----------
+    repeat
+        The number of the solve; 0 is the cold one.
+    end
+        "answered", "raised", "time", "memory" or "died".
+    answer
+        The bare answer; see `unpacked_answer`.
+    claim
+        What the answer says of itself.
+    wall, cpu
+        The seconds that the solver's process measured.
+    watched
+        The seconds from the begin of the solve to its end, as this process measured them.
+    waited
+        The seconds of these for which the process was ready, but the machine gave it no processor.
+    late
+        The longest time for which this process, which watches, was kept from reading messages.
+    lost
+        Whether the process was lost for no fault of the solver: it ended before the solver began,
+        or somebody else killed it, such as a system without memory.
+    peak
+        The largest number of resident bytes.
+    trace
+        The better answers on the way, each with its seconds.
+    changed
+        Whether the solver changed the problem.
+    runaways
+        The number of processes that the solver left behind.
+    detail
+        What went wrong.
+    versions
+        The versions of the libraries that were loaded.
+    """
+
+    repeat: int
+    end: str = "died"
+    answer: Any = None
+    claim: dict[str, Any] = field(default_factory=dict)
+    wall: float = float("nan")
+    cpu: float = float("nan")
+    watched: float = float("nan")
+    waited: float = 0.0
+    late: float = 0.0
+    lost: bool = False
+    peak: int = 0
+    trace: list[tuple[float, Any]] = field(default_factory=list)
+    changed: bool = False
+    runaways: int = 0
+    detail: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_slow_clock(self) -> bool:
+        """Whether the process measured much fewer seconds than passed."""
+        passed = self.watched - self.waited - self.late
+        return self.wall < _SLOW_SHARE * passed - _SLOW_SECONDS
+
+    def is_lost(self, limit: float) -> bool:
+        """Whether the machine, and not the solver, may be the reason of how the solve ended.
+
+        That is also so if it reached a time limit, but waited long for a processor meanwhile.
+        """
+        is_late = self.end == "time" or self.claim.get("status") == "TIME_LIMIT"
+        return self.lost or (is_late and self.waited > _WAITED_SHARE * limit)
+
+
+def run(task: Task, stop: threading.Event) -> list[Found]:
+    """Run a task in a process of its own; the result has one entry for each solve that began.
+
+    Parameters
+    ----------
+    task
+        What to do.
+    stop
+        If this is set, the process is ended, and the result is incomplete.
+    """
+    with tempfile.TemporaryDirectory(prefix="margin-bench-") as name:
+        folder = Path(name)
+        (folder / "instance.npz").symlink_to(task.instance.resolve())
+        (folder / "solver.pickle").write_bytes(task.solver)
+        told = {
+            "repeats": task.repeats,
+            "memory_limit": task.limits.memory,
+            "processors": task.processors,
+        }
+        (folder / "task.json").write_text(json.dumps(told))
+        return _Watch(task, folder, stop).run()
+
+
+class _Watch:
+    """One process while it runs."""
+
+    def __init__(self, task: Task, folder: Path, stop: threading.Event) -> None:
+        self._task = task
+        self._folder = folder
+        self._stop = stop
+        self._token = uuid.uuid4().hex
+        self._found: list[Found] = []
+        self._open: Found | None = None  # the solve that runs now
+        self._since = time.monotonic()
+        self._process = 0
+        self._waited = 0.0  # for a processor, until this solve began or the last one ended
+        self._peak = 0
+        self._output = bytearray()
+        self._ended = False
+
+    def run(self) -> list[Found]:
+        """Start the process, and follow it to its end."""
+        reading, writing = os.pipe()
+        command = [sys.executable, "-P", "-c", _START, str(self._folder), str(writing)]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=[writing],
+            env=_environment(self._task.limits.threads, self._token),
+            process_group=0,  # a session of its own would lose the priority (`nice`) of this one
+        )
+        os.close(writing)
+        self._process = process.pid
+        try:
+            why = self._follow(process, reading)
+            if self._open is not None:
+                self._open.waited = self._delay()
+        finally:
+            runaways = tree.end(process.pid, self._token)
+            process.wait()
+            os.close(reading)
+            assert process.stderr is not None
+            process.stderr.close()
+        self._conclude(why, process.returncode, runaways)
+        return self._found
+
+    def _follow(self, process: subprocess.Popen[bytes], reading: int) -> str:
+        """Read messages until the process ends or must end; the result says why it must."""
+        assert process.stderr is not None
+        reader = Reader()
+        with selectors.DefaultSelector() as selector:
+            selector.register(reading, selectors.EVENT_READ)
+            selector.register(process.stderr, selectors.EVENT_READ)
+            while True:
+                has_left = process.poll() is not None
+                looked = time.monotonic()
+                ready = selector.select(0.0 if has_left else _PAUSE)
+                if self._open is not None:
+                    late = time.monotonic() - looked - _PAUSE
+                    self._open.late = max(self._open.late, late)
+                for key, _ in ready:
+                    piece = os.read(key.fd, 1 << 20)
+                    if key.fd != reading:
+                        self._output += piece
+                        del self._output[:-_KEPT_OUTPUT]
+                        if not piece:
+                            selector.unregister(process.stderr)
+                        continue
+                    if not piece:
+                        return ""
+                    try:
+                        for message in reader.feed(piece):
+                            self._take(message)
+                    except (ValueError, KeyError, OSError) as error:
+                        return f"the process sent an unreadable message: {error}"
+                # What a process sent before it left is read to its end.
+                if self._ended or (has_left and not ready):
+                    return ""
+                why = self._must_end(process.pid)
+                if why:
+                    return why
+
+    def _must_end(self, process: int) -> str:
+        """Why the process must be ended now; empty if it need not."""
+        if self._stop.is_set():
+            return "stopped"
+        used = tree.memory(process)
+        self._peak = max(self._peak, used)
+        limits = self._task.limits
+        if limits.memory is not None and used > limits.memory:
+            return "memory"
+        allowed = _SETTING_UP
+        if self._open is not None:
+            allowed = limits.seconds * (1 + _GRACE_SHARE) + _GRACE
+        passed = time.monotonic() - self._since
+        if passed <= allowed:
+            return ""
+        # The time for which other work of the machine kept it waiting is not the solver's.
+        own = passed - self._delay()
+        return "time" if own > allowed or passed > _PATIENCE * allowed else ""
+
+    def _delay(self) -> float:
+        """Seconds for which the solve that runs now waited for a processor."""
+        return max(0.0, tree.waited(self._process) - self._waited)
+
+    def _take(self, message: Message) -> None:
+        """Take one message of the process."""
+        values, arrays = message
+        now = time.monotonic()
+        kind = values["kind"]
+        if kind == "begin":
+            self._open = Found(repeat=int(values["repeat"]))
+            self._found.append(self._open)
+            self._since = now
+            self._waited = tree.waited(self._process)
+        elif kind == "solved" and self._open is not None:
+            self._open.watched = now - self._since
+            self._open.waited = self._delay()
+        elif kind == "improved" and self._open is not None:
+            answer = unpacked_answer(values["answer"], arrays)
+            # The solver cannot be ahead of our own clock.
+            elapsed = max(float(values["seconds"]), 0.0)
+            self._open.trace.append((min(elapsed, now - self._since), answer))
+        elif kind == "answer" and self._open is not None:
+            self._close(values, arrays, now)
+        elif kind == "end":
+            self._ended = True
+
+    def _close(self, values: dict[str, Any], arrays: Any, now: float) -> None:
+        """Take the message that ends a solve."""
+        found = self._open
+        assert found is not None
+        found.end = "answered"
+        if values["error"]:
+            found.end = "memory" if values["is_memory"] else "raised"
+        found.detail = str(values["error"])
+        found.answer = unpacked_answer(values["answer"], arrays)
+        found.claim = dict(values["claim"])
+        found.wall = float(values["wall"])
+        found.cpu = float(values["cpu"])
+        found.peak = max(int(values["peak"]), self._peak)
+        found.changed = bool(values["changed"])
+        found.versions = dict(values["versions"])
+        self._open = None
+        self._since = now
+        self._waited = tree.waited(self._process)
+
+    def _conclude(self, why: str, code: int, runaways: int) -> None:
+        """Write down how the process ended, where a solve was open or none began."""
+        if why == "stopped":
+            self._found = [found for found in self._found if found is not self._open]
+            return
+        output = self._output.decode(errors="replace").strip()
+        has_begun = bool(self._found)
+        if not has_begun:
+            self._open = Found(repeat=0)
+            self._found.append(self._open)
+        if self._open is not None:
+            found = self._open
+            found.wall = found.watched = time.monotonic() - self._since
+            found.peak = self._peak
+            found.end = why if why in ("time", "memory") else "died"
+            has_no_memory = "MemoryError" in output or "bad_alloc" in output
+            if found.end == "died" and has_no_memory:
+                found.end = "memory"
+            was_killed = not why and code == -signal.SIGKILL
+            found.lost = found.end == "died" and (was_killed or not has_begun)
+            last = output.splitlines()[-1:] if found.end == "died" else []
+            found.detail = ": ".join([_told(why, code), *last])
+        self._found[-1].runaways = runaways
+
+
+def _told(why: str, code: int) -> str:
+    """How a process ended, in words."""
+    if why == "time":
+        return "the process was ended after the time limit"
+    if why == "memory":
+        return "the process was ended because it exceeded the memory limit"
+    if why:
+        return why
+    return f"the process died of signal {-code}" if code < 0 else f"the process left with {code}"
+
+
+def _environment(threads: int, token: str) -> dict[str, str]:
+    """The environment of the process: its threads, its token, and where its modules lie."""
+    count = str(threads)
+    places: Sequence[str] = [place or os.getcwd() for place in sys.path]
+    one = "true" if threads > 1 else "false"
+    return {
+        **os.environ,
+        **dict.fromkeys(_ONE_THREAD_EACH, count),
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={one}",
+        "PYTHONPATH": os.pathsep.join(places),
+        "PYTHONHASHSEED": "0",
+        "MPLBACKEND": "Agg",
+        tree.TOKEN: token,
+    }

@@ -1,0 +1,170 @@
+"""The rows of a comparison: one for each solve, in one Parquet file."""
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from ..instance import Instance
+from .verdict import Verdict, gap_to
+
+__all__ = ["COLUMNS", "key_of", "primal_gap", "read", "trace", "write"]
+
+_TEXT, _NUMBER, _WHOLE, _FLAG, _NUMBERS = "string", "double", "int64", "bool", "list"
+
+COLUMNS: dict[str, str] = {
+    "instance": _TEXT,
+    "version": _WHOLE,
+    "digest": _TEXT,
+    "family": _TEXT,
+    "group": _TEXT,
+    "size": _TEXT,
+    "sense": _TEXT,
+    "best_known": _NUMBER,
+    "bound": _NUMBER,
+    "solver": _TEXT,
+    "options": _TEXT,
+    "repeat": _WHOLE,
+    "repeats": _WHOLE,
+    "cold": _FLAG,
+    "outcome": _TEXT,
+    "cause": _TEXT,
+    "detail": _TEXT,
+    "status": _TEXT,
+    "feasible": _FLAG,
+    "objective": _NUMBER,
+    "violation": _NUMBER,
+    "gap": _NUMBER,
+    "bound_gap": _NUMBER,
+    "claimed_objective": _NUMBER,
+    "claimed_bound": _NUMBER,
+    "claimed_seconds": _NUMBER,
+    "wall": _NUMBER,
+    "cpu": _NUMBER,
+    "peak_memory": _WHOLE,
+    "runaways": _WHOLE,
+    "trace_seconds": _NUMBERS,
+    "trace_gaps": _NUMBERS,
+    "time_limit": _NUMBER,
+    "memory_limit": _WHOLE,
+    "threads": _WHOLE,
+    "jobs": _WHOLE,
+    "tolerance": _NUMBER,
+    "versions": _TEXT,
+    "python": _TEXT,
+    "margin": _TEXT,
+    "commit": _TEXT,
+    "machine": _TEXT,
+    "load": _NUMBER,
+    "date": _TEXT,
+}
+"""The columns and their types. Times are in seconds, memory is in bytes."""
+
+_KEY = (
+    "instance",
+    "version",
+    "digest",
+    "solver",
+    "options",
+    "repeats",
+    "time_limit",
+    "memory_limit",
+    "threads",
+    "tolerance",
+)
+"""The columns that tell whether a task is done already."""
+
+
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a task from all others: the instance, the solver with its options, the limits."""
+    return tuple(row[name] for name in _KEY)
+
+
+def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read the rows of a file, as dictionaries.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    ValueError
+        If the file does not hold rows of a comparison.
+    """
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+        return list(table.select(list(COLUMNS)).cast(_schema()).to_pylist())
+    except (pyarrow.ArrowInvalid, KeyError, ValueError):
+        raise ValueError(
+            f"{os.fspath(path)} must hold the rows of a comparison, written by bench.compare, but "
+            "it does not; name such a file"
+        ) from None
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write all rows to a file; an interruption leaves the file as it was."""
+    import pyarrow.parquet
+
+    table = pyarrow.Table.from_pylist(rows, schema=_schema())
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        pyarrow.parquet.write_table(table, beside, compression="zstd")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _schema() -> Any:
+    """The columns as a schema of pyarrow."""
+    import pyarrow
+
+    numbers = pyarrow.list_(pyarrow.float64())
+    types = {
+        name: numbers if kind == _NUMBERS else pyarrow.type_for_alias(kind)
+        for name, kind in COLUMNS.items()
+    }
+    return pyarrow.schema(types)
+
+
+def trace(
+    instance: Instance,
+    answers: list[tuple[float, Any]],
+    wall: float,
+    verdict: Verdict,
+) -> dict[str, list[float]]:
+    """The primal gap against time, from the checked answers on the way and the last one.
+
+    The primal gap of a feasible answer is 0 if it is the best known one and at most 1 (Berthold,
+    Measuring the impact of primal heuristics, Operations Research Letters 41, 2013, equation 1).
+    Only answers that are better than those before are kept.
+    """
+    steps = []
+    least = math.inf
+    for seconds, answer in answers:
+        check = instance.check(answer)
+        if check.feasible:
+            steps.append((seconds, primal_gap(instance, check.objective)))
+    if verdict.check is not None and verdict.check.feasible:
+        steps.append((wall, primal_gap(instance, verdict.check.objective)))
+    kept = []
+    for seconds, gap in sorted(steps):
+        if gap < least:
+            kept.append((seconds, gap))
+            least = gap
+    return {
+        "trace_seconds": [seconds for seconds, _ in kept],
+        "trace_gaps": [gap for _, gap in kept],
+    }
+
+
+def primal_gap(instance: Instance, objective: float) -> float:
+    """The primal gap of an objective, from 0 to 1; NaN if no best objective is known."""
+    best = instance.best_known
+    if best is None:
+        return math.nan
+    if gap_to(instance, objective, best) <= 0:
+        return 0.0
+    if best * objective < 0:
+        return 1.0
+    return abs(objective - best) / max(abs(objective), abs(best))

@@ -1,0 +1,227 @@
+"""What an answer is worth, judged by the problem alone, and whether its claims are true."""
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ...status import Status
+from ..families.family import Check
+from ..instance import Instance
+from .process import Found
+
+__all__ = ["Outcome", "Verdict", "gap_to", "judged"]
+
+_CLOCK_SHARE = 0.5
+_CLOCK_SECONDS = 0.5
+"""A solver's seconds are called wrong if they differ from ours by this share, and by this much."""
+
+_SIGNS = {"minimise": 1.0, "maximise": -1.0}
+
+_SMALL = 0.01
+"""Objectives smaller than this are compared as if they were as large."""
+
+
+class Outcome(enum.StrEnum):
+    """How a solve ended, as we judge it."""
+
+    SOLVED = "solved"
+    FEASIBLE = "feasible"
+    NOTHING = "nothing"
+    WRONG = "wrong"
+    RAISED = "raised"
+    TIME = "time"
+    MEMORY = "memory"
+    DIED = "died"
+    LOST = "lost"
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Verdict:
+    """The judgement of one solve.
+
+    Attributes
+    ----------
+    outcome
+        ``solved``: feasible, and as good as the best known; without a best known, feasible and
+        called optimal. ``feasible``: feasible, but worse than that, and not called optimal.
+        ``nothing``: no answer, and the solver says so. ``wrong``: the answer or a claim is wrong.
+        ``raised``, ``time``, ``memory`` and ``died`` say how a solve without an answer ended.
+        ``lost``: the machine is the reason: the process ended before the solver began, was killed
+        by somebody else, or waited for a processor until a time limit. This says nothing of the
+        solver, and counts as not tried.
+    cause
+        Why it is not solved; empty if it is.
+    check
+        The recomputed objective and violation; None without an answer.
+    gap
+        The gap to the best known objective; see `gap_to`. NaN if it is not known.
+    """
+
+    outcome: Outcome
+    cause: str
+    check: Check | None
+    gap: float
+
+
+def gap_to(instance: Instance, objective: float, reference: float | None) -> float:
+    """How much worse an objective is than a reference, relative to its size, at least 0.01.
+
+    Negative if the objective is better; NaN without a reference.
+    """
+    if reference is None:
+        return math.nan
+    worse = (objective - reference) * _SIGNS[instance.family.sense]
+    return worse / max(_SMALL, abs(reference))
+
+
+def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) -> Verdict:
+    """Judge one solve.
+
+    Parameters
+    ----------
+    instance
+        The instance, read by this process: the solver never had it in its hands.
+    found
+        What became of the solve.
+    tolerance
+        The largest gap at which an answer counts as best. Claims may differ from the truth by as
+        much.
+    limit
+        The time limit, in seconds.
+    """
+    if found.is_lost(limit):
+        waited = f"it waited {found.waited:.3g} s for a processor; run it on a quieter machine"
+        cause = found.detail if found.lost else waited
+        return Verdict(outcome=Outcome.LOST, cause=cause, check=None, gap=math.nan)
+    ends = {
+        "raised": Outcome.RAISED,
+        "time": Outcome.TIME,
+        "memory": Outcome.MEMORY,
+        "died": Outcome.DIED,
+    }
+    if found.end in ends:
+        return Verdict(
+            outcome=ends[found.end],
+            cause=found.detail or found.end,
+            check=None,
+            gap=math.nan,
+        )
+    status = _status(found.claim)
+    has_none = found.answer is None
+    check = None if has_none else instance.check(found.answer)
+    gap = math.nan
+    if check is not None and check.feasible:
+        gap = gap_to(instance, check.objective, instance.best_known)
+    fault = _fault(instance, found, check, tolerance)
+    if fault:
+        return Verdict(outcome=Outcome.WRONG, cause=fault, check=check, gap=gap)
+    if check is None or not check.feasible:
+        cause = "no answer" if status is None else f"no answer: {status.name}"
+        return Verdict(outcome=Outcome.NOTHING, cause=cause, check=check, gap=gap)
+    unknown = instance.best_known is None
+    is_best = status is Status.OPTIMAL if unknown else gap <= tolerance
+    if is_best:
+        return Verdict(outcome=Outcome.SOLVED, cause="", check=check, gap=gap)
+    cause = "worse than the best known" if status is None else f"not the best: {status.name}"
+    return Verdict(outcome=Outcome.FEASIBLE, cause=cause, check=check, gap=gap)
+
+
+def _fault(
+    instance: Instance,
+    found: Found,
+    check: Check | None,
+    tolerance: float,
+) -> str:
+    """What is wrong with an answer or with its claims; empty if nothing is."""
+    claim = found.claim
+    if found.changed:
+        return "the solver changed the problem"
+    if not claim.get("is_status", True):
+        return "the status is not a Status"
+    return (
+        _wrong_answer(instance, claim, check, tolerance)
+        or _wrong_number(instance, claim, check, tolerance)
+        or _wrong_seconds(found)
+    )
+
+
+def _wrong_answer(
+    instance: Instance,
+    claim: dict[str, Any],
+    check: Check | None,
+    tolerance: float,
+) -> str:
+    """What contradicts the status, or the bound that somebody proved."""
+    status = _status(claim)
+    known = instance.best_known
+    if status is Status.INFEASIBLE and (known is not None or (check and check.feasible)):
+        return "called infeasible, but a feasible answer is known"
+    if check is None:
+        has_claim = status is None or status.ok
+        return "no answer, but none is claimed to be missing" if has_claim else ""
+    if not check.feasible:
+        # A bare array carries no status: then it is the answer.
+        if status is not None and not status.ok:
+            return ""
+        called = "given as an answer" if status is None else f"called {status.name}"
+        return f"{called}, but not feasible: {check.fault or f'violation {check.violation:.2g}'}"
+    if gap_to(instance, check.objective, instance.bound) < -tolerance:
+        return "better than a proved bound: the check or the bound is wrong"
+    gap = gap_to(instance, check.objective, known)
+    if status is Status.OPTIMAL and gap > tolerance:
+        return f"called OPTIMAL, but worse than the best known by {gap:.2g}"
+    return ""
+
+
+def _wrong_number(
+    instance: Instance,
+    claim: dict[str, Any],
+    check: Check | None,
+    tolerance: float,
+) -> str:
+    """What contradicts the objective or the bound that an answer claims."""
+    objective = claim.get("objective")
+    if objective is not None and check is not None and check.feasible:
+        differs = abs(gap_to(instance, objective, check.objective))
+        if not differs <= tolerance:
+            return f"claims the objective {objective:.6g}, but it is {check.objective:.6g}"
+    bound = claim.get("bound")
+    if bound is None or math.isinf(bound):
+        return ""
+    if math.isnan(bound):
+        return "claims a bound that is no number"
+    reached = [instance.best_known]
+    if check is not None and check.feasible:
+        reached.append(check.objective)
+    for value in reached:
+        if value is not None and gap_to(instance, value, bound) < -tolerance:
+            return f"claims the bound {bound:.6g}, but an answer reaches {value:.6g}"
+    return ""
+
+
+def _wrong_seconds(found: Found) -> str:
+    """What is wrong with the seconds that the solver claims, and with the clocks of its process."""
+    if found.has_slow_clock or found.wall < 0 or found.cpu < 0:
+        return "the clock of its process was changed"
+    claimed = found.claim.get("seconds")
+    if claimed is None:
+        return ""
+    if not (claimed >= 0 and math.isfinite(claimed)):
+        return f"claims {claimed} seconds"
+    least = min(found.cpu, found.wall)
+    most = max(found.cpu, found.wall)
+    if found.repeat > 0 and claimed < _CLOCK_SHARE * least - _CLOCK_SECONDS:
+        return f"claims {claimed:.3g} seconds, but took {least:.3g}"
+    if claimed > most / _CLOCK_SHARE + _CLOCK_SECONDS:
+        return f"claims {claimed:.3g} seconds, but took {most:.3g}"
+    return ""
+
+
+def _status(claim: dict[str, Any]) -> Status | None:
+    """The status that an answer claims; None if it claims none."""
+    name = claim.get("status")
+    return None if name is None else Status[name]

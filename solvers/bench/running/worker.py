@@ -1,0 +1,177 @@
+"""The process that solves: it loads an instance and a solver, and solves again and again.
+
+It is started by `process`. Before each solve it reads the instance anew, so that what a solver
+keeps of a problem does not speed up the next solve. The first solve is cold: its time includes the
+import of the solver's module and all that is loaded or compiled on first use.
+"""
+
+import inspect
+import json
+import os
+import pickle
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter  # names of our own: a solver may replace those of the module
+from typing import Any
+
+from ...status import Status
+from ..instance import Instance, load
+from .fingerprint import fingerprint
+from .machine import loaded_versions
+from .messages import encoded, packed_answer
+from .tree import own_peak
+
+__all__ = ["main"]
+
+_getrusage = resource.getrusage
+_MOST_TEXT = 500
+"""Largest number of characters of an error's text."""
+
+
+class _Channel:
+    """Sends messages to the process that judges."""
+
+    def __init__(self, number: int) -> None:
+        self._file = os.fdopen(number, "wb")
+
+    def send(self, values: dict[str, Any], arrays: Any = None) -> None:
+        """Send one message at once."""
+        self._file.write(encoded(values, arrays))
+        self._file.flush()
+
+
+def main() -> None:
+    """Do the task of the folder and on the channel that the command line names; then end."""
+    folder = Path(sys.argv[1])
+    channel = _Channel(int(sys.argv[2]))
+    task = json.loads((folder / "task.json").read_text())
+    _limit(task)
+    solver: Any = None
+    for repeat in range(task["repeats"] + 1):
+        instance = load(folder / "instance.npz")
+        before = fingerprint(instance)
+        if callable(getattr(solver, "solve_instance", None)):
+            # An engine takes the programme as arrays. Writing it takes all engines equally long.
+            _ = instance.model
+        channel.send({"kind": "begin", "repeat": repeat})
+        begun = perf_counter()
+        seconds = _cpu_seconds()
+        answer: Any = None
+        error = ""
+        is_memory = False
+        try:
+            if solver is None:
+                solver = pickle.loads((folder / "solver.pickle").read_bytes())
+            answer = _solve(solver, instance, _reporter(channel, begun))
+        except MemoryError as raised:
+            is_memory = True
+            error = _text(raised)
+        except BaseException as raised:
+            error = _text(raised)
+        wall = perf_counter() - begun
+        cpu = _cpu_seconds() - seconds
+        channel.send({"kind": "solved"})
+        kind, arrays = packed_answer(answer)
+        told = {
+            "kind": "answer",
+            "repeat": repeat,
+            "wall": wall,
+            "cpu": cpu,
+            "peak": own_peak(),
+            "error": error,
+            "is_memory": is_memory,
+            "answer": kind,
+            "changed": not error and fingerprint(instance) != before,
+            "claim": {} if error else _claim(instance, answer),
+            "versions": loaded_versions(type(solver).__module__),
+        }
+        channel.send(told, arrays)
+        if error:
+            break
+    channel.send({"kind": "end"})
+    # A solver may have left threads or functions that would keep the interpreter from ending.
+    os._exit(0)
+
+
+def _limit(task: dict[str, Any]) -> None:
+    """Set the limits of the task on this process, and on all that it starts."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if task["memory_limit"] is not None:
+        # What is written to counts, not what is only reserved: libraries reserve much.
+        limit = int(task["memory_limit"])
+        kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+        resource.setrlimit(kind, (limit, limit))
+    if task["processors"] and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, task["processors"])
+
+
+def _solve(solver: Any, instance: Instance, improved: Callable[[Any], None]) -> Any:
+    """Call the solver; a solver that takes `improved` is given it."""
+    whole = getattr(solver, "solve_instance", None)
+    if callable(whole):
+        return whole(instance, improved=improved)
+    method = getattr(solver, instance.family.method)
+    try:
+        parameters = inspect.signature(method).parameters
+    except (TypeError, ValueError):  # a method of compiled code
+        parameters = {}  # type: ignore[assignment]
+    if "improved" in parameters:
+        return method(instance.problem, improved=improved)
+    return instance.family.solve(solver, instance.problem)
+
+
+def _reporter(channel: _Channel, begun: float) -> Callable[[Any], None]:
+    """A function that takes each better answer that a solver finds on its way."""
+
+    def improved(answer: Any) -> None:
+        elapsed = perf_counter() - begun
+        kind, arrays = packed_answer(answer)
+        channel.send({"kind": "improved", "seconds": elapsed, "answer": kind}, arrays)
+
+    return improved
+
+
+def _claim(instance: Instance, answer: Any) -> dict[str, Any]:
+    """What the answer says of itself, as JSON values; empty if it cannot be read."""
+    try:
+        claim = getattr(answer, "claim", None)
+        if claim is None:
+            claim = instance.family.claim(answer)
+        status = claim.status
+        return {
+            "status": status.name if isinstance(status, Status) else None,
+            "is_status": status is None or isinstance(status, Status),
+            "objective": _number(claim.objective),
+            "bound": _number(claim.bound),
+            "seconds": _number(getattr(answer, "seconds", None)),
+            "detail": str(getattr(answer, "detail", ""))[:_MOST_TEXT],
+        }
+    except Exception as error:  # the answer is anybody's object
+        return {"is_status": True, "detail": _text(error)}
+
+
+def _number(value: Any) -> float | None:
+    """A number as a plain one; None if there is none."""
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _cpu_seconds() -> float:
+    """Processor seconds of this process and of its children that have ended."""
+    total = 0.0
+    for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        usage = _getrusage(whose)
+        total += usage.ru_utime + usage.ru_stime
+    return total
+
+
+def _text(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be read"
+    return f"{type(error).__name__}: {text}"[:_MOST_TEXT]

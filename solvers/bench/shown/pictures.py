@@ -1,0 +1,280 @@
+"""Pictures of a comparison, drawn by matplotlib from the rows alone."""
+
+import importlib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backends import available
+from .profiles import Profile, data_profile, performance_profile
+from .summaries import failures
+from .times import Clock, Row
+
+__all__ = [
+    "INK",
+    "draw_data_profile",
+    "draw_failures",
+    "draw_gaps",
+    "draw_performance_profile",
+]
+
+INK = "#123456"
+"""The colour of text and axes. A page replaces it by its own; a picture alone is dark blue."""
+
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C8C8C")
+"""Colours that people with any colour vision tell apart (Okabe and Ito), readable on both light
+and dark paper."""
+
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
+_MARKS = ("o", "s", "^", "D", "v", "P", "X")
+
+_OUTCOMES = {
+    "solved": "#009E73",
+    "feasible": "#56B4E9",
+    "nothing": "#8C8C8C",
+    "time": "#E69F00",
+    "memory": "#CC79A7",
+    "raised": "#0072B2",
+    "died": "#7A5C00",
+    "lost": "#9A7FD1",
+    "wrong": "#D55E00",
+}
+
+_BEST_GAP = 1e-9
+_ROW = 0.12
+"""Gaps up to this one are drawn below it: a row for each solver, so many powers of ten apart."""
+
+_LONGEST = 22
+"""Largest number of characters of a name."""
+
+_WIDTH = 4.4
+"""Width of a picture in inches, so that its text is readable on a phone."""
+
+
+def draw_performance_profile(
+    rows: Iterable[Row],
+    *,
+    clock: Clock = "cpu",
+    warm: bool = True,
+    gap: float | None = None,
+) -> Any:
+    """Draw the performance profiles of the solvers of one family.
+
+    Parameters
+    ----------
+    rows, clock, warm, gap
+        See `performance_profile`.
+
+    Returns
+    -------
+    figure
+        A figure of matplotlib.
+
+    Raises
+    ------
+    RuntimeError
+        If matplotlib is not installed.
+    """
+    held = list(rows)
+    profile = performance_profile(held, clock=clock, warm=warm, gap=gap)
+    label = f"{_CLOCKS[clock]} time / that of the fastest solver"
+    return _steps(profile, label, start=1.0, title=_title(held))
+
+
+def draw_data_profile(
+    rows: Iterable[Row],
+    *,
+    clock: Clock = "cpu",
+    warm: bool = True,
+    gap: float | None = None,
+) -> Any:
+    """Draw the data profiles of the solvers of one family; see `draw_performance_profile`."""
+    held = list(rows)
+    profile = data_profile(held, clock=clock, warm=warm, gap=gap)
+    finite = np.concatenate([*profile.at.values(), [1.0]])
+    start = float(finite.min()) / 1.5
+    return _steps(profile, f"{_CLOCKS[clock]} seconds", start=start, title=_title(held))
+
+
+def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
+    """Draw the gap of each solver's answers against their time: one point for each instance.
+
+    Gaps of 1e-9 or less, and better answers than were known, stand at the bottom, in a row for each
+    solver. Wrong answers are left out. The line leads through the answers on the way, if the solver
+    told them.
+
+    Parameters
+    ----------
+    rows, clock
+        See `draw_performance_profile`, whose errors this function raises too.
+    """
+    held = list(rows)
+    solvers = list(dict.fromkeys(row["solver"] for row in held))
+    figure, axes = _figure(len(solvers))
+    for place, solver in enumerate(solvers):
+        colour, _, mark = _style(place)
+        least = _BEST_GAP / 10 ** (_ROW * (place + 1))
+        points = []
+        for row in _last_solves(held, solver):
+            if row["feasible"] and row["outcome"] != "wrong" and not math.isnan(row["gap"]):
+                gap = row["gap"] if row["gap"] > _BEST_GAP else least
+                points.append((max(row[clock], 1e-6), gap))
+            if len(row["trace_seconds"]) > 1:
+                gaps = np.maximum(row["trace_gaps"], least)
+                axes.step(
+                    row["trace_seconds"], gaps, where="post", color=colour, linewidth=0.8, alpha=0.7
+                )
+        axes.plot(
+            [time for time, _ in points],
+            [gap for _, gap in points],
+            linestyle="none",
+            marker=mark,
+            markersize=4,
+            alpha=0.8,
+            color=colour,
+            markerfacecolor=colour if place < len(_COLOURS) else "none",
+            label=_short(solver),
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(_BEST_GAP / 10 ** (_ROW * (len(solvers) + 2)), None)
+    axes.axhline(_BEST_GAP, color=INK, alpha=0.4, linewidth=0.8)
+    axes.set_xlabel(f"{_CLOCKS[clock]} seconds")
+    axes.set_ylabel("gap to the best known")
+    axes.yaxis.set_major_formatter(_gap_label)
+    axes.set_title(_title(held), color=INK, fontsize=9)
+    return _finished(figure, axes, len(solvers))
+
+
+def draw_failures(rows: Iterable[Row]) -> Any:
+    """Draw how many instances of each solver ended in which outcome, as bars.
+
+    The errors are those of `draw_performance_profile`.
+    """
+    ended = failures(rows)
+    solvers = list(ended)
+    figure, axes = _figure(len(_OUTCOMES), height=0.8 + 0.26 * len(solvers))
+    left = np.zeros(len(solvers))
+    places = np.arange(len(solvers))
+    for outcome, colour in _OUTCOMES.items():
+        counts = np.array([ended[solver][outcome] for solver in solvers], np.float64)
+        if counts.any():
+            axes.barh(places, counts, left=left, color=colour, label=outcome, height=0.7)
+        left += counts
+    axes.set_yticks(places, [_short(solver) for solver in solvers])
+    axes.invert_yaxis()
+    axes.set_xlabel("instances")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    return _finished(figure, axes, len(_OUTCOMES))
+
+
+_CLOCKS = {"cpu": "processor", "wall": "wall"}
+
+
+def _title(rows: Sequence[Row]) -> str:
+    """The families of the rows, and the number of instances."""
+    families = ", ".join(dict.fromkeys(row["family"] for row in rows))
+    count = len({row["instance"] for row in rows})
+    return f"{families}: {count} instance{'' if count == 1 else 's'}"
+
+
+def _gap_label(gap: float, _: int) -> str:
+    """The label of a gap on the axis: a power of ten."""
+    if gap < _BEST_GAP * 0.99:
+        return ""
+    bound = "\\leq " if gap <= _BEST_GAP * 1.01 else ""
+    return f"${bound}10^{{{round(math.log10(gap))}}}$"
+
+
+def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
+    """Draw the step functions of a profile, with a logarithmic axis that begins at `start`."""
+    figure, axes = _figure(len(profile.at))
+    last = max((float(at[-1]) for at in profile.at.values() if len(at)), default=start)
+    stop = max(last * 1.3, start * 2)
+    for place, (solver, at) in enumerate(profile.at.items()):
+        colour, dash, _ = _style(place)
+        share = np.arange(1, len(at) + 1) / profile.instances[solver]
+        x = np.concatenate([[start], at, [stop]])
+        y = np.concatenate([[0.0], share, [share[-1] if len(at) else 0.0]])
+        axes.step(
+            x, y, where="post", color=colour, linestyle=dash, linewidth=1.6, label=_short(solver)
+        )
+    axes.set_xscale("log")
+    axes.set_xlim(start, stop)
+    axes.set_ylim(-0.05, 1.02)
+    axes.set_title(title, color=INK, fontsize=9)
+    if stop <= 50 * start:
+        # Few powers of ten: plain numbers read better.
+        axes.xaxis.set_major_locator(_ticker().LogLocator(base=2.0))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_locator(_ticker().NullLocator())
+    axes.set_xlabel(label)
+    axes.set_ylabel("share of instances solved")
+    return _finished(figure, axes, len(profile.at))
+
+
+def _ticker() -> Any:
+    """The module of matplotlib that places ticks."""
+    return importlib.import_module("matplotlib.ticker")
+
+
+def _figure(entries: int, height: float = 2.9) -> tuple[Any, Any]:
+    """An empty figure, with room below it for a legend with this number of entries."""
+    if not available("matplotlib"):
+        raise RuntimeError(
+            "pictures need matplotlib, but it is not installed; run pip install 'margin[plot]'"
+        )
+    kinds: Any = importlib.import_module("matplotlib.figure")
+    below = 0.17 * math.ceil(entries / 3)
+    figure = kinds.Figure(figsize=(_WIDTH, height + below), layout="constrained")
+    figure.patch.set_alpha(0.0)
+    axes = figure.subplots()
+    axes.patch.set_alpha(0.0)
+    return figure, axes
+
+
+def _finished(figure: Any, axes: Any, entries: int) -> Any:
+    """The figure with its legend, grid and colours."""
+    axes.grid(True, color=INK, alpha=0.15, linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_color(INK)
+    axes.tick_params(colors=INK, which="both", labelsize=9)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    if entries:
+        figure.legend(
+            loc="outside lower center",
+            ncols=3,
+            fontsize=8,
+            frameon=False,
+            labelcolor=INK,
+            handlelength=2.6,
+            columnspacing=1.0,
+        )
+    return figure
+
+
+def _style(place: int) -> tuple[str, Any, str]:
+    """The colour, the dashes and the mark of the solver at a place of the list."""
+    colours = len(_COLOURS)
+    dash = _DASHES[place // colours % len(_DASHES)]
+    return _COLOURS[place % colours], dash, _MARKS[place % len(_MARKS)]
+
+
+def _short(name: str) -> str:
+    """The name of a solver, or its end if it is long."""
+    return name if len(name) <= _LONGEST else f"...{name[3 - _LONGEST :]}"
+
+
+def _last_solves(rows: Sequence[Row], solver: str) -> list[Row]:
+    """The last solve of a solver on each instance."""
+    last = {}
+    for row in rows:
+        if row["solver"] == solver:
+            last[row["instance"]] = row
+    return list(last.values())

@@ -1,0 +1,100 @@
+"""The summary of a comparison as a table for a paper: Markdown, LaTeX or CSV."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from .summaries import summary
+from .times import Clock, Row
+
+__all__ = ["Format", "table_of"]
+
+Format = Literal["markdown", "latex", "csv"]
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+
+
+def table_of(
+    rows: Iterable[Row],
+    form: Format = "markdown",
+    *,
+    shift: float = 0.01,
+    clock: Clock = "cpu",
+    warm: bool = True,
+    gap: float | None = None,
+) -> str:
+    r"""Write the `summary` of a comparison as a table.
+
+    Parameters
+    ----------
+    rows
+        The rows of a comparison.
+    form
+        "markdown", "latex" (with the package booktabs) or "csv" (all digits).
+    shift, clock, warm, gap
+        See `shifted_geometric_means`.
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown.
+    """
+    lines = summary(rows, shift=shift, clock=clock, warm=warm, gap=gap)
+    writers = {"markdown": _markdown, "latex": _latex, "csv": _csv}
+    if form not in writers:
+        raise ValueError(f"form must be markdown, latex or csv, but it is {form!r}; choose one")
+    return writers[form](lines)
+
+
+def shown(name: str, value: Any) -> str:
+    """A value of a line of the summary as a text of a few digits."""
+    if isinstance(value, str | int):
+        return str(value)
+    if math.isnan(value):
+        return "-"
+    if name == "peak MB":
+        return f"{value:.0f}"
+    if name == "ratio":
+        return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _markdown(lines: list[dict[str, Any]]) -> str:
+    names = list(lines[0])
+    kinds = ["---" if isinstance(lines[0][name], str) else "---:" for name in names]
+    cells = [[shown(name, line[name]).replace("|", "\\|") for name in names] for line in lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [names, kinds, *cells]) + "\n"
+
+
+def _latex(lines: list[dict[str, Any]]) -> str:
+    names = list(lines[0])
+    columns = "".join("l" if isinstance(lines[0][name], str) else "r" for name in names)
+    written = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _latex_row(names), r"\midrule"]
+    family = lines[0]["family"]
+    for line in lines:
+        if line["family"] != family:
+            written.append(r"\midrule")
+            family = line["family"]
+        written.append(_latex_row([shown(name, line[name]) for name in names]))
+    return "\n".join([*written, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _latex_row(cells: list[str]) -> str:
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+
+
+def _csv(lines: list[dict[str, Any]]) -> str:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return file.getvalue()

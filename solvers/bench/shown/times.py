@@ -1,0 +1,120 @@
+"""The time of each solver on each instance, from the rows of a comparison."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...types import Floats
+
+__all__ = ["Clock", "Row", "Times", "by_family", "times"]
+
+Row = Mapping[str, Any]
+Clock = Literal["cpu", "wall"]
+
+NOT_TRIED = "lost"
+"""The outcome of a solve that says nothing of the solver."""
+
+LEAST = 1e-6
+"""Shortest time in seconds: clocks tell no less."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Times:
+    """The time of each solver on each instance.
+
+    Attributes
+    ----------
+    instances, solvers
+        The names of the n instances and of the s solvers, in the order of the rows.
+    seconds
+        Shape (n, s): infinite where an instance was not solved, NaN where it was not tried.
+    limit
+        The largest time limit, in seconds.
+    """
+
+    instances: list[str]
+    solvers: list[str]
+    seconds: Floats
+    limit: float
+
+
+def times(
+    rows: Iterable[Row],
+    *,
+    clock: Clock = "cpu",
+    warm: bool = True,
+    gap: float | None = None,
+) -> Times:
+    """Take the times from the rows of a comparison.
+
+    Parameters
+    ----------
+    rows
+        The rows, as `compare` returns them.
+    clock
+        Processor seconds, which do not depend on what else the machine does, or wall seconds.
+    warm
+        Whether to take the least time of the warm solves, because whatever else the machine does
+        only adds to a time. Where there are none, and with
+        ``warm=False``, the cold solve counts.
+    gap
+        Count an answer as solved if its gap is at most this, instead of the `tolerance` of the
+        comparison. Wrong answers never count.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    """
+    runs: dict[tuple[str, str], list[Row]] = {}
+    limit = 0.0
+    for row in rows:
+        runs.setdefault((row["instance"], row["solver"]), []).append(row)
+        limit = max(limit, float(row["time_limit"]))
+    if not runs:
+        raise ValueError("there must be at least one row, but there is none; run bench.compare")
+    instances = list(dict.fromkeys(instance for instance, _ in runs))
+    solvers = list(dict.fromkeys(solver for _, solver in runs))
+    seconds = np.full((len(instances), len(solvers)), math.nan)
+    for (instance, solver), solves in runs.items():
+        place = instances.index(instance), solvers.index(solver)
+        seconds[place] = _time(solves, clock, warm, gap)
+    return Times(instances=instances, solvers=solvers, seconds=seconds, limit=limit)
+
+
+def by_family(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each family, in the order in which families first appear."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["family"], []).append(row)
+    return found
+
+
+def _time(
+    solves: list[Row],
+    clock: Clock,
+    warm: bool,
+    gap: float | None,
+) -> float:
+    """The time of one solver on one instance; infinite if a solve failed, NaN if one was lost."""
+    if any(row["outcome"] == NOT_TRIED for row in solves):
+        return math.nan
+    if not all(_is_solved(row, gap) for row in solves):
+        return math.inf
+    warmed = [row for row in solves if not row["cold"]]
+    taken = warmed if warm and warmed else [row for row in solves if row["cold"]]
+    return max(min(float(row[clock]) for row in taken), LEAST) if taken else math.inf
+
+
+def _is_solved(row: Row, gap: float | None) -> bool:
+    """Whether the answer of a row counts."""
+    if gap is None:
+        return bool(row["outcome"] == "solved")
+    return row["outcome"] in ("solved", "feasible") and bool(row["gap"] <= gap)

@@ -1,0 +1,168 @@
+"""`JointProjection`: the nearest tables that are both consistent and non-negative."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...fitted import NUMPY_SECONDS_A_CELL, PATIENCE, SINGLE_AXIS
+from ...threads import compiler_pays, single_thread
+from ...types import Floats
+from ..consistency import Components
+from ..tables import Tables
+from .splitting import CompiledSplitting, Splitting
+
+__all__ = ["JointProjection", "importance"]
+
+_MIXED = 1e-3
+"""Largest share of a table that agrees with what is known in the result of `JointProjection`.
+
+Known tables may leave single cells far less than noise: a large share of them would be needed.
+"""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class JointProjection:
+    """Finds the nearest tables that are both consistent and non-negative, for all views at once.
+
+    Minimises sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent tables
+    c >= 0 of the given total. S runs over the residual components (see `basis`), c_S are the
+    coefficients of S, and precision_S is the precision of the best linear estimate of S. The factor
+    importance_S is 3 * sqrt(h) if S is a single axis, and |S| ** -decay * sqrt(h) otherwise, where
+    h is the number of views that hold S; views inside other views do not count.
+
+    With equal importance the result would be a maximum likelihood estimate. It has a bias: removing
+    negative cells changes components of all views in the same direction, so these changes add up,
+    while the noise of several views averages out. Therefore components that many views hold, and
+    single axes, have a larger weight. The numbers were chosen by the errors on generated clicks,
+    chains and latent classes, and on two real tables (`fitted`).
+
+    The method is ADMM (the alternating direction method of multipliers). Both of its steps have
+    closed forms: an average of coefficients, and a clip. The iteration may leave some cells
+    slightly below zero. Then a share of the uniform table is mixed in, so that the result is
+    exactly consistent and exactly non-negative. If the total is not positive, all tables become
+    zero.
+
+    Known components do not change. The table that is mixed in agrees with what is known; the
+    iteration goes on until its share is small.
+
+    Cells that must be zero are set to zero in each clip. After the iteration, the nearest
+    consistent tables with these zeros are computed. The table that is mixed in is zero there and
+    positive elsewhere.
+
+    Parameters
+    ----------
+    decay
+        The exponent above, >= 0. The larger it is, the less important are components of many axes.
+    tolerance
+        The change, in standard deviations of the cells' noise, at which the iteration stops.
+    iterations
+        The largest number of iterations.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> JointProjection()(noisy).values[0].round(2).tolist()
+    [[4.25, 0.0], [3.5, 2.25]]
+    """
+
+    decay: float = 1.0
+    tolerance: float = 1e-4
+    iterations: int = 1000
+    keeps_consistency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.decay >= 0:
+            raise ValueError(f"decay ({self.decay}) must be >= 0; pass a larger number")
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
+
+    def __call__(self, tables: Tables) -> Tables:
+        components = Components(tables)
+        observed = components.estimate(tables.values)
+        total = float(observed[components.order == 0].item())
+        if total <= 0:
+            return tables.with_values([np.zeros_like(value) for value in tables.values])
+        # An infinite weight keeps the total fixed.
+        known = components.precision / components.metric
+        weight = known * importance(components, self.decay)
+        weight = np.where((components.order > 0) & ~components.known, weight, np.inf)
+        cells = components.synthesise(observed)
+        if components.empty is not None:
+            cells[components.empty] = 0.0
+        inner = total * components.flatten(map(tables.inner, range(len(tables.views))))
+        if cells.min() < 0:
+            # Where little is known, the share is small anyway.
+            bound = inner if tables.known is not None and tables.known.more else None
+            with single_thread():
+                cells = self._solve(components, observed, weight, cells, bound)
+        share = _share(cells, inner)
+        return components.with_cells(np.maximum((1 - share) * cells + share * inner, 0.0))
+
+    def _solve(
+        self,
+        components: Components,
+        observed: Floats,
+        weight: Floats,
+        cells: Floats,
+        inner: Floats | None,
+    ) -> Floats:
+        """Run ADMM from the given cells; returns consistent cells, shape (n,).
+
+        It goes on until little of the cells `inner` is needed, if they are given.
+        """
+        loops = None
+        if not components.known_by_group:
+            loops = _compiled_loops(NUMPY_SECONDS_A_CELL * cells.size)
+        state: Splitting
+        if loops is None:
+            state = Splitting(components, observed, weight, cells)
+        else:
+            state = CompiledSplitting(components, observed, weight, cells, loops)
+        rho = 1.0
+        patience = PATIENCE
+        for iteration in range(self.iterations):
+            primal, change = state.step(rho)
+            still = primal < self.tolerance and change < self.tolerance
+            if still and (inner is None or _share(state.cells, inner) <= _MIXED):
+                break
+            if iteration == patience:
+                # Convergence is slow if many cells change sign repeatedly: use larger steps.
+                rho *= 2
+                patience *= 2
+                state.dual /= 2
+        if components.empty is None:
+            return state.cells
+        shared = components.average(components.analyse(state.cells))
+        return components.synthesise(components.emptied(shared, weight * components.metric))
+
+
+def _share(cells: Floats, inner: Floats) -> float:
+    """The smallest share t for which (1 - t) cells + t inner is nowhere negative."""
+    low = np.minimum(cells, 0.0)
+    return float(np.max(low / np.where(inner > 0, low - inner, -np.inf)))
+
+
+def importance(components: Components, decay: float) -> Floats:
+    """The factor importance_S in `JointProjection` for each distinct coefficient, shape (m,)."""
+    order = components.order
+    by_order = np.where(order == 1, SINGLE_AXIS, np.maximum(order, 1.0) ** -decay)
+    return np.asarray(by_order * np.sqrt(components.holders))
+
+
+def _compiled_loops(seconds: float) -> Any:
+    """The module `projection_loops`, or None if numpy needs so few seconds that it is faster."""
+    if not compiler_pays(f"{__package__}.projection_loops", seconds):
+        return None
+    from . import projection_loops  # it imports numba, which takes about a second
+
+    return projection_loops

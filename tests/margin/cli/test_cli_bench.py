@@ -1,0 +1,83 @@
+"""`margin bench`: lists, runs and shows; its errors say what to do."""
+
+import json
+
+import pytest
+
+from margin.cli.main import main
+from margin.solvers import bench
+from margin.solvers.bench import Instance
+from margin.solvers.testing import examples
+
+MINE = """
+import numpy as np
+
+
+class Guess:
+    def solve(self, problem):
+        return np.full(problem.shape, problem.total / problem.cells)
+"""
+
+
+@pytest.fixture
+def saved(tmp_path):
+    made = Instance.of(examples()["nothing"], name="nothing", family="exact-entropy")
+    made.save(tmp_path / "nothing.npz")
+    (tmp_path / "mine_of_test.py").write_text(MINE)
+    return tmp_path
+
+
+def test_a_users_own_solver_runs_from_a_file(saved, capsys, monkeypatch):
+    rows = saved / "rows.parquet"
+    command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
+    solver = f"{saved / 'mine_of_test.py'}:Guess"
+    assert main([*command, "--solvers", solver, "--repeats", "0", "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)
+    assert line["instances"] == 1 and line["wrong"] == 0
+    (row,) = bench.read_rows(rows)
+    assert row["feasible"] and row["objective"] == pytest.approx(0.0, abs=1e-12)
+    assert main(["bench", "show", str(rows), "--format", "latex"]) == 0
+    assert r"\begin{tabular}" in capsys.readouterr().out
+    monkeypatch.setattr("margin.solvers.bench.shown.pictures.available", lambda _: False)
+    assert main(["bench", "show", str(rows), "--page", str(saved / "page.html")]) == 2
+    assert "pip install 'margin[plot]'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_page_and_a_picture_are_written(saved, capsys):
+    pytest.importorskip("matplotlib")
+    rows = saved / "rows.parquet"
+    command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
+    assert main([*command, "--solvers", "IPF", "--repeats", "0"]) == 0
+    page, picture = saved / "page.html", saved / "picture.png"
+    show = ["bench", "show", str(rows), "--page", str(page), "--picture", str(picture)]
+    assert main(show) == 0 and page.exists() and picture.exists()
+    assert main(show) == 2
+    assert "--force" in capsys.readouterr().err
+
+
+def test_the_list_names_solvers_and_instances(capsys):
+    assert main(["bench", "list", "--family", "cover", "--size", "small"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("cover (minimise") and "cover-design-7-3-2" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--solvers", "ipf"], "did you mean 'IPF'"),
+        (["--solvers", "nowhere:Solver"], "importing it failed"),
+        (["--solvers", "json:Solver"], "must define Solver"),
+        (["--family", "entrop"], "family must be"),
+        (["--instances", "none.npz"], "none.npz"),
+    ],
+)
+def test_errors_say_what_to_do(tmp_path, capsys, words, message):
+    assert main(["bench", "run", "-o", str(tmp_path / "r.parquet"), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_without_rows_is_refused(tmp_path, capsys):
+    (tmp_path / "r.parquet").write_text("no")
+    assert main(["bench", "show", str(tmp_path / "r.parquet")]) == 2
+    assert "must hold the rows" in capsys.readouterr().err

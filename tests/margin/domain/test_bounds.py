@@ -1,0 +1,52 @@
+"""Intervals of reconstructed counts near zero are shorter than their variance says."""
+
+import math
+
+import numpy as np
+import pytest
+
+from margin import Domain, Marginal
+from margin.domain.bounds import half_widths
+from margin.synopses import Count
+
+QUANTILE = 1.959964
+
+
+def _widths(counts, sd, *, reconstructed):
+    variance = np.full(len(counts), sd**2)
+    missed = 0.5 * variance if reconstructed else np.zeros(len(counts))
+    return half_widths(counts, variance - missed, missed, level=0.95)
+
+
+def test_only_reconstructed_counts_near_zero_have_shorter_intervals():
+    counts = np.array([-5.0, 0.0, 10.0, 20.0, 1000.0])
+    full = np.full(5, 10 * QUANTILE)
+    assert _widths(counts, 10.0, reconstructed=False) == pytest.approx(full)
+    near_zero = [4.0, 4.0, 7.0, 10.0, 10.0]
+    found = _widths(counts, 10.0, reconstructed=True)
+    assert found == pytest.approx(QUANTILE * np.array(near_zero))
+
+
+def test_what_has_no_error_or_an_unknown_one_stays():
+    assert _widths(np.array([7.0]), 0.0, reconstructed=True).tolist() == [0.0]
+    assert np.isnan(_widths(np.array([7.0]), math.nan, reconstructed=True)).all()
+
+
+def test_a_count_and_a_marginal_of_one_cell_have_the_same_bounds():
+    marginal = Marginal(
+        Domain({"x": 1}),
+        np.array([3.0]),
+        np.array([16.0]),
+        missed_variance=np.array([9.0]),
+    )
+    count = Count(estimate=3.0, noise_variance=16.0, missed_variance=9.0, reconstructed=True)
+    low, high = marginal.interval(0.9)
+    assert (low.item(), high.item()) == pytest.approx(count.interval(0.9))
+
+
+def test_counts_that_cannot_be_negative_are_inside():
+    """Poisson counts of rate 0.5 and the smooth estimate of each: the rate of the group. The noise
+    of a cell is far larger. False alarm: below 10^-6."""
+    truth = np.random.default_rng(0).poisson(0.5, 10_000)
+    half = _widths(np.full(len(truth), 0.5), 10.0, reconstructed=True)
+    assert (np.abs(truth - 0.5) <= half).mean() > 0.99

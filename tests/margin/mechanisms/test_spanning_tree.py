@@ -1,0 +1,169 @@
+"""`SpanningTree`: pairs of attributes are chosen privately and measured."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PureDP, Workload
+from margin.mechanisms import SpanningTree
+from margin.mechanisms.choosing.rounds import TreePlan
+from margin.mechanisms.choosing.strength import Strength
+from margin.testing import check_mechanism
+
+TREE = [(0, 1), (0, 2), (2, 3), (2, 4), (4, 5), (0, 6), (6, 7)]
+
+
+def grown(rows, sizes=(3,) * 8, seed=0):
+    """Categories that each agree with another one, along TREE, in two of three rows."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, size, rows) for size in sizes], axis=1)
+    for parent, child in TREE:
+        copied = rng.random(rows) < 0.67
+        codes[copied, child] = codes[copied, parent] % sizes[child]
+    return codes
+
+
+def names(count):
+    return [f"x{place}" for place in range(count)]
+
+
+def domain_of(sizes=(3,) * 8, **more):
+    return Domain(dict(zip(names(len(sizes)), sizes, strict=True)), **more)
+
+
+class Watched:
+    """A mechanism, and the events of its run."""
+
+    def __init__(self, mechanism):
+        self.mechanism, self.events = mechanism, []
+
+    def run(self, gate, workload):
+        synopsis = self.mechanism.run(gate, workload)
+        self.events = gate.events
+        return synopsis
+
+
+def simulated(codes, domain, budget, mechanism=None, workload=None):
+    return margin.simulate(
+        codes,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism or SpanningTree(),
+        workload=workload,
+        seed=0,
+    ).synopsis
+
+
+@pytest.mark.parametrize("budget", [PureDP(4), ZCDP("0.2")], ids=repr)
+def test_the_tree_of_the_data_is_found(budget):
+    made = simulated(grown(20_000), domain_of(), budget)
+    expected = {(f"x{first}", f"x{second}") for first, second in TREE}
+    assert {tuple(sorted(view)) for view in made.names} == expected
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
+@pytest.mark.parametrize("rows", [50, 20_000])
+def test_all_of_the_budget_is_spent_and_no_more(budget, rows):
+    spy = Watched(SpanningTree())
+    made = simulated(grown(rows), domain_of(), budget, spy)
+    assert sum(event.units for event in spy.events) == budget.units
+    assert sum(event.method == "select" for event in spy.events) <= 7
+    for view in itertools.combinations(made.domain, 3):
+        counts = made.marginal(view).counts
+        assert counts.min() >= 0 and np.isfinite(counts).all()
+
+
+def test_where_noise_is_above_all_counts_few_pairs_are_chosen():
+    made = simulated(grown(30), domain_of(), ZCDP("0.001"))
+    assert sum(len(view) == 2 for view in made.names) <= 3
+    assert {name for view in made.names for name in view} == set(names(8))
+
+
+def test_it_follows_long_ways_between_attributes():
+    """Ten attributes in a row, of six categories: too many cells for the table of all of them."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, (50_000, 10))
+    for place in range(1, 10):
+        copied = rng.random(50_000) < 0.95
+        codes[copied, place] = codes[copied, place - 1]
+    made = simulated(codes, domain_of((6,) * 10), ZCDP("0.1"))
+    truth = np.zeros((6, 6))
+    np.add.at(truth, (codes[:, 0], codes[:, 9]), 1)
+    error = np.linalg.norm(made.marginal(["x0", "x9"]).counts - truth)
+    independent = np.linalg.norm(truth - 50_000 / 36)
+    assert error < independent / 10
+
+
+def test_only_what_a_workload_asks_is_measured():
+    asked = [["x0", "x1"], ["x2", "x0"]]
+    spy = Watched(SpanningTree())
+    simulated(grown(2_000), domain_of(), PureDP(1), spy, asked)
+    measured = {event.about for event in spy.events if event.method == "measure"}
+    assert set().union(*measured) == {"x0", "x1", "x2"}
+    assert ("x1", "x2") not in measured
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows"), [((4,), 100), ((2, 3), 100), ((1, 1), 10), ((3,) * 8, 1)], ids=str
+)
+def test_small_tables(sizes, rows):
+    codes = np.zeros((rows, len(sizes)), dtype=np.int64)
+    made = simulated(codes, domain_of(sizes), PureDP(1))
+    assert made.marginal(list(made.domain)).counts.shape == sizes
+
+
+@pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=["Auto", "Adaptive"])
+def test_it_is_chosen_by_price(mechanism):
+    """Pairs of thirty attributes, and little budget: all pairs would drown in noise."""
+    sizes = (5,) * 30
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (20_000, 30))
+    for place in range(1, 30):
+        copied = rng.random(20_000) < 0.7
+        codes[copied, place] = codes[copied, rng.integers(0, place)]
+    made = simulated(codes, domain_of(sizes), PureDP("0.3"), mechanism)
+    assert 10 < sum(len(view) == 2 for view in made.names) <= 29
+
+
+def test_more_budget_leaves_less():
+    strength = Strength.of("medium")
+    plans = [
+        TreePlan(count=9, pairs=45, cells=16, chosen=10.0**power, measured=10.0**power)
+        for power in (10, 6, 2)
+    ]
+    found = [plan.left(strength, 20_000, 1.0) for plan in plans]
+    missed = [structure for structure, _ in found]
+    assert missed[0] == pytest.approx(1) and missed == sorted(missed, reverse=True)
+    assert found[0][1] == 0  # nothing is found, so nothing is measured
+    ratio = (strength.forest / strength.singles) ** 2
+    assert missed[-1] == pytest.approx(ratio * (1 - 9 / 45), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"singles_share": 0}, "singles_share"),
+        ({"choice_share": 1.5}, "choice_share"),
+        ({"singles_share": 0.6, "choice_share": 0.4}, "leave some"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(parameters, says):
+    with pytest.raises(DomainError, match=says):
+        SpanningTree(**parameters)
+
+
+@pytest.mark.slow
+def test_it_is_private():
+    check_mechanism(SpanningTree(), pairs=8)
+
+
+def test_a_workload_of_single_attributes_has_no_tree():
+    domain = domain_of()
+    found = Auto().prices(domain, Workload.all_kway(domain, 1), PureDP(1), rows=1000)
+    assert all("tree" not in candidate.note for candidate in found)
+    (alone,) = (candidate for candidate in found if candidate.note == "the total alone")
+    made = simulated(grown(900), domain, PureDP(5), alone.mechanism)
+    assert made.marginal(["x1"]).counts == pytest.approx([300] * 3, abs=5)

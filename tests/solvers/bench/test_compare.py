@@ -1,0 +1,151 @@
+"""`compare`: what it runs, keeps, refuses and writes down."""
+
+import json
+
+import numpy as np
+import pytest
+
+from margin.solvers import IPF, LeastSquares, Newton, bench
+from margin.solvers.bench import Instance
+from margin.solvers.bench.running import messages, tree
+from margin.solvers.bench.running.plan import planned
+from margin.solvers.testing import examples
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return Instance.of(examples()["mixed pairs"], name="pairs", family="exact-entropy")
+
+
+@pytest.fixture(scope="module")
+def made(instance, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    rows = bench.compare([instance], {"IPF": IPF()}, repeats=2, memory_limit=2e9, to=path)
+    return rows, path
+
+
+def test_a_row_says_how_it_was_made(made):
+    rows, _ = made
+    assert [row["repeat"] for row in rows] == [0, 1, 2]
+    assert [row["cold"] for row in rows] == [True, False, False]
+    for row in rows:
+        assert set(row) == set(bench.COLUMNS)
+        assert row["outcome"] == "solved" and row["status"] == "OPTIMAL"
+        assert row["cpu"] > 0 and row["wall"] > 0 and row["peak_memory"] > 1e7
+        assert row["threads"] == 1 and row["memory_limit"] == 2_000_000_000
+        assert "numpy" in json.loads(row["versions"])
+        assert json.loads(row["options"])["iterations"] == "2000"
+        assert row["machine"] and row["python"] and row["date"]
+
+
+def test_rows_come_back_from_the_file(made):
+    rows, path = made
+    for row, other in zip(rows, bench.read_rows(path), strict=True):
+        for name in bench.COLUMNS:
+            same = row[name] == other[name]
+            assert same or np.isnan([row[name], other[name]]).all(), name
+
+
+def test_what_is_done_is_kept(instance, made, monkeypatch):
+    """The second call starts no process; another solver's rows stay in the file."""
+    rows, path = made
+    module = bench.compare.__module__
+    monkeypatch.setattr(f"{module}.run", lambda *_: pytest.fail("ran again"))
+    again = bench.compare([instance], {"IPF": IPF()}, repeats=2, memory_limit=2e9, to=path)
+    assert [row["date"] for row in again] == [row["date"] for row in rows]
+
+
+def test_a_file_of_something_else_is_refused(tmp_path, instance):
+    (tmp_path / "x").write_text("no rows")
+    with pytest.raises(ValueError, match="must hold the rows of a comparison"):
+        bench.compare([instance], {"IPF": IPF()}, to=tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"time_limit": 0}, "time_limit"),
+        ({"repeats": -1}, "repeats"),
+        ({"jobs": 0}, "jobs"),
+        ({"threads": 0}, "threads"),
+        ({"memory_limit": -5}, "memory_limit"),
+        ({"tolerance": float("nan")}, "tolerance"),
+    ],
+)
+def test_bad_options_are_refused(instance, options, words):
+    with pytest.raises(ValueError, match=words):
+        bench.compare([instance], {"IPF": IPF()}, **options)
+
+
+def test_a_solver_for_no_instance_is_told(instance):
+    with pytest.raises(ValueError, match=r"at least one solver must take .* exact-entropy"):
+        bench.compare([instance], {"Newton": Newton()})
+
+
+def test_solvers_of_one_name_are_refused(instance):
+    with pytest.raises(ValueError, match="must not have one name"):
+        bench.compare([instance], [IPF(), IPF()])
+
+
+def test_the_time_limit_is_given_to_solvers_that_take_one():
+    problem = examples()["mixed pairs"]
+    squares = Instance.of(problem, name="s", family="least-squares")
+    ((_, entry),) = planned([squares], {"x": LeastSquares()}, 7.0)
+    assert json.loads(entry.options)["time_limit"] == "7.0"
+
+
+def test_a_solver_that_cannot_be_sent_is_refused(instance):
+    solver = IPF()
+    object.__setattr__(solver, "lock", __import__("threading").Lock())
+    with pytest.raises(ValueError, match="must be picklable"):
+        planned([instance], {"x": solver}, 1.0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [np.arange(6.0).reshape(2, 3), [np.ones(2), np.ones((2, 2))], None, 5, "text", object()],
+    ids=lambda answer: type(answer).__name__,
+)
+def test_an_answer_is_sent_without_code(answer):
+    kind, arrays = messages.packed_answer(answer)
+    reader = messages.Reader()
+    sent = messages.encoded({"answer": kind}, arrays)
+    assert reader.feed(sent[:3]) == []
+    ((values, received),) = reader.feed(sent[3:])
+    found = messages.unpacked_answer(values["answer"], received)
+    if isinstance(answer, np.ndarray | int):
+        assert np.array_equal(found, answer)
+    elif isinstance(answer, list):
+        assert all(np.array_equal(one, other) for one, other in zip(found, answer, strict=True))
+    elif answer is None:
+        assert found is None
+    else:
+        assert type(found).__name__ == type(answer).__name__ and not isinstance(found, str)
+
+
+def test_the_memory_of_a_process_is_known():
+    import os
+
+    assert tree.own_peak() > 1e7
+    if os.path.isdir("/proc"):
+        assert tree.memory(os.getpid()) > 1e7
+
+
+@pytest.mark.slow
+def test_libraries_that_clash_are_kept_apart():
+    """HiGHS with ortools, and OSQP with PuLP: each crashes the other in one process."""
+    for module in ("highspy", "ortools", "osqp", "pulp"):
+        _need(module)
+    pairs = Instance.of(examples()["pairs with errors"], name="pairs", family="minimax")
+    names = ["highs", "pdlp", "pulp-highs", "osqp", "cbc"]
+    chosen = {name: bench.ROSTER[name].make() for name in names}
+    rows = bench.compare([pairs], chosen, repeats=1, jobs=2)
+    assert {row["outcome"] for row in rows} == {"solved"}
+
+
+def _need(module):
+    """Skip if a module is not installed; it is not imported, because it would clash."""
+    import importlib.util
+
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")

@@ -1,0 +1,116 @@
+"""Every library on every family that it takes, against our own check: product of both."""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+from cases import random_tables
+
+from margin.solvers import BestResponse, Status, bench
+from margin.solvers.bench import Cover, Instance
+from margin.solvers.testing import examples
+
+
+def _instances():
+    pairs = examples()["pairs with errors"]
+    exact = examples()["mixed pairs"]
+    ridged = dataclasses.replace(pairs, ridge=np.maximum(pairs.variance, 1e-4))
+    rng = np.random.default_rng(0)
+    terms = [rng.choice(8, 3, replace=False) for _ in range(20)]
+    values, weights = rng.integers(0, 2, (20, 3)), rng.integers(-3, 8, 20)
+    response = BestResponse.conjunctions([2] * 8, terms, values, weights)
+    sets = [rng.choice(12, 4, replace=False) for _ in range(15)] + [np.arange(12)]
+    cover = Cover(
+        items=12,
+        offsets=np.cumsum([0, *map(len, sets)]),
+        member=np.concatenate(sets),
+        cost=np.append(rng.integers(1, 5, 15), 30),
+    )
+    tables = random_tables(3, sizes=(2, 3, 2, 2), count=4, mean=5)
+    # The best values come from brute force, from closed forms, or from two solvers that agree.
+    return {
+        "exact-entropy": (exact, 0.37606384),
+        "penalised-entropy": (ridged, 1.96439415),
+        "least-squares": (ridged, 1.94111507),
+        "minimax": (pairs, 0.006562853),
+        "consistency": (tables, 407.485204),
+        "nonnegativity": (tables, 38.632661),
+        "response": (response, _best_record(response)),
+        "cover": (cover, _best_cover(cover)),
+    }
+
+
+def _best_record(response):
+    records = np.indices(response.sizes).reshape(len(response.sizes), -1).T
+    return max(response.objective(record) for record in records)
+
+
+def _best_cover(cover):
+    """Dynamic programming over the sets of items that are covered."""
+    sets = np.split(cover.member, cover.offsets[1:-1])
+    masks = [sum(1 << int(item) for item in members) for members in sets]
+    cheapest = {0: 0}
+    for mask, cost in zip(masks, cover.cost.tolist(), strict=True):
+        for covered, spent in list(cheapest.items()):
+            joined = covered | mask
+            cheapest[joined] = min(cheapest.get(joined, 10**9), spent + cost)
+    return cheapest[(1 << cover.items) - 1]
+
+
+PROBLEMS = _instances()
+PROCESS = ("rc2", "cpsat", "cbc", "pulp-highs", "CpSat", "MaxSat", "Pulp", "pdlp")
+SLOW = (
+    *PROCESS,
+    *("mbi", "ByComponents", "Anneal", "Greedy", "Cone", "Cone-SCS", "Ladder"),
+    *("LeastSquares", "LeastSquares-PIQP", "ProjectionQP", "cvxpy-clarabel"),
+)
+CASES = [
+    pytest.param(
+        name,
+        family,
+        marks=[pytest.mark.slow] if name in SLOW or listed.needs in ("scs", "osqp") else [],
+    )
+    for name, listed in bench.ROSTER.items()
+    for family in listed.families
+    if family in PROBLEMS
+]
+NOT_EXACT = {"Greedy", "Anneal"}
+
+
+@pytest.mark.parametrize(("name", "family"), CASES)
+def test_it_finds_the_best_answer(name, family):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    if {"ortools", "highspy"} == {listed.needs, *(set(sys.modules) & {"highspy", "ortools"})}:
+        pytest.skip("highspy and ortools cannot be loaded into one process")
+    problem, best = PROBLEMS[family]
+    instance = Instance.of(problem, name=family, family=family)
+    solver = listed.make()
+    if isinstance(solver, bench.ByModel):
+        answer = solver.solve_instance(instance)
+        if (name, family) == ("ecos", "consistency"):
+            pytest.skip("ECOS ends with numerical problems, and says so")
+        assert answer.claim.status is Status.OPTIMAL
+        answer = answer.answer
+    else:
+        answer = instance.family.solve(solver, problem)
+        answer = getattr(answer, "answer", answer)
+    check = instance.check(answer)
+    assert check.feasible, check
+    if name not in NOT_EXACT:
+        assert check.objective == pytest.approx(best, rel=1e-5, abs=1e-6)
+
+
+def test_the_families_of_our_classes_are_known():
+    for name, listed in bench.ROSTER.items():
+        assert set(bench.families_of(listed.make())) & set(listed.families), name
+
+
+def test_an_engine_refuses_what_it_does_not_take():
+    problem, _ = PROBLEMS["response"]
+    instance = Instance.of(problem, name="response", family="response")
+    for name in ("osqp", "piqp", "proxqp", "qpalm", "scs", "ecos", "daqp", "pdlp"):
+        ended = bench.ROSTER[name].make().engine(instance.model)
+        assert ended.status in (Status.FAILED, Status.MISSING) and ended.point is None, name

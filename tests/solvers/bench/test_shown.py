@@ -1,0 +1,178 @@
+"""Profiles, means, integrals and tables against brute force; pages hold what they say."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from margin.solvers import bench
+
+LIMIT = 10.0
+
+
+def row(instance, solver, cpu, outcome="solved", **more):
+    return {
+        "instance": instance,
+        "solver": solver,
+        "family": "response",
+        "cold": True,
+        "repeat": 0,
+        "outcome": outcome,
+        "cause": "" if outcome == "solved" else "why <b>",
+        "cpu": cpu,
+        "wall": 2 * cpu,
+        "gap": 0.0 if outcome == "solved" else 0.5,
+        "feasible": outcome in ("solved", "feasible"),
+        "best_known": 1.0,
+        "time_limit": LIMIT,
+        "trace_seconds": [cpu] if outcome == "solved" else [],
+        "trace_gaps": [0.0] if outcome == "solved" else [],
+        "peak_memory": 10**8,
+        "versions": '{"numpy": "2"}',
+        "date": "2026-01-01T00:00:00",
+        "load": 1.0,
+        "machine": "machine",
+        "threads": 1,
+        "jobs": 1,
+        "tolerance": 1e-4,
+        "margin": "0",
+        "commit": "",
+        "python": "3",
+        **more,
+    }
+
+
+ROWS = [
+    row("one", "A", 1.0),
+    row("one", "B", 2.0),
+    row("two", "A", 4.0),
+    row("two", "B", 1.0),
+    row("three", "A", 3.0),
+    row("three", "B", 1.0, "wrong"),
+    row("four", "A", 3.0, "time"),
+    row("four", "B", 1.0, "raised"),
+]
+
+seconds = st.floats(1e-3, 9.0)
+grids = st.lists(st.tuples(seconds, seconds, seconds), min_size=1, max_size=6)
+
+
+def rows_of(grid, failed):
+    return [
+        row(str(place), name, taken, "time" if (place, name) in failed else "solved")
+        for place, line in enumerate(grid)
+        for name, taken in zip("ABC", line, strict=True)
+    ]
+
+
+def test_profiles_by_hand():
+    profile = bench.performance_profile(ROWS)
+    assert [profile.share("A", at) for at in (1, 3.9, 4)] == [0.5, 0.5, 0.75]
+    assert [profile.share("B", at) for at in (1, 2)] == [0.25, 0.5]
+    data = bench.data_profile(ROWS)
+    assert [data.share("A", at) for at in (0.9, 1, 3, 9)] == [0, 0.25, 0.5, 0.75]
+
+
+@settings(max_examples=50, deadline=None)
+@given(grids, st.sets(st.tuples(st.integers(0, 5), st.sampled_from("ABC"))), st.floats(1, 50))
+def test_a_profile_is_its_definition(grid, failed, factor):
+    profile = bench.performance_profile(rows_of(grid, failed))
+    for solver, column in zip("ABC", range(3), strict=True):
+        count = 0
+        for place, line in enumerate(grid):
+            solved = {n: t for n, t in zip("ABC", line, strict=True) if (place, n) not in failed}
+            if solver in solved and line[column] / min(solved.values()) <= factor:
+                count += 1
+        assert profile.share(solver, factor) == pytest.approx(count / len(grid))
+
+
+def test_means_count_failures_with_the_limit():
+    means = bench.shifted_geometric_means(ROWS, shift=1.0)
+    logs = [math.log(1 + t) for t in (1.0, 4.0, 3.0, LIMIT)]
+    assert means["A"] == pytest.approx(math.exp(np.mean(logs)) - 1)
+    assert bench.shifted_geometric_means(ROWS, clock="wall")["A"] > means["A"]
+
+
+def test_warm_solves_count_if_there_are_some():
+    rows = [
+        row("one", "A", 5.0),
+        row("one", "A", 1.0, cold=False),
+        row("one", "A", 2.0, cold=False),
+    ]
+    assert bench.times(rows).seconds[0, 0] == 1.0
+    assert bench.times(rows, warm=False).seconds[0, 0] == 5.0
+    rows.append(row("one", "A", 2.0, "time", cold=False))
+    assert bench.times(rows).seconds[0, 0] == math.inf
+
+
+def test_a_wider_gap_counts_more_but_never_what_is_wrong():
+    rows = [row("one", "A", 1.0, "feasible"), row("one", "B", 1.0, "wrong", gap=0.0)]
+    assert np.isinf(bench.times(rows).seconds).all()
+    assert bench.times(rows, gap=0.5).seconds.tolist() == [[1.0, math.inf]]
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected"),
+    [
+        ([], 1.0),
+        ([(0.0, 0.0)], 0.0),
+        ([(5.0, 0.0)], 0.5),
+        ([(2.0, 0.5), (4.0, 0.0)], 0.3),
+        ([(20.0, 0.0)], 1.0),
+    ],
+)
+def test_the_primal_integral_by_hand(trace, expected):
+    made = row(
+        "one",
+        "A",
+        1.0,
+        trace_seconds=[time for time, _ in trace],
+        trace_gaps=[gap for _, gap in trace],
+    )
+    assert bench.primal_integral(made) == pytest.approx(expected)
+    assert math.isnan(bench.primal_integral(made | {"best_known": None}))
+
+
+def test_the_worst_solve_of_an_instance_counts():
+    rows = [row("one", "A", 1.0), row("one", "A", 1.0, "wrong", cold=False)]
+    assert bench.failures(rows) == {"A": {"wrong": 1}}
+    assert bench.failures(ROWS)["A"] == {"solved": 3, "time": 1}
+
+
+def test_agreement_is_kendalls_tau():
+    slower = [entry | {"cpu": 1.01 * entry["cpu"]} for entry in ROWS]
+    assert bench.agreement(ROWS, slower) == {"response": 1.0}
+    turned = [entry | {"solver": {"A": "B", "B": "A"}[entry["solver"]]} for entry in ROWS]
+    assert bench.agreement(ROWS, turned) == {"response": -1.0}
+
+
+def test_tables_for_papers():
+    latex = bench.table_of([entry | {"solver": "a_b&c"} for entry in ROWS[:1]], "latex")
+    assert r"a\_b\&c" in latex and latex.count(r"\midrule") == 1
+    markdown = bench.table_of(ROWS)
+    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 |")
+    assert bench.table_of(ROWS, "csv").splitlines()[0].startswith("family,solver,instances")
+    with pytest.raises(ValueError, match="form must be"):
+        bench.table_of(ROWS, "word")
+
+
+def test_no_rows_are_refused():
+    for function in (bench.times, bench.page):
+        with pytest.raises(ValueError, match="at least one row"):
+            function([])
+
+
+@pytest.mark.slow
+def test_the_page_asks_nobody_and_hides_nothing():
+    pytest.importorskip("matplotlib")
+    text = bench.page(ROWS, title="<i>mine</i>")
+    assert "<i>mine" not in text and "why <b>" not in text and "why &lt;b&gt;" in text
+    assert not re.findall(r"<(?:link|img|iframe|script)\b|@import|\bsrc=", text)
+    assert "default-src 'none'" in text and text.count("<svg") == 4
+    assert "prefers-color-scheme: dark" in text and "width=device-width" in text
+    # Every name of a part of a picture occurs once.
+    names = re.findall(r'\bid="([^"]+)"', text)
+    assert len(names) == len(set(names))

@@ -1,0 +1,52 @@
+"""The files about the project agree with each other."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "margin" / "_version.py").read_text())[1]
+
+# Packages that have another name on conda-forge.
+CONDA_NAMES = {"cvxpy": "cvxpy-base", "duckdb": "python-duckdb", "lazy_loader": "lazy-loader"}
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "conda/recipe.yaml"])
+def test_the_version_and_the_licence_are_the_same_everywhere(name):
+    text = (ROOT / name).read_text()
+    assert re.search(r"^ *version: (.+)$", text, re.MULTILINE)[1] == VERSION
+    assert re.search(r"^ *license: (.+)$", text, re.MULTILINE)[1] == PROJECT["license"]
+
+
+def test_the_conda_package_needs_what_the_wheel_needs():
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    section = recipe.split("  run:\n")[1].split("\n\n")[0]
+    listed = {line.strip("- ").replace(" ", "") for line in section.splitlines()}
+    needed = {f"python{PROJECT['requires-python']}"}
+    for requirement in PROJECT["dependencies"]:
+        name, bounds = re.fullmatch(r"([\w-]+)(.*)", requirement).groups()
+        needed.add(CONDA_NAMES.get(name, name) + bounds)
+    assert listed == needed
+
+
+def test_the_workflow_calls_the_same_script_as_a_developer():
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert "run: .ci/run" in workflow
+    assert "core.symlinks false" in workflow
+
+
+def test_every_citation_of_the_paper_has_an_entry():
+    folder = ROOT / "docs" / "paper"
+    cited = set(re.findall(r"@(\w+)", (folder / "paper.md").read_text()))
+    entries = set(re.findall(r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(), re.MULTILINE))
+    assert cited == entries
+
+
+def test_the_papers_pictures_exist():
+    folder = ROOT / "docs" / "paper"
+    pictures = re.findall(r"\]\((\S+\.png)\)", (folder / "paper.md").read_text())
+    assert pictures
+    assert all((folder / picture).exists() for picture in pictures)
