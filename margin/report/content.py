@@ -29,7 +29,7 @@ _VIEW_CELLS = 120_000
 """Largest number of cells of views in a page: about 1.3 MB of text."""
 
 _ANSWER_CELLS = 25_000
-"""Largest number of cells of further answers, with their variances: about 0.5 MB of text."""
+"""Largest number of cells of further answers, with their intervals: about 0.5 MB of text."""
 
 _BASED_CELLS = 60_000
 """The same if no answer is a sum of the views' cells, so that the page holds answers only."""
@@ -95,23 +95,16 @@ def content(
 
 
 def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
-    """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and
-    variances.
-
-    The page draws intervals of one quantile times the root of the variance. So where a count was
-    reconstructed, the variance is the one that gives the interval of `Marginal.interval`.
-    """
-    unit = float(half_widths(0.0, 1.0, 0.0, level=0.95))
+    """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and of
+    the half-widths of their 95 % intervals."""
     half = half_widths(
         marginal.counts, marginal.noise_variance, marginal.missed_variance, level=0.95
     )
-    is_missed = np.greater(marginal.missed_variance, 0)
-    variance = np.where(is_missed, (half / unit) ** 2, marginal.variance)
     return {
         "axes": list(synopsis.domain.axes(marginal.attributes)),
         "source": synopsis.source(marginal.attributes).value,
         "counts": _packed(marginal.counts),
-        "variance": _packed(variance),
+        "half_widths": _packed(half),
     }
 
 

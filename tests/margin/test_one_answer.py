@@ -1,6 +1,7 @@
 """One question has one answer: in `marginal`, in `count`, on the page and before publication."""
 
 import base64
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -46,14 +47,14 @@ def released(*, with_base, with_known, mechanism=None):
 
 
 def on_page(synopsis, names):
-    """The counts and variances of a marginal as the page answers it."""
+    """A marginal as the page answers it: counts, half the widths of intervals, source."""
     data = content(synopsis, title="t", live=False)
     axes = sorted(DOMAIN.position[name] for name in names)
     shape = [DOMAIN.sizes[axis] for axis in axes]
     for answer in data["answers"]:
         if sorted(answer["axes"]) == axes:
             numbers = (
-                np.frombuffer(base64.b64decode(answer[key])) for key in ("counts", "variance")
+                np.frombuffer(base64.b64decode(answer[key])) for key in ("counts", "half_widths")
             )
             return *(one.reshape(shape) for one in numbers), answer["source"]
     holding = [view for view in data["views"] if view["counts"] and set(axes) <= set(view["axes"])]
@@ -69,7 +70,8 @@ def on_page(synopsis, names):
         chosen = [n for n in range(len(axes)) if part >> n & 1]
         functions = np.prod([shape[n] - 1 for n in chosen])
         total += functions / precision[sum(1 << places[n] for n in chosen)]
-    return counts, np.full(shape, total / np.prod(shape) ** 2), None
+    variance = total / np.prod(shape) ** 2
+    return counts, np.full(shape, NormalDist().inv_cdf(0.975) * np.sqrt(variance)), None
 
 
 @pytest.mark.parametrize("with_known", [False, True])
@@ -82,9 +84,9 @@ def test_one_question_has_one_answer(with_base, with_known, names):
         count = synopsis.count(dict(zip(names, cell, strict=True)))
         assert count.estimate == pytest.approx(marginal.counts[cell])
         assert count.variance == pytest.approx(marginal.variance[cell], abs=1e-9)
-    counts, variance, source = on_page(synopsis, names)
+    counts, half_widths, source = on_page(synopsis, names)
     assert counts == pytest.approx(marginal.counts)
-    assert variance == pytest.approx(marginal.variance, abs=1e-9)
+    assert counts + half_widths == pytest.approx(marginal.interval(0.95)[1], abs=1e-6)
     assert source in (None, synopsis.source(names).value)
     if (marginal.counts > 0).all():
         (agreeing,) = synopsis.tables([names], integers=False)
@@ -118,13 +120,14 @@ def test_the_source_of_each_answer():
         assert synopsis.source(["a", "c"]) is Source.RECONSTRUCTED
 
 
-def test_the_page_has_the_variances_of_cells_that_differ():
+def test_the_page_has_the_intervals_of_cells_whose_variances_differ():
     """Attributes measured in bases of their own: cells of one view have different variances."""
     mechanism = margin.Residual(
         workload=margin.Workload.of(DOMAIN, [["a", "b"], ["c"]], asked={"b": "prefixes"})
     )
     synopsis = released(with_base=False, with_known=False, mechanism=mechanism)
     assert synopsis.noise is not None
-    counts, variance, _ = on_page(synopsis, ("b",))
-    assert variance == pytest.approx(synopsis.marginal(["b"]).variance)
-    assert counts == pytest.approx(synopsis.marginal(["b"]).counts)
+    counts, half_widths, _ = on_page(synopsis, ("b",))
+    marginal = synopsis.marginal(["b"])
+    assert counts == pytest.approx(marginal.counts)
+    assert counts + half_widths == pytest.approx(marginal.interval(0.95)[1])

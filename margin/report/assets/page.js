@@ -66,21 +66,21 @@ function coveredVariance(view, asked) {
 /** A marginal of a view. A sum of cells that must be zero is zero, without noise. */
 function covered(view, asked) {
   const counts = project(doubles(view.counts), view.axes, asked);
-  const variance = new Float64Array(counts.length).fill(coveredVariance(view, asked));
+  const halfWidths = new Float64Array(counts.length).fill(QUANTILE * Math.sqrt(coveredVariance(view, asked)));
   if (view.empty.length) {
     const possible = new Float64Array(product(view.axes.map((axis) => sizes[axis]))).fill(1);
     view.empty.forEach((cell) => { possible[cell] = 0; });
     project(possible, view.axes, asked).forEach((some, cell) => {
-      if (some === 0) { counts[cell] = 0; variance[cell] = 0; }
+      if (some === 0) { counts[cell] = 0; halfWidths[cell] = 0; }
     });
   }
-  return { counts, variance, source: variance.some((one) => one !== 0) ? "measured" : "known" };
+  return { counts, halfWidths, source: halfWidths.some((one) => one !== 0) ? "measured" : "known" };
 }
 
 function fromAnswer(answer, asked) {
   return {
     counts: project(doubles(answer.counts), answer.axes, asked),
-    variance: project(doubles(answer.variance), answer.axes, asked),
+    halfWidths: project(doubles(answer.half_widths), answer.axes, asked),
     source: answer.source,
   };
 }
@@ -122,7 +122,7 @@ function records(asked, answer) {
       labels[place] = data.attributes[asked[place]].labels[rest % sizes[asked[place]]];
       rest = Math.floor(rest / sizes[asked[place]]);
     }
-    const half = QUANTILE * Math.sqrt(answer.variance[cell]);
+    const half = answer.halfWidths[cell];
     return { labels, count, low: Math.max(count - half, 0), high: Math.max(count + half, 0) };
   });
 }
