@@ -85,7 +85,7 @@ class Population:
     """
 
     sweeps: int = 40
-    gain: float = 0.01
+    gain: float = 0.05
 
     def __post_init__(self) -> None:
         if self.sweeps < 0:
@@ -137,7 +137,7 @@ class Population:
         if tables.known is not None and tables.known.more and rows == tables.known.total:
             descent = kept_exactly(tables, descent, rng)
         return Rows(
-            codes=descent.codes,
+            codes=rng.permutation(descent.codes),
             gaps=descent.gaps,
             sweeps=sweeps,
         )
