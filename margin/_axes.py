@@ -52,6 +52,6 @@ def times_along(
     before = range(axis)
     after = range(axis + 1, table.ndim)
     rows = table.transpose((axis, *before, *after))
-    product = np.dot(matrix, rows.reshape(len(rows), -1))
+    product: NDArray[Any] = np.dot(matrix, rows.reshape(len(rows), -1))
     back = (*range(1, axis + 1), 0, *after)
     return product.reshape(-1, *rows.shape[1:]).transpose(back)
