@@ -393,7 +393,8 @@ class Domain(Mapping[str, Attribute]):
         """
         if isinstance(names, str):
             names = (names,)
-        view = tuple(names) if isinstance(names, Iterable) else ()
+        # Tuples are recognised much faster than what is iterable.
+        view = tuple(names) if isinstance(names, (tuple, Iterable)) else ()
         if not view:
             listed = isinstance(names, Iterable)
             found = "empty" if listed else f"of type {type(names).__name__}"
@@ -417,7 +418,7 @@ class Domain(Mapping[str, Attribute]):
 
     def shape(self, view: Iterable[str]) -> tuple[int, ...]:
         """The number of categories of each attribute of a view."""
-        return tuple(self[name].size for name in self.view(view))
+        return tuple([self._attributes[name].size for name in self.view(view)])
 
     def cells(self, view: Iterable[str]) -> int:
         """The number of cells of a view's table."""
