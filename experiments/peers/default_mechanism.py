@@ -1,9 +1,9 @@
 """`Auto` and `Adaptive` on generated tables, to decide which one is the default of `release`.
 
 The tables are those of the families of `zoo` that validate: no constant was fitted on them. Each
-table is released once with either mechanism, at one budget and one number k of attributes. The error
-is the mean L2 distance of random marginals, divided by the number of rows. CPU seconds are of a
-release and its answers.
+table is released once with either mechanism, at one budget and one number k of attributes. The
+error is the mean L2 distance of random marginals, divided by the number of rows. CPU seconds are of
+a release and its answers.
 """
 
 import math
