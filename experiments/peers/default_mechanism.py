@@ -9,7 +9,7 @@ a release and its answers.
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +27,19 @@ TIE = 0.98
 
 def run(smoke: bool, out: Path) -> str:
     """Measure what has not been measured yet, and write the page."""
-    keys = [*_keys()]
+    keys = _keys()
     if smoke:
         keys = [key for key in keys if key["family"] == "register" and key["draw"] == 2]
     return report(out, sweep(out / "rows.csv", measure, keys))
 
 
-def _keys() -> Iterator[Key]:
-    """One setting for each table of a family that validates."""
-    seen = set()
+def _keys() -> list[Key]:
+    """One setting for each table of a family that validates, one table of each family at a time."""
+    found = {}
     for key in settings():
-        table = (key["family"], key["draw"])
-        if key["draw"] >= 0 and not FAMILIES[key["family"]].fits and table not in seen:
-            seen.add(table)
-            yield key
+        if key["draw"] >= 0 and not FAMILIES[key["family"]].fits:
+            found[key["family"], key["draw"]] = key
+    return sorted(found.values(), key=lambda key: key["draw"])
 
 
 def measure(family: str, draw: int, budget: str, k: int, seed: int) -> list[dict[str, Any]]:
