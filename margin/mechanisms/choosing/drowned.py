@@ -11,6 +11,7 @@ from ...solvers import Evidence, NonNegativity, ResidualConsistency, Tables
 from ...solvers.basis import transform
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
+from ..fitted import DROWNED
 from .offers import Axes
 
 __all__ = ["without_drowned"]
@@ -103,7 +104,8 @@ class _Worth:
 
         The error of the prediction is its squared distance to the tables before the removal of
         negative counts, less their noise; two standard deviations are added. The error of a table
-        is its noise, times the share of its cells that are not zero after the removal.
+        is its noise, times the share of its cells that are not zero after the removal. The
+        first must be less than `DROWNED` times the second.
 
         Parameters
         ----------
@@ -131,7 +133,7 @@ class _Worth:
             noise += _left(tables.values[row], variance) * expected.sum()
             signal += (weight * moments**2 - expected).sum()
             square += 2 * (expected**2).sum()
-        return bool(max(0.0, signal) + _DEVIATIONS * math.sqrt(square) < noise)
+        return bool(max(0.0, signal) + _DEVIATIONS * math.sqrt(square) < DROWNED * noise)
 
     def _weights(self, shape: tuple[int, ...]) -> Floats:
         """The weight of the squared error of a moment, for each component of a table."""
