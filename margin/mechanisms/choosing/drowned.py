@@ -172,6 +172,8 @@ def _single_components(measured: Tables) -> Tables:
     """One-way tables of the measured components of single attributes."""
     evidence = _with_total(measured)
     axes = [axis for axis, size in enumerate(measured.sizes) if size > 1]
+    if not axes:
+        return evidence.tables()
     precision, holder = measured.holders(np.array(axes, dtype=np.int64).reshape(-1, 1))
     for axis, known, row in zip(axes, precision[:, 1], holder[:, 1].tolist(), strict=True):
         if known > 0:
