@@ -79,56 +79,62 @@ Errors = dict[Setting, dict[str, float]]
 
 def run(smoke: bool, out: Path) -> str:
     """Measure what has not been measured yet, and write the page."""
-    keys = [*_keys()]
+    keys = [*settings()]
     if smoke:
         keys = [key for key in keys if key["family"] == "few rows" and key["draw"] == 3][:1]
     return report(out, sweep(out / "rows.csv", measure, keys))
 
 
-def _keys() -> Iterator[Key]:
-    settings: list[Setting] = []
+def settings() -> Iterator[Key]:
+    """All settings: the generated tables, and the real ones that are there."""
+    found: list[Setting] = []
     for place, family in enumerate(FAMILIES):
         for draw in range(DRAWS):
             for k in SIZES[(place + draw) % len(SIZES)]:
-                settings.append((family, draw, f"B{(place + draw + k) % 4 + 1}", k))
+                found.append((family, draw, f"B{(place + draw + k) % 4 + 1}", k))
     for name, asked in REAL.items():
-        settings += [(name, -1, budget, k) for budget, k in asked]
-    for family, draw, budget, k in settings:
+        found += [(name, -1, budget, k) for budget, k in asked]
+    for family, draw, budget, k in found:
         if draw >= 0 or table(family) is not None:
             yield {"family": family, "draw": draw, "budget": budget, "k": k, "seed": 0}
 
 
 def measure(family: str, draw: int, budget: str, k: int, seed: int) -> list[dict[str, Any]]:
     """The error of each candidate, of `Auto` and of `Adaptive` in one setting."""
-    made, cell = _cell((family, draw, budget, k))
-    asked = _asked(made, k)
-    truths = [_truth(made, axes) for axes in asked]
-    names = list(made.sizes)
-    views = [[names[axis] for axis in axes] for axes in asked]
+    made, cell = coded((family, draw, budget, k))
     mechanisms = _compared(made, cell, k) | {"Auto": Auto(), "Adaptive": Adaptive()}
-    rows = []
-    for name, mechanism in mechanisms.items():
-        synopsis = margin.simulate(
-            made.data,
-            domain=made.domain,
-            budget=cell.spend(),
-            mechanism=mechanism,
-            workload=_workload(made, k),
-            seed=seed,
-        ).synopsis
-        if isinstance(synopsis.reconstruction, Newton):
-            solver = replace(synopsis.reconstruction, bars=False)
-            synopsis = synopsis.with_reconstruction(solver)
-        answers = synopsis.marginals(views)
-        distances = [
-            np.linalg.norm(answer.counts - truth)
-            for answer, truth in zip(answers, truths, strict=True)
-        ]
-        rows.append({"method": name, "error": float(np.mean(distances)) / len(made.rows)})
-    return rows
+    return [
+        {"method": name, "error": error_of(made, cell, k, mechanism, seed)}
+        for name, mechanism in mechanisms.items()
+    ]
 
 
-def _cell(setting: Setting) -> tuple[Coded, Cell]:
+def error_of(made: Coded, cell: Cell, k: int, mechanism: Any, seed: int) -> float:
+    """The mean L2 distance of the answers of one release to random queries, as a share of the
+    rows."""
+    asked = _asked(made, k)
+    names = list(made.sizes)
+    synopsis = margin.simulate(
+        made.data,
+        domain=made.domain,
+        budget=cell.spend(),
+        mechanism=mechanism,
+        workload=_workload(made, k),
+        seed=seed,
+    ).synopsis
+    if isinstance(synopsis.reconstruction, Newton):
+        solver = replace(synopsis.reconstruction, bars=False)
+        synopsis = synopsis.with_reconstruction(solver)
+    answers = synopsis.marginals([[names[axis] for axis in axes] for axes in asked])
+    distances = [
+        np.linalg.norm(answer.counts - _truth(made, axes))
+        for answer, axes in zip(answers, asked, strict=True)
+    ]
+    return float(np.mean(distances)) / len(made.rows)
+
+
+def coded(setting: Setting) -> tuple[Coded, Cell]:
+    """The table of a setting, and its cell."""
     family, draw, budget, k = setting
     made = generated(family, draw) if draw >= 0 else table(family)
     if made is None:
@@ -247,7 +253,7 @@ def refit(out: Path) -> str:
     errors = _errors(read(out / "rows.csv"))
     prices = {}
     for setting in errors:
-        made, cell = _cell(setting)
+        made, cell = coded(setting)
         considered = Candidates(made.domain, _workload(made, setting[3]), cell.spend())
         prices[setting] = (considered, float(len(made.rows)))
     values = {name: getattr(fitted, name) for name in TUNED}

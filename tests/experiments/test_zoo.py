@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.peers import zoo
+from experiments.peers import default_mechanism, zoo
 from experiments.peers._tables import table
 from experiments.peers._zoo_tables import DRAWS, FAMILIES, generated
 
@@ -20,7 +20,7 @@ def test_there_are_many_families_and_none_fits_and_validates():
     assert len(FAMILIES) >= 12 and len(FAMILIES) * DRAWS >= 60
     assert 0 < len(fits) < len(FAMILIES)
     parts = {
-        (key["family"], zoo._part((key["family"], key["draw"], "B1", 2))) for key in zoo._keys()
+        (key["family"], zoo._part((key["family"], key["draw"], "B1", 2))) for key in zoo.settings()
     }
     assert {name for name, part in parts if part == "fits"} == fits
 
@@ -58,6 +58,17 @@ def test_regret_is_the_error_over_the_least_one(tmp_path):
     text = zoo.report(tmp_path, rows)
     assert "Auto 3.000 and 3.00; Adaptive 1.000 and 1.00" in text
     assert "Auto 1.000 and 1.00; Adaptive 2.000 and 2.00" in text
+
+
+def test_the_default_is_decided_by_the_ratio_of_errors(tmp_path):
+    rows = [
+        {**row("Auto", 0.2, "register"), "seconds": "1.0"},
+        {**row("Adaptive", 0.1, "register"), "seconds": "2.0"},
+        {**row("Auto", 0.2, "shops"), "seconds": "1.0"},
+        {**row("Adaptive", 0.1, "shops"), "seconds": "2.0"},
+    ]
+    assert "0.500, from 0.50 to 0.50" in default_mechanism.report(tmp_path, rows)
+    assert not any(FAMILIES[key["family"]].fits for key in default_mechanism._keys())
 
 
 def test_a_constant_is_set_wherever_it_is_used(monkeypatch):

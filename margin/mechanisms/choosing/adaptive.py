@@ -16,13 +16,15 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
-from ...synopses import ViewSynopsis
+from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import ROUNDS_GAIN
 from ..ordered.level_counts import LevelCounts
+from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty
+from .drowned import without_drowned
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
@@ -50,6 +52,8 @@ The noise in these answers is far above its tolerance.
 class Adaptive:
     """A mechanism that learns privately which views are worth measuring, and then measures them.
 
+    It is the default of `margin.release`.
+
     A few small views, chosen by a public rule, are measured first. Their distance from the
     maximum-entropy estimate tells how much structure there is, and how evenly rows are spread over
     cells. From both follows which candidate of `Auto` to measure. This step is skipped if the
@@ -66,6 +70,9 @@ class Adaptive:
     Rounds of triples follow all candidates but one-way tables and trees of pairs. They are made if
     their expected error is below that of all candidates without rounds. The expected gain
     counts the views that rounds are likely to find, less the noise of their measurement.
+
+    At the end, components that are more noise than signal are left out, by what was measured. If
+    the workload asks prefixes, ranges or levels, it does the same as `Auto`.
 
     Parameters
     ----------
@@ -121,18 +128,27 @@ class Adaptive:
         self,
         private: Private,
         workload: Workload | None,
-    ) -> ViewSynopsis:
+    ) -> ViewSynopsis | LevelSynopsis:
         """Run the mechanism: learn, measure the best candidate, and choose more views in rounds.
 
         The candidate is measured with the whole rest of the budget, or rounds follow it.
         """
-        course = _Course(self, private, workload)
+        asked = usual_workload(private.domain, workload)
+        if asked.asked:
+            return measured_as_asked(private, asked)
+        course = _Course(self, private, asked)
         course.count_rows()
         course.learn_where_it_pays()
         chosen, views, rounds = course.plan()
         if rounds is None:
-            return course.candidate_alone(chosen)
-        return course.candidate_then_rounds(chosen, views, rounds)
+            synopsis = course.candidate_alone(chosen)
+        else:
+            synopsis = course.candidate_then_rounds(chosen, views, rounds)
+        return without_drowned(
+            synopsis,
+            course.workload,
+            self.nonnegativity,
+        )
 
 
 class _Course:
@@ -143,13 +159,13 @@ class _Course:
         self,
         mechanism: Adaptive,
         private: Private,
-        workload: Workload | None,
+        workload: Workload,
     ) -> None:
         self.mechanism = mechanism
         self.private = private
         self.domain = private.domain
         self.budget = private.budget
-        self.workload = usual_workload(self.domain, workload)
+        self.workload = workload
         # Candidates refuse tables that cannot be counted: that comes before any charge.
         self.considered = Candidates(self.domain, self.workload, self.budget)
         self.strength = Strength.of(mechanism.structure)

@@ -1,6 +1,7 @@
 """The candidates of `Auto` for workloads that ask prefixes, ranges or levels."""
 
 import contextlib
+import logging
 import math
 from collections.abc import Iterator, Mapping
 
@@ -12,6 +13,8 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
+from ...private import Private
+from ...synopses import LevelSynopsis, ViewSynopsis
 from ..ordered.level_counts import LevelCounts
 from ..query_bases.queries import AxisQueries, asked_queries
 from ..views.priview import PriView
@@ -19,13 +22,31 @@ from .candidates import Candidate
 from .offers import Precision, covers
 from .residual import Residual
 
-__all__ = ["asked_candidates"]
+__all__ = ["asked_candidates", "measured_as_asked"]
+
+log = logging.getLogger("margin")
 
 _MOST_CELLS = 1 << 26
 """Largest number of cells of all tables that are made of components."""
 
 _LONGEST = 10
 """Largest number of attributes of a view for which covers are priced."""
+
+
+def measured_as_asked(
+    private: Private,
+    workload: Workload,
+) -> ViewSynopsis | LevelSynopsis:
+    """Measure the best mechanism for a workload that asks more than cells, with the whole budget.
+
+    Raises
+    ------
+    DomainError
+        When no mechanism can measure what is asked.
+    """
+    best = asked_candidates(private.domain, workload, private.budget)[0]
+    log.info("measuring %s", best.note)
+    return best.mechanism.run(private, workload)
 
 
 def asked_candidates(

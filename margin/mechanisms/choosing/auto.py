@@ -11,9 +11,11 @@ from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
+from ...solvers import JointProjection
 from ...synopses import LevelSynopsis, ViewSynopsis
-from .asked_candidates import asked_candidates
+from .asked_candidates import asked_candidates, measured_as_asked
 from .candidates import Candidate, Candidates
+from .drowned import without_drowned
 from .strength import Strength, Structure
 
 __all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
@@ -29,14 +31,15 @@ _MOST_TRIPLES = 200_000
     kw_only=True,
 )
 class Auto:
-    """A mechanism that measures the candidate with the smallest expected error. It is the default.
+    """A mechanism that measures the candidate with the smallest expected error.
 
     The candidates are the full table, the residual components of each order, and covers by views
     of many sizes. For each candidate, the expected squared error for the workload is computed. The
     error of noise has a closed form. The error of missing components follows from an assumption
     about the strength of high-order structure, times the square of the number of rows. A part of
     the budget measures the number of rows, unless the domain declares it. The choice uses nothing
-    else about the data; `Adaptive` spends budget on learning more. If the workload asks prefixes,
+    else about the data; `Adaptive` spends budget on learning more. Afterwards, components that are
+    more noise than signal are left out, by what was measured. If the workload asks prefixes,
     ranges or levels, the candidates are components in bases for them (`Residual`), all levels of a
     tree (`LevelCounts`), and the covers by views that hold what is asked; the closed forms of their
     errors decide. `margin.plan(..., rows=)` shows
@@ -77,14 +80,14 @@ class Auto:
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
         if asked.asked:
-            best = asked_candidates(domain, asked, budget)[0]
-            log.info("measuring %s", best.note)
-            return best.mechanism.run(private, asked)
+            return measured_as_asked(private, asked)
         considered = Candidates(domain, asked, budget)
         rows = counted_rows(private, spend=self.count_share)
         chosen = considered.priced(Strength.of(self.structure), rows)[0]
         log.info("measuring %s", chosen.note)
-        return chosen.mechanism.run(private, asked)
+        synopsis = chosen.mechanism.run(private, asked)
+        assert isinstance(synopsis, ViewSynopsis)  # levels are measured only if they are asked
+        return without_drowned(synopsis, asked, JointProjection())
 
     def prices(
         self,
