@@ -45,9 +45,14 @@ def written(text: str) -> Any:
         raise _malformed(text)
     mechanism = _built(tree, text)
     if not callable(getattr(mechanism, "run", None)):
+        from ...mechanisms import strategies
+
+        given = text.strip()
+        kind, parent = "part of a mechanism", f"PriView(reconstruction={given})"
+        if type(mechanism).__name__ in strategies.__all__:
+            kind, parent = "strategy", f"MatrixMechanism(strategy={given})"
         raise MarginError(
-            f"--mechanism must be a mechanism, but {text.strip()} is a strategy; write "
-            f"MatrixMechanism(strategy={text.strip()})"
+            f"--mechanism must be a mechanism, but {given} is a {kind}; write it as in {parent}"
         )
     return mechanism
 
@@ -88,15 +93,16 @@ def _built(call: ast.Call, text: str) -> Any:
 
 
 def _class_of(name: str) -> Any:
-    """Find the class of a mechanism by its name, or of a strategy that a mechanism takes."""
-    from ... import mechanisms  # here, so that the command line starts without numpy
+    """Find the class of a mechanism by its name, or of a strategy or solver that it takes."""
+    # Here, so that the command line starts without numpy.
+    from ... import mechanisms
+    from ...mechanisms.expressions import class_named, classes
 
-    for room in (mechanisms, mechanisms.strategies):
-        if name in room.__all__:
-            return getattr(room, name)
-    known = [*mechanisms.__all__, *mechanisms.strategies.__all__]
+    found = class_named(name)
+    if found is not None:
+        return found
     raise MarginError(
-        f"unknown mechanism {name!r}{did_you_mean(name, known)}; with parameters, --mechanism "
+        f"unknown mechanism {name!r}{did_you_mean(name, classes())}; with parameters, --mechanism "
         f"takes {', '.join(mechanisms.__all__)}, so name one of these"
     )
 
