@@ -3,12 +3,11 @@
 import argparse
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import margin
 
 from ..errors import MarginError
-from ..plan import LONGEST, Expectation, Plan, printed
 from .arguments.budget import add_budget, budget_of
 from .arguments.workload import add_workload, workload_of
 from .common import (
@@ -20,6 +19,9 @@ from .common import (
     draw,
     titled,
 )
+
+if TYPE_CHECKING:
+    from ..plan import Expectation, Plan
 
 __all__ = ["add_commands"]
 
@@ -149,6 +151,8 @@ def _plan(parsed: argparse.Namespace) -> Said:
     }
     if parsed.copy is not None:
         return Said(_row(found, parsed.copy).command or "", values)
+    from ..plan import printed  # here, so that the command line starts without numpy
+
     text = printed(found, _copied, _hints(parsed))
     if parsed.picture is None:
         return Said(text, values)
@@ -156,7 +160,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
     return Said(f"{text}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
 
 
-def _row(found: Plan, number: int) -> Expectation:
+def _row(found: "Plan", number: int) -> "Expectation":
     """The row of a plan that --copy names."""
     if not 1 <= number <= len(found.table):
         raise MarginError(
@@ -166,8 +170,10 @@ def _row(found: Plan, number: int) -> Expectation:
     return found.table[number - 1]
 
 
-def _copied(row: Expectation, number: int) -> str:
+def _copied(row: "Expectation", number: int) -> str:
     """The line of a plan with the options that choose a mechanism."""
+    from ..plan import LONGEST
+
     words = row.command or ""
     if len(words) > LONGEST:
         return f"(long: add --copy {number})"

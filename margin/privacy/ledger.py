@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .._numbers import UNIT, shown, text
-from ..errors import BudgetError, DomainError
+from ..errors import BudgetError, BudgetSpentError, DomainError
 from .budget import Budget
 from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Statement, for_unit
@@ -200,9 +200,10 @@ class Ledger:
 
         Raises
         ------
+        BudgetSpentError
+            When the budget is more than what remains. Nothing is recorded.
         BudgetError
-            When the budget is more than what remains, when it protects another unit, or when no
-            rule converts it. Nothing is recorded.
+            When the budget protects another unit, or when no rule converts it. Nothing is recorded.
         FileError
             When the file is missing, locked, read-only, full or damaged. Do not release anything
             then.
@@ -456,7 +457,7 @@ def _check_rest(
     left = total.units - spent
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
-        raise BudgetError(
+        raise BudgetSpentError(
             f"a release from data set {name!r} may spend at most what remains of its budget, "
             f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
             f"for {text(units * UNIT)}; spend less"
