@@ -13,6 +13,7 @@ from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .arguments.mechanisms import PLAIN, known_as
 from .arguments.workload import add_workload, workload_of
+from .arguments.written import is_class, is_written, split_mechanisms, written
 from .common import (
     Said,
     add_command,
@@ -27,7 +28,11 @@ from .common import (
 
 __all__ = ["COMPARED", "add_commands"]
 
-COMPARED: Mapping[str, Callable[[], Any]] = {"PriView": lambda: margin.PriView(), **PLAIN}
+COMPARED: Mapping[str, Callable[[], Any]] = {
+    "PriView": lambda: margin.PriView(),
+    "DualQuery": lambda: margin.DualQuery(),
+    **PLAIN,
+}
 _DEFAULT = "Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
 
 
@@ -42,6 +47,8 @@ def add_commands(commands: Any) -> None:
             "margin compare public.csv --domain domain.json --epsilon 1",
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--mechanisms PriView,Direct --workload 3way --runs 1 --picture errors.png",
+            "margin compare public.csv --domain domain.json --epsilon 1 "
+            "--mechanisms Auto,DualQuery 'Residual(order=1)' --runs 1",
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--metrics l2,js,largest,useful:0.01",
         ],
@@ -60,8 +67,9 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         default=[_DEFAULT],
         metavar="NAME",
-        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: "
-        f"{_DEFAULT.replace(',', ', ')}",
+        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; or with parameters as in "
+        "Python, such as 'HighPass(theta=5)'; DualQuery answers the cells of the workload; "
+        f"default: {_DEFAULT.replace(',', ', ')}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
@@ -94,22 +102,14 @@ def add_commands(commands: Any) -> None:
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    names = []
-    for given in split_names(parsed.mechanisms):
-        name = known_as(given, COMPARED)
-        if name is None:
-            raise MarginError(
-                f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
-                f"{', '.join(COMPARED)}, so name some of these"
-            )
-        names.append(name)
+    mechanisms = dict(map(_named, split_mechanisms(parsed.mechanisms)))
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(
         parsed.file,
         domain=domain,
         budget=budget,
-        mechanisms={name: COMPARED[name]() for name in names},
+        mechanisms=mechanisms,
         workload=workload_of(domain, parsed.workload, parsed.asked),
         metrics=split_names(parsed.metrics),
         runs=parsed.runs,
@@ -122,3 +122,19 @@ def _compare(parsed: argparse.Namespace) -> Said:
     draw(found.plot(), parsed.picture)
     values = found.to_json() | {"picture": str(parsed.picture)}
     return Said(f"{text}\n{parsed.picture}", values)
+
+
+def _named(given: str) -> tuple[str, Any]:
+    """A mechanism of --mechanisms, with the name under which it is shown."""
+    name = known_as(given, COMPARED)
+    if name is not None:
+        return name, COMPARED[name]()
+    if is_written(given):
+        return given, written(given)
+    if is_class(given):
+        return given, written(f"{given}()")
+    raise MarginError(
+        f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
+        f"{', '.join(COMPARED)}, or a mechanism as in Python, such as 'HighPass(theta=5)', so name "
+        "some of these"
+    )
