@@ -30,8 +30,8 @@ __all__ = ["COMPARED", "add_commands"]
 
 COMPARED: Mapping[str, Callable[[], Any]] = {
     "PriView": lambda: margin.PriView(),
-    "DualQuery": lambda: margin.DualQuery(),
     **PLAIN,
+    "DualQuery": lambda: margin.DualQuery(),
 }
 _DEFAULT = "Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
 
@@ -99,10 +99,26 @@ def add_commands(commands: Any) -> None:
     add_force(comparing)
 
 
+def _mechanism(given: str) -> tuple[str, Any]:
+    """The name under which a mechanism is shown, and the mechanism."""
+    if is_written(given):
+        return given, written(given)
+    name = known_as(given, COMPARED)
+    if name is not None:
+        return name, COMPARED[name]()
+    if is_class(given):
+        return given, written(f"{given}()")
+    raise MarginError(
+        f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
+        f"{', '.join(COMPARED)}, or a mechanism as in Python, such as 'DualQuery(size=60000)', so "
+        "name some of these"
+    )
+
+
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    mechanisms = dict(map(_named, split_mechanisms(parsed.mechanisms)))
+    mechanisms = dict(map(_mechanism, split_mechanisms(parsed.mechanisms)))
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(
@@ -122,19 +138,3 @@ def _compare(parsed: argparse.Namespace) -> Said:
     draw(found.plot(), parsed.picture)
     values = found.to_json() | {"picture": str(parsed.picture)}
     return Said(f"{text}\n{parsed.picture}", values)
-
-
-def _named(given: str) -> tuple[str, Any]:
-    """A mechanism of --mechanisms, with the name under which it is shown."""
-    name = known_as(given, COMPARED)
-    if name is not None:
-        return name, COMPARED[name]()
-    if is_written(given):
-        return given, written(given)
-    if is_class(given):
-        return given, written(f"{given}()")
-    raise MarginError(
-        f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
-        f"{', '.join(COMPARED)}, or a mechanism as in Python, such as 'HighPass(theta=5)', so name "
-        "some of these"
-    )

@@ -235,9 +235,11 @@ class Domain(Mapping[str, Attribute]):
                     f"{name!r} is a level, but an attribute is needed here; name the attribute "
                     f"{name.rpartition(LEVEL_MARK)[0]!r}"
                 ) from None
+            levels = [full for full in self.level_names if full.rpartition(LEVEL_MARK)[2] == name]
+            meant = f"; did you mean {levels[0]!r}?" if levels else ""
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
-                f"these{did_you_mean(name, self._attributes)}"
+                f"these{meant or did_you_mean(name, self._attributes)}"
             ) from None
 
     def get(
