@@ -26,7 +26,15 @@ from .domain.attribute import Attribute
 from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
-from .errors import BudgetError, DataError, DomainError, FileError, MarginError, SolverError
+from .errors import (
+    BudgetError,
+    BudgetSpentError,
+    DataError,
+    DomainError,
+    FileError,
+    MarginError,
+    SolverError,
+)
 from .interrupts.progress import progress
 from .mechanisms import (
     MWEM,
@@ -60,6 +68,7 @@ __all__ = [
     "Auto",
     "Bound",
     "BudgetError",
+    "BudgetSpentError",
     "Comparison",
     "DPSense",
     "DataError",

@@ -127,8 +127,12 @@ class Comparison:
         first, *others = [f"mean {metric.name}" for metric in self.metrics]
         errors = f"{first:>{_width(first)}}{'median':>10}{'95 %':>10}"
         further = "".join(f"{name:>{_width(name)}}" for name in others)
-        head = f"{'mechanism':<20}{errors}{further}{'release CPU s':>15}{'answer CPU ms':>15}"
-        lines = [self._title(), head, *(_line(row, [first, *others]) for row in self.rows)]
+        longest = max([18, *(len(row.name) for row in self.rows)])
+        head = (
+            f"{'mechanism':<{longest}}  {errors}{further}{'release CPU s':>15}{'answer CPU ms':>15}"
+        )
+        lines = [self._title(), head]
+        lines += [_line(row, [first, *others], longest) for row in self.rows]
         if self.best:
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
             lines.append(f"{extreme} {first}: {self.best}")
@@ -203,15 +207,15 @@ def _width(name: str) -> int:
     return max(12, len(name) + 2)
 
 
-def _line(row: Compared, names: Sequence[str]) -> str:
+def _line(row: Compared, names: Sequence[str], longest: int) -> str:
     """Format the numbers of one mechanism as a line of the printed table."""
     if row.problem:
-        return f"{row.name:<20}  failed; the reason is below the table"
+        return f"{row.name:<{longest}}  failed; the reason is below the table"
     means = [f"{mean:>{_width(name)}.4g}" for name, mean in zip(names, row.means, strict=True)]
     spread = f"{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
     numbers = "".join([means[0], spread, *means[1:]])
     seconds = f"{row.release_seconds:>15.2f}{1000 * row.answer_seconds:>15.2f}"
-    return f"{row.name:<20}{numbers}{seconds}"
+    return f"{row.name:<{longest}}  {numbers}{seconds}"
 
 
 def _row_to_json(row: Compared) -> dict[str, Any]:
@@ -249,7 +253,10 @@ def compare(
     data, domain, budget
         The table, its declared attributes and the budget of each run; see `release`.
     mechanisms
-        The mechanisms to compare, by the names under which they are shown.
+        The mechanisms to compare, by the names under which they are shown. Those that answer
+        queries, such as `DualQuery()`, take the cells of the views as their queries. One whose
+        results answer no marginals of the table, such as counts of frequent items, is listed with
+        the reason.
     workload
         The views to ask for. If there are more than 200, 200 of them are drawn at random.
     metrics
@@ -375,7 +382,7 @@ def _compared(
             seed=task.seed + run,
         )
         released = time.process_time()
-        answers = simulation.marginals(task.views)
+        answers = _answers(simulation, task)
         answer_seconds += time.process_time() - released
         release_seconds += released - started
         if not truths:
@@ -387,4 +394,30 @@ def _compared(
         values=tuple(map(tuple, values)),
         release_seconds=release_seconds / task.runs,
         answer_seconds=answer_seconds / task.runs / len(task.views),
+    )
+
+
+def _answers(simulation: Simulation[Synopsis], task: _Task) -> list[Marginal]:
+    """The answers of a simulated release to the views.
+
+    Raises
+    ------
+    MarginError
+        If the release does not answer marginals of the table.
+    """
+    released = simulation.synopsis
+    if set(released.domain) != set(task.domain):
+        reason = (
+            f"but this mechanism releases counts of {', '.join(map(repr, released.domain))}, which "
+            "is no attribute of the table"
+        )
+    else:
+        try:
+            return simulation.marginals(task.views)
+        except MarginError as error:
+            reason = f"but this release does not answer them ({error})"
+    raise MarginError(
+        f"compare measures answers to the views of the workload, {reason}; leave this mechanism "
+        "out, or simulate it and compare its own answers with the truth, as in "
+        "docs/howto/research.md"
     )

@@ -5,7 +5,15 @@ or a file, and never quotes a value of the data. All errors derive from `ValueEr
 does not know this module can still catch them.
 """
 
-__all__ = ["BudgetError", "DataError", "DomainError", "FileError", "MarginError", "SolverError"]
+__all__ = [
+    "BudgetError",
+    "BudgetSpentError",
+    "DataError",
+    "DomainError",
+    "FileError",
+    "MarginError",
+    "SolverError",
+]
 
 
 class MarginError(ValueError):
@@ -22,6 +30,13 @@ class DataError(MarginError):
 
 class BudgetError(MarginError):
     """The error for a malformed budget, and for a charge that exceeds the remaining budget."""
+
+
+class BudgetSpentError(BudgetError):
+    """The error for a release that costs more than what remains in a ledger.
+
+    Nothing has been charged. The command line ends with exit code 3.
+    """
 
 
 class FileError(MarginError):

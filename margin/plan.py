@@ -1,7 +1,8 @@
 """`plan`: computes the expected error of each mechanism from the domain, without any data."""
 
+import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -12,19 +13,23 @@ from .errors import MarginError
 from .mechanisms import Auto, PriView
 from .mechanisms.choosing.auto import Structure
 from .mechanisms.choosing.candidates import nearly
+from .mechanisms.expressions import expression
 from .notebook import html_table
 from .privacy.budget import Budget, check_budget
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Expectation", "Plan", "plan"]
+__all__ = ["LONGEST", "Expectation", "Plan", "plan", "printed"]
 
 _LEGEND = (
     "squared error: the expected squared error of all counts of the workload, added up",
     "per count: the typical error of one count, in rows (the root of the mean squared error)",
 )
 """What the columns of a printed plan mean."""
+
+LONGEST = 160
+"""Largest number of letters of an expression that a printed plan shows."""
 
 
 @runtime_checkable
@@ -66,6 +71,11 @@ class Expectation:
     missed
         The assumed part of `error` that comes from components that are not measured; see `Auto`.
         Zero if the error is a closed form.
+    default
+        Whether `release` measures this for the same workload and number of rows, if no mechanism
+        is named. Only a plan with `rows` can tell.
+    plain
+        The mechanism as it is written: without the views that it chooses itself.
     """
 
     mechanism: Any
@@ -73,11 +83,33 @@ class Expectation:
     per_cell: float | None
     note: str = ""
     missed: float = 0.0
+    default: bool = False
+    plain: Any = dataclasses.field(default=None, repr=False)
 
     @property
     def name(self) -> str:
         """The name of the mechanism's class."""
         return type(self.mechanism).__name__
+
+    @property
+    def python(self) -> str | None:
+        """The Python expression that makes the mechanism; None for a class of your own.
+
+        Pass its value to `release` with the workload of the plan.
+        """
+        return expression(self._written, modules=True)
+
+    @property
+    def command(self) -> str | None:
+        """What `margin release --mechanism` takes for the mechanism; None for a class of your own.
+
+        Give `--workload` as for the plan.
+        """
+        return expression(self._written, modules=False)
+
+    @property
+    def _written(self) -> Any:
+        return self.mechanism if self.plain is None else self.plain
 
 
 @dataclass(
@@ -121,22 +153,10 @@ class Plan:
         return first.mechanism
 
     def __str__(self) -> str:
-        rows = [("mechanism", "squared error", "per count", "")]
-        for row in self.table:
-            error = "-" if row.error is None else f"{row.error:.2e}"
-            per_count = "-" if row.per_cell is None else f"{row.per_cell:,.1f}"
-            rows.append((row.name, error, per_count, row.note))
-        first = max(len(name) for name, _, _, _ in rows)
-        second = max(len(error) for _, error, _, _ in rows)
-        third = max(len(per_cell) for _, _, per_cell, _ in rows)
-        lines = [self._title(), ""]
-        for name, error, per_cell, note in rows:
-            line = f"{name:<{first}}  {error:>{second}}  {per_cell:>{third}}  {note}"
-            lines.append(line.rstrip())
-        lines += ["", *_LEGEND]
-        return "\n".join(lines)
+        return printed(self, _in_python, _PYTHON_HINTS)
 
-    def _title(self) -> str:
+    @property
+    def title(self) -> str:
         """The question that the plan answers, as a line."""
         count = len(self.workload)
         views = f"{count} view{'' if count == 1 else 's'}"
@@ -145,8 +165,8 @@ class Plan:
     def to_pandas(self) -> "pandas.DataFrame":
         """A `pandas.DataFrame` with one row per mechanism, in the order of `table`.
 
-        Its columns are "mechanism" (the name), "error", "per_cell", "missed" and "note", as in
-        `Expectation`. Numbers are NaN where a mechanism cannot handle the workload.
+        Its columns are "mechanism" (the name), "error", "per_cell", "missed", "note", "default" and
+        "python", as in `Expectation`. Numbers are NaN where a mechanism cannot handle the workload.
         """
         import pandas
 
@@ -157,6 +177,8 @@ class Plan:
                 "per_cell": row.per_cell,
                 "missed": row.missed,
                 "note": row.note,
+                "default": row.default,
+                "python": row.python,
             }
             for row in self.table
         ]
@@ -164,7 +186,7 @@ class Plan:
         return pandas.DataFrame(rows).astype(numbers)
 
     def _repr_html_(self) -> str:
-        heading = f"{self._title()}; error: expected squared error, per_cell: its root per count"
+        heading = f"{self.title}; error: expected squared error, per_cell: its root per count"
         return html_table(heading, self.to_pandas(), index=False)
 
     def plot(self, axes: Any = None) -> Any:
@@ -187,6 +209,55 @@ class Plan:
         from .plots.plan import draw
 
         return draw(self, axes)
+
+
+_PYTHON_HINTS = (
+    "release(mechanism=...) takes the expressions; pass it the workload of the plan",
+    "*: what release measures by default for this workload and number of rows",
+    "pass rows= to see which mechanism release takes by default",
+)
+
+
+def _in_python(row: Expectation, number: int) -> str:
+    """The line of a printed plan with the Python expression of a mechanism."""
+    written = row.python or ""
+    return written if len(written) <= LONGEST else f"(long: see .table[{number - 1}].python)"
+
+
+def printed(
+    plan: Plan,
+    words: Callable[[Expectation, int], str],
+    hints: tuple[str, str, str],
+) -> str:
+    """A plan as text: two lines for each mechanism.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    words
+        What to copy for a row, given the row and its number from 1; an empty text for no line.
+    hints
+        Three lines: what to do with the words, what the star means, and how to get a star.
+    """
+    rows = [("", "mechanism", "squared error", "per count", "")]
+    for number, row in enumerate(plan.table, 1):
+        error = "-" if row.error is None else f"{row.error:.2e}"
+        per_count = "-" if row.per_cell is None else f"{row.per_cell:,.1f}"
+        place = f"{'*' if row.default else ''}{number}"
+        rows.append((place, row.name, error, per_count, row.note))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [plan.title, ""]
+    for number, (place, name, error, per_count, note) in enumerate(rows):
+        start = f"{place:>{widths[0]}}  {name:<{widths[1]}}"
+        line = f"{start}  {error:>{widths[2]}}  {per_count:>{widths[3]}}  {note}"
+        lines.append(line.rstrip())
+        copied = words(plan.table[number - 1], number) if number else ""
+        if copied:
+            lines.append(f"{'':{widths[0]}}    {copied}")
+    use, star, no_star = hints
+    starred = any(row.default for row in plan.table)
+    return "\n".join([*lines, "", *_LEGEND, use, star if starred else no_star])
 
 
 def plan(
@@ -246,11 +317,14 @@ def plan(
     >>> print(found)
     1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: ...
     <BLANKLINE>
-    mechanism  squared error  per count
-    PriView         1.10e+01        1.4  1 view of 6 cells
+       mechanism  squared error  per count
+    1  PriView         1.10e+01        1.4  1 view of 6 cells
+         margin.mechanisms.PriView()
     <BLANKLINE>
     squared error: ...
     per count: ...
+    release(mechanism=...) takes the expressions; pass it the workload of the plan
+    pass rows= to see which mechanism release takes by default
     """
     check_budget(budget)
     declared = domain if isinstance(domain, Domain) else Domain(domain)
@@ -311,6 +385,7 @@ def _expectation(
 ) -> Expectation:
     """Make the row of the table for one mechanism; it holds the reason if the mechanism fails."""
     note = ""
+    plain = mechanism
     try:
         if isinstance(mechanism, PriView):
             mechanism = mechanism.planned(domain, workload, budget)
@@ -322,6 +397,7 @@ def _expectation(
             error=None,
             per_cell=None,
             note=str(problem),
+            plain=plain,
         )
     per_cell = _per_cell(domain, workload, error)
     return Expectation(
@@ -329,6 +405,7 @@ def _expectation(
         error=error,
         per_cell=per_cell,
         note=note,
+        plain=plain,
     )
 
 
@@ -347,23 +424,40 @@ def _priced(
     auto: Auto,
     rows: float,
 ) -> list[Expectation]:
-    """Make a row of the table for each candidate of `Auto` that has a finite error."""
-    found = []
-    for candidate in auto.prices(domain, workload, budget, rows=rows):
-        if not math.isfinite(candidate.error):
-            continue
+    """Make a row of the table for each candidate of `Auto`, its choice first."""
+    found: list[Expectation] = []
+    candidates = auto.prices(domain, workload, budget, rows=rows)
+    for candidate in candidates:
+        known = math.isfinite(candidate.error)
         note = candidate.note
-        if candidate.missed:
+        if not known:
+            note += "; its error is not computed for so many cells"
+        elif candidate.missed:
             note += f"; not measured: {candidate.missed / candidate.error:.0%} of the error"
         row = Expectation(
             mechanism=candidate.mechanism,
-            error=candidate.error,
-            per_cell=_per_cell(domain, workload, candidate.error),
+            error=candidate.error if known else None,
+            per_cell=_per_cell(domain, workload, candidate.error) if known else None,
             note=note,
-            missed=candidate.missed,
+            missed=candidate.missed if known else 0.0,
+            default=candidate is candidates[0] and auto == Auto(),
+            plain=_unplanned(candidate.mechanism, domain, workload, budget),
         )
         found.append(row)
     return found
+
+
+def _unplanned(
+    mechanism: Any,
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> Any:
+    """The same mechanism without its views, if it would choose these views itself."""
+    if not isinstance(mechanism, PriView) or mechanism.shares is None:
+        return mechanism
+    plain = dataclasses.replace(mechanism, views=None, shares=None)
+    return plain if plain.planned(domain, workload, budget) == mechanism else mechanism
 
 
 def _per_cell(

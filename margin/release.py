@@ -375,7 +375,13 @@ class _Work:
         if request.base is not None:
             _check_uses_base(mechanism)
             base = stated_base(request.base, domain, allow_simulation=not request.entropy.private)
-        self._charge = None if request.ledger is None else Charge(request.ledger, statement)
+        self._charge = None
+        if request.ledger is not None:
+            self._charge = Charge(
+                request.ledger,
+                statement,
+                total_is_public=domain.rows is not None,
+            )
 
         # Open the data. Temporary files of runs that were killed are removed first.
         remove_stale()

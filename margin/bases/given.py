@@ -146,6 +146,7 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
         "kind": "release",
         "private": provenance.private,
         "statement": provenance.statement.to_json(),
+        "total_is_public": base.domain.rows is not None,
         "charge": None if provenance.token is None else asdict(provenance.token),
         "base": provenance.base,
     }

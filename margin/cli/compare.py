@@ -13,7 +13,7 @@ from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .arguments.mechanisms import PLAIN, known_as
 from .arguments.workload import add_workload, workload_of
-from .arguments.written import is_class, is_written, written
+from .arguments.written import is_class, is_written, split_mechanisms, written
 from .common import (
     Said,
     add_command,
@@ -48,6 +48,8 @@ def add_commands(commands: Any) -> None:
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--mechanisms PriView,Direct --workload 3way --runs 1 --picture errors.png",
             "margin compare public.csv --domain domain.json --epsilon 1 "
+            "--mechanisms Auto,DualQuery 'Residual(order=1)' --runs 1",
+            "margin compare public.csv --domain domain.json --epsilon 1 "
             "--metrics l2,js,largest,useful:0.01",
         ],
     )
@@ -65,9 +67,9 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         default=[_DEFAULT],
         metavar="NAME",
-        help=f"the mechanisms to compare, of {', '.join(COMPARED)}, or a mechanism with its "
-        "parameters as in Python, such as 'DualQuery(size=60000)'; default: "
-        f"{_DEFAULT.replace(',', ', ')}",
+        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; or with parameters as in "
+        "Python, such as 'HighPass(theta=5)'; DualQuery answers the cells of the workload; "
+        f"default: {_DEFAULT.replace(',', ', ')}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
@@ -97,18 +99,6 @@ def add_commands(commands: Any) -> None:
     add_force(comparing)
 
 
-def _listed(words: list[str]) -> list[str]:
-    """The mechanisms that are named; a comma within parentheses divides parameters.
-
-    >>> _listed(["Auto,MWEM", "DualQuery(size=9, rounds=2)"])
-    ['Auto', 'MWEM', 'DualQuery(size=9, rounds=2)']
-    """
-    listed = []
-    for word in words:
-        listed += [word] if is_written(word) else split_names([word])
-    return listed
-
-
 def _mechanism(given: str) -> tuple[str, Any]:
     """The name under which a mechanism is shown, and the mechanism."""
     if is_written(given):
@@ -128,7 +118,7 @@ def _mechanism(given: str) -> tuple[str, Any]:
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    mechanisms = dict(_mechanism(given) for given in _listed(parsed.mechanisms))
+    mechanisms = dict(map(_mechanism, split_mechanisms(parsed.mechanisms)))
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(

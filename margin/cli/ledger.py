@@ -1,6 +1,8 @@
 """The commands `margin ledger create`, `show`, `verify` and `check`."""
 
 import argparse
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from .common import Said, add_command, add_group, printable
 if TYPE_CHECKING:
     from ..privacy.ledger import Dataset, Token
     from ..privacy.statement import Statement
+    from ..privacy.strength import Strength
 
 __all__ = ["add_commands", "charged"]
 
@@ -125,6 +128,10 @@ def _show(parsed: argparse.Namespace) -> Said:
         remaining = text(ledger.remaining(name))
         whole = f"{statement.guarantee}; protects {statement.protects}"
         lines.append(printable(f"{name}: {spent} spent, {remaining} remaining; {whole}"))
+        totals = ledger.public_totals(name)
+        strength = ledger.strength(name)
+        if strength is not None and strength.steps > 1:
+            lines.append(f"  {_given_totals(statement, strength, totals)}")
         datasets.append(
             {
                 "dataset": name,
@@ -132,10 +139,33 @@ def _show(parsed: argparse.Namespace) -> Said:
                 "remaining": remaining,
                 "budget": statement.budget.to_json(),
                 "statement": statement.to_json(),
+                "strength": None if strength is None else dataclasses.asdict(strength),
                 "charges": [charge.to_json() for charge in ledger.charges(name)],
+                "public_totals": list(totals),
             }
         )
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
+
+
+def _given_totals(
+    statement: "Statement",
+    strength: "Strength",
+    totals: Sequence[bool | None],
+) -> str:
+    """Say what all releases of a data set protect together, given the totals that are public."""
+    declared = sum(public is True for public in totals)
+    unknown = sum(public is None for public in totals)
+    reasons = []
+    if declared:
+        reasons.append(f"{declared} of {len(totals)} releases declared public totals")
+    if unknown:
+        reasons.append(f"{unknown} of {len(totals)} do not say whether they did")
+    one = statement.unit is None and statement.rows == 1
+    what = "what a row says" if one else "what the rows of a person say"
+    return (
+        f"{what} is protected with {strength.numbers} in all, since {' and '.join(reasons)}; "
+        "whether someone is in the table is not hidden"
+    )
 
 
 def _verify(parsed: argparse.Namespace) -> Said:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import __version__
 from .._secrecy import masked
-from ..errors import MarginError
+from ..errors import BudgetSpentError, MarginError
 from ..interrupts import watched
 from ..interrupts.progress import progress
 from . import compare as cli_compare
@@ -32,7 +32,7 @@ from .common import Parser, Said, add_command, add_force, check_free, painted
 
 __all__ = ["main"]
 
-_SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _INTERRUPTED = 0, 1, 2, 130
+_SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _INTERRUPTED = 0, 1, 2, 3, 130
 
 _COMPLETION = {
     "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
@@ -53,7 +53,12 @@ first steps:
   margin domain check people.csv domain.json     list what does not fit, before a release
   margin COMMAND --help              show the options of a command, and examples
 
-exit codes: 0 success, 1 internal error, 2 user error (the message explains it), 130 interrupted
+exit codes:
+  0 success
+  1 internal error
+  2 user error, which the message explains
+  3 the ledger refuses the release, since too little of the budget is left
+  130 interrupted
 """
 
 
@@ -61,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
-    explains, and 130 for an interrupt.
+    explains, 3 for a release that costs more than what is left in the ledger, and 130 for an
+    interrupt.
     """
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:
@@ -170,6 +176,8 @@ def _taken(parser: argparse.ArgumentParser, word: str, rest: Sequence[str]) -> i
 
 def _explained(error: BaseException) -> tuple[int, str]:
     """The exit code of an error, and its message for the user."""
+    if isinstance(error, BudgetSpentError):
+        return _BUDGET_SPENT, masked(str(error))
     if isinstance(error, MarginError):
         return _USER_ERROR, masked(str(error))
     if isinstance(error, KeyboardInterrupt):

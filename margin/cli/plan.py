@@ -1,8 +1,9 @@
 """The commands `margin plan` and `margin design`, which need no data."""
 
 import argparse
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import margin
 
@@ -19,6 +20,9 @@ from .common import (
     draw,
     titled,
 )
+
+if TYPE_CHECKING:
+    from ..plan import Expectation, Plan
 
 __all__ = ["add_commands"]
 
@@ -40,6 +44,7 @@ def _add_plan(commands: Any) -> None:
             "margin plan --domain domain.json --rho 0.1 --workload age,sex sex,region "
             "--picture plan.png",
             "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
+            "margin plan --domain domain.json --epsilon 1 --workload 2way --copy 3",
             "margin plan --domain domain.json --epsilon 1 --known states.csv",
         ],
     )
@@ -59,6 +64,12 @@ def _add_plan(commands: Any) -> None:
         choices=("weak", "medium", "strong"),
         default="medium",
         help="with --rows: how strongly the attributes depend on each other; default: medium",
+    )
+    planning.add_argument(
+        "--copy",
+        type=int,
+        metavar="N",
+        help="print only what --mechanism of margin release takes for row N of the plan",
     )
     planning.add_argument(
         "--picture",
@@ -135,6 +146,9 @@ def _plan(parsed: argparse.Namespace) -> Said:
             "missed": row.missed,
             "per_count": row.per_cell,
             "note": row.note or None,
+            "default": row.default,
+            "mechanism": row.command,
+            "python": row.python,
         }
         for row in found.table
     ]
@@ -143,10 +157,57 @@ def _plan(parsed: argparse.Namespace) -> Said:
         "views": [list(view) for view in found.workload.views],
         "mechanisms": rows,
     }
+    if parsed.copy is not None:
+        return Said(_row(found, parsed.copy).command or "", values)
+    from ..plan import printed  # here, so that the command line starts without numpy
+
+    text = printed(found, _copied, _hints(parsed))
     if parsed.picture is None:
-        return Said(str(found), values)
+        return Said(text, values)
     draw(found.plot().figure, parsed.picture)
-    return Said(f"{found}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
+    return Said(f"{text}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
+
+
+def _row(found: "Plan", number: int) -> "Expectation":
+    """The row of a plan that --copy names."""
+    if not 1 <= number <= len(found.table):
+        raise MarginError(
+            f"--copy ({number}) must be the number of a row, from 1 to {len(found.table)}; run "
+            "margin plan without --copy to see the rows"
+        )
+    return found.table[number - 1]
+
+
+def _copied(row: "Expectation", number: int) -> str:
+    """The line of a plan with the options that choose a mechanism."""
+    from ..plan import LONGEST
+
+    words = row.command or ""
+    if len(words) > LONGEST:
+        return f"(long: add --copy {number})"
+    return f"--mechanism {_quoted(words)}"
+
+
+def _hints(parsed: argparse.Namespace) -> tuple[str, str, str]:
+    """The lines below a plan: what to do with the options, and what the star means."""
+    given = " ".join(_quoted(word) for word in parsed.workload)
+    workload = f"--workload {given}"
+    if parsed.asked:
+        workload += f" --asked {' '.join(_quoted(word) for word in parsed.asked)}"
+    for path in parsed.known:
+        workload += f" --known {_quoted(str(path))}"
+    star = "*: what margin release measures by default for this workload and number of rows"
+    return (
+        f"copy --mechanism into margin release, with {workload}",
+        star,
+        "add --rows to see which mechanism margin release takes by default",
+    )
+
+
+def _quoted(text: str) -> str:
+    """A text as one argument for a shell; a mechanism always in quotes."""
+    quoted = shlex.quote(text)
+    return f"'{text}'" if quoted == text and "(" in text else quoted
 
 
 def _design(parsed: argparse.Namespace) -> Said:

@@ -32,6 +32,11 @@ _EXAMPLES = [
     "--epsilon 1 -o people.margin",
 ]
 
+_CODES = (
+    "exit codes: 0 success, 2 an error that the message explains, 3 the ledger refuses the\n"
+    "release because too little of the budget is left; see margin --help for the others"
+)
+
 
 def add_commands(commands: Any) -> None:
     """Add `margin release` to the parser of the command line."""
@@ -42,6 +47,7 @@ def add_commands(commands: Any) -> None:
         does="make a differentially private synopsis of a table",
         examples=_EXAMPLES,
     )
+    release.description = f"{release.description}\n\n{_CODES}"
     _add_table(release)
     add_domain(release)
     add_unit(release)

@@ -12,6 +12,7 @@ from .._names import did_you_mean
 from ..errors import DomainError
 from .categories import (
     Value,
+    checked_bin_labels,
     checked_edges,
     checked_size,
     checked_spellings,
@@ -33,7 +34,7 @@ UNSEEN = -1
 _KINDS = ("size", "values", "bins", "dates", "levels")
 """The ways to declare categories; an attribute takes exactly one of them."""
 
-_KEYS = (*_KINDS, "ordered", "other", "missing")
+_KEYS = (*_KINDS, "labels", "ordered", "other", "missing")
 """The keys of the JSON form of an attribute."""
 
 
@@ -61,6 +62,10 @@ class Attribute:
     bins
         The categories are intervals [a, b) between these ascending edges. The last interval
         includes its upper edge. The first and the last edge may be -inf and inf (null in JSON).
+    labels
+        With `bins`, a text for each of them, which stands for it in answers, pages and conditions.
+        Without labels a bin is named by its edges, as "[0, 18)". Values of the data are compared
+        with the edges, never with the labels. A label that is a number must lie in its bin.
     dates
         The categories are periods of the calendar, such as ``{"from": "2020-01-01", "to":
         "2025-12-31", "by": "month"}``; `by` is "year", "quarter", "month", "week" or "day". They
@@ -82,6 +87,9 @@ class Attribute:
 
     Attributes
     ----------
+    bin_labels
+        The declared labels of the bins; empty if none are declared. `labels` has the labels of all
+        categories, declared or not.
     spellings
         For each category its spellings beside its own name; empty if none are declared.
 
@@ -98,6 +106,8 @@ class Attribute:
     ('yes', 'no', 'not asked')
     >>> Attribute(bins=[0, 18, 65, float("inf")], ordered=True).labels
     ('[0, 18)', '[18, 65)', '[65, inf]')
+    >>> Attribute(bins=[0, 18, 65, float("inf")], labels=["child", "adult", "65+"]).code(70)
+    2
     >>> Attribute(values={"F": ["f", "female"], "M": ["m", "male"]}).code("female")
     0
     >>> Attribute(dates={"from": "2020-01-01", "to": "2020-06-30", "by": "quarter"}).labels
@@ -111,6 +121,7 @@ class Attribute:
     size: int
     values: tuple[Value, ...] | None
     bins: tuple[float, ...] | None
+    bin_labels: tuple[str, ...]
     dates: Dates | None
     levels: Levels | None
     ordered: bool
@@ -124,6 +135,7 @@ class Attribute:
         size: int | None = None,
         values: Iterable[Value] | Mapping[str, Iterable[Value]] | None = None,
         bins: Iterable[float | None] | None = None,
+        labels: Iterable[str] | None = None,
         dates: Mapping[str, Any] | Dates | None = None,
         levels: Mapping[str, Any] | Levels | None = None,
         ordered: bool = False,
@@ -159,6 +171,7 @@ class Attribute:
         put(self, "size", checked_size(size))
         put(self, "values", listed)
         put(self, "bins", edges)
+        put(self, "bin_labels", self._named(labels))
         put(self, "dates", calendar)
         put(self, "levels", tree)
         put(self, "spellings", spellings)
@@ -177,6 +190,8 @@ class Attribute:
             return self.values
         if self.bins is None:
             return tuple(range(self.size))
+        if self.bin_labels:
+            return (*self.bin_labels, *self._bin_extras)
         pairs = list(itertools.pairwise(self.bins))
         intervals = [f"[{_number(a)}, {_number(b)})" for a, b in pairs]
         # The last interval includes its upper edge.
@@ -187,14 +202,15 @@ class Attribute:
     def captions(self) -> tuple[str, ...]:
         """The categories as a reader would write them, for pictures and pages.
 
-        Bins are texts such as "18 to under 65" and "65 or more"; all others are their labels.
+        Bins without labels are texts such as "18 to under 65" and "65 or more"; all others are
+        their labels.
 
         Examples
         --------
         >>> Attribute(bins=[float("-inf"), 18, 65, 120, float("inf")]).captions
         ('under 18', '18 to under 65', '65 to under 120', '120 or more')
         """
-        if self.bins is None:
+        if self.bins is None or self.bin_labels:
             return tuple(map(str, self.labels))
         pairs = itertools.pairwise(self.bins)
         intervals = [_interval_caption(low, high) for low, high in pairs]
@@ -329,7 +345,8 @@ class Attribute:
             extras = {"ordered": True, **extras}
         if self.bins is not None:
             edges = [None if math.isinf(edge) else edge for edge in self.bins]
-            return {"bins": edges, **extras}
+            labels = {"labels": list(self.bin_labels)} if self.bin_labels else {}
+            return {"bins": edges, **labels, **extras}
         if self.dates is not None:
             return {"dates": self.dates.to_json(), **extras}
         if self.levels is not None:
@@ -350,11 +367,6 @@ class Attribute:
             return form
         if isinstance(form, Mapping):
             unknown = sorted(set(map(str, form)) - set(_KEYS))
-            if "labels" in unknown and "bins" in form:
-                raise DomainError(
-                    "bins have no labels of their own: they are named by their edges, such as "
-                    "'[0, 15)', and pages write '0 to under 15'; leave labels out"
-                )
             if unknown:
                 raise DomainError(
                     f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}, "
@@ -365,6 +377,28 @@ class Attribute:
             return cls(values=form)
         size: Any = form
         return cls(size=size)
+
+    def _named(self, labels: Iterable[str] | None) -> tuple[str, ...]:
+        """Check the declared labels of the bins."""
+        if labels is None:
+            return ()
+        if self.bins is None:
+            raise DomainError(
+                "labels are the names of bins, but this attribute declares no bins; leave labels "
+                "out, and write the names of other categories as values"
+            )
+        found = checked_bin_labels(labels, len(self.bins) - 1, list(self._bin_extras))
+        for code, label in enumerate(found):
+            known = number(label)
+            # Otherwise a condition with this number would have two meanings.
+            if known is not None and self._bin(known) != code:
+                low, high = self.bins[code], self.bins[code + 1]
+                raise DomainError(
+                    f"a label that is a number must lie in its own bin, but the label {label!r} "
+                    f"of the bin {_interval_caption(low, high)} does not; choose a text such as "
+                    f"{f'group {label}'!r}"
+                )
+        return found
 
     @cached_property
     def _bin_extras(self) -> tuple[Value, ...]:

@@ -12,6 +12,7 @@ from .values import Number, is_plain, number, standard, written
 
 __all__ = [
     "Value",
+    "checked_bin_labels",
     "checked_edges",
     "checked_size",
     "checked_spellings",
@@ -171,6 +172,55 @@ def checked_edges(bins: object) -> tuple[float, ...]:
                 f"{lower}; sort the edges and name each once"
             )
     return tuple(edges)
+
+
+def checked_bin_labels(
+    labels: object,
+    bins: int,
+    extras: list[Value],
+) -> tuple[str, ...]:
+    """Check the declared labels of bins; return them as plain texts.
+
+    Parameters
+    ----------
+    labels
+        What was declared.
+    bins
+        The number of bins.
+    extras
+        The categories that `other` and `missing` add to the bins.
+    """
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise DomainError(
+            'labels must be a list with a text for each bin, such as ["child", "adult"]; it is of '
+            f"type {type(labels).__name__}, so put the texts into a list"
+        )
+    given = list(labels)
+    if len(given) != bins:
+        raise DomainError(
+            f"labels must hold one text for each bin, but there are {bins} bins (one fewer than "
+            f"edges) and {len(given)} labels; give {bins} labels"
+        )
+    seen: dict[tuple[str, str], Value] = {}
+    for label in map(checked_value, extras):
+        seen.update(dict.fromkeys(value_keys(label), label))
+    found = []
+    for label in given:
+        text = written(label) if isinstance(label, str) else None
+        if not text:
+            raise DomainError(
+                f"each label of a bin must be a text that is not empty, but one of them is "
+                f"{label!r}; give a text for it"
+            )
+        for key in value_keys(text):
+            if key in seen:
+                raise DomainError(
+                    f"the labels of bins must differ from each other and from other and missing, "
+                    f"but {text!r} and {seen[key]!r} are the same label; rename one of them"
+                )
+        seen.update(dict.fromkeys(value_keys(text), text))
+        found.append(text)
+    return tuple(found)
 
 
 def declared_text(value: Value) -> str:

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .._numbers import UNIT, shown, text
-from ..errors import BudgetError, DomainError
+from ..errors import BudgetError, BudgetSpentError, DomainError
 from .budget import Budget
 from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Statement, for_unit
+from .strength import Strength, together
 
 __all__ = ["Charge", "Dataset", "Ledger", "Token"]
 
@@ -177,12 +178,32 @@ class Ledger:
         whole, spent = self._state(name)
         return (whole.budget.units - spent) * UNIT
 
+    def public_totals(self, name: str) -> tuple[bool | None, ...]:
+        """For each charge whether the release declared the total of its table as public.
+
+        None for a charge of an earlier version, which did not record it.
+        """
+        with reading(self.path) as entries:
+            registered = _find(self.path, entries, name)
+            charges = _charges(entries, registered.dataset)
+            return tuple(_total_is_public(self.path, entry) for entry in charges)
+
+    def strength(self, name: str) -> Strength | None:
+        """The guarantee of all releases together, for what the rows of a person say.
+
+        It is the sum of their budgets, unless the total of a table is public and neighbours add or
+        remove rows: then it is twice the sum (four times for rho). None if nothing is spent.
+        """
+        whole, spent = self._state(name)
+        return together(whole, spent * UNIT, self.public_totals(name))
+
     def charge(
         self,
         name: str,
         budget: Budget,
         *,
         statement: Statement | None = None,
+        total_is_public: bool = False,
     ) -> Token:
         """Record that a release spends all of `budget`.
 
@@ -197,12 +218,15 @@ class Ledger:
         statement
             The guarantee of the release. By default it follows from the budget, without a unit
             column.
+        total_is_public
+            Whether the release declares the total of its table as public; see `strength`.
 
         Raises
         ------
+        BudgetSpentError
+            When the budget is more than what remains. Nothing is recorded.
         BudgetError
-            When the budget is more than what remains, when it protects another unit, or when no
-            rule converts it. Nothing is recorded.
+            When the budget protects another unit, or when no rule converts it. Nothing is recorded.
         FileError
             When the file is missing, locked, read-only, full or damaged. Do not release anything
             then.
@@ -215,13 +239,14 @@ class Ledger:
                 f"({budget.describe()}), but it has another ({said.budget.describe()}); pass a "
                 "statement with the same budget"
             )
-        return self._charge(name, said, secrets.token_hex(16))
+        return self._charge(name, said, secrets.token_hex(16), total_is_public)
 
     def _charge(
         self,
         name: str,
         said: Statement,
         mark: str,
+        total_is_public: bool,
     ) -> Token:
         """Record a charge with a random mark, by which `_has` can find the entry again."""
         with writing(self.path) as (db, entries):
@@ -229,7 +254,7 @@ class Ledger:
             whole = _statement(self.path, registered)
             units = _cost(name, whole, said)
             _check_rest(name, whole.budget, _sum(entries, registered.dataset), units)
-            detail = json.dumps({"statement": said.to_json()})
+            detail = json.dumps({"statement": said.to_json(), "total_is_public": total_is_public})
             number = registered.dataset
             entry = append(
                 db,
@@ -374,15 +399,20 @@ class Charge:
         The data set, or a user's own ledger, that is charged.
     statement
         The guarantee of the release. It is recorded in the entry of a `Dataset`.
+    total_is_public
+        Whether the release declares the total of its table as public; recorded likewise.
     """
 
     def __init__(
         self,
         ledger: _Chargeable,
         statement: Statement,
+        *,
+        total_is_public: bool,
     ) -> None:
         self._ledger = ledger
         self._statement = statement
+        self._total_is_public = total_is_public
         self._mark = secrets.token_hex(16)
         self._begun = False
 
@@ -393,7 +423,8 @@ class Charge:
         if not isinstance(self._ledger, Dataset):
             return self._ledger.charge(budget)
         said = dataclasses.replace(self._statement, budget=budget)
-        return self._ledger.ledger._charge(self._ledger.name, said, self._mark)
+        ledger, name = self._ledger.ledger, self._ledger.name
+        return ledger._charge(name, said, self._mark, self._total_is_public)
 
     def is_made(self) -> bool | None:
         """True if the charge is on the disk; None if a user's own ledger was charged, which cannot
@@ -456,7 +487,7 @@ def _check_rest(
     left = total.units - spent
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
-        raise BudgetError(
+        raise BudgetSpentError(
             f"a release from data set {name!r} may spend at most what remains of its budget, "
             f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
             f"for {text(units * UNIT)}; spend less"
@@ -512,6 +543,14 @@ def _statement(path: Path, entry: Entry) -> Statement:
     raise damaged(path, f"entry {entry.sequence}: {problem}")
 
 
+def _total_is_public(path: Path, entry: Entry) -> bool | None:
+    """Whether a charge says that the total was public; None if it does not say."""
+    public = _detail(path, entry).get("total_is_public")
+    if public is None or isinstance(public, bool):
+        return public
+    raise damaged(path, f"entry {entry.sequence} holds a value that is not true or false")
+
+
 def _is_consistent(
     path: Path,
     entry: Entry,
@@ -519,6 +558,7 @@ def _is_consistent(
 ) -> bool:
     """True if an entry (not the first) has the content and the units that the software writes."""
     said = _statement(path, entry)
+    _total_is_public(path, entry)
     registered = next((it for it in datasets.values() if it.dataset == entry.dataset), None)
     if registered is None:
         return False

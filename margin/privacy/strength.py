@@ -1,8 +1,9 @@
 """The true strength of a guarantee: together with public totals, and with an earlier release."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..domain.domain import Domain
@@ -10,7 +11,7 @@ from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .conversion import epsilon_of
 from .statement import Statement, not_protected
 
-__all__ = ["Strength", "beside", "given", "spent_before", "strength"]
+__all__ = ["Strength", "beside", "given", "spent_before", "strength", "together"]
 
 _DELTA = 1e-6
 """The delta at which zero-concentrated differential privacy is explained."""
@@ -59,6 +60,45 @@ def strength(statement: Statement, domain: Domain | None) -> Strength:
     return _over(statement.budget, 2 if total_is_known and added else 1)
 
 
+def together(
+    whole: Statement,
+    spent: Fraction,
+    public_totals: Sequence[bool | None],
+) -> Strength | None:
+    """The guarantee of all releases of a data set together, between tables with the same public
+    totals (see docs/proofs/known.md, part 3).
+
+    Parameters
+    ----------
+    whole
+        The statement of the data set, with the budget that may be spent.
+    spent
+        The sum of the releases: epsilon if the budget is `PureDP`, else rho.
+    public_totals
+        For each release whether its domain declared the total as public. None, if nobody recorded
+        it, counts as yes.
+
+    Returns
+    -------
+    Strength or None
+        None if nothing is spent.
+
+    Examples
+    --------
+    >>> together(Statement(budget=PureDP(3)), Fraction(2), [True, False]).numbers
+    'epsilon = 2 x 2 = 4'
+    """
+    if not spent:
+        return None
+    added = whole.neighbours is Neighbours.ADD_REMOVE_ROW
+    known = any(public is not False for public in public_totals)
+    steps = 2 if added and known else 1
+    if isinstance(whole.budget, PureDP):
+        return _over(PureDP(spent), steps)
+    delta = float(whole.budget.delta) if isinstance(whole.budget, ApproxDP) else _DELTA
+    return _concentrated(spent, steps, delta)
+
+
 def _over(budget: Budget, steps: int) -> Strength:
     """The guarantee of a budget between tables that are one or two neighbouring steps apart."""
     if isinstance(budget, PureDP):
@@ -72,11 +112,19 @@ def _over(budget: Budget, steps: int) -> Strength:
         numbers = f"{_product('epsilon', steps, one)}, delta = {delta:.3g}"
         return Strength(steps=steps, epsilon=steps * one, delta=delta, numbers=numbers)
     assert isinstance(budget, ZCDP)
-    rho = budget.rho
+    return _concentrated(budget.rho, steps, _DELTA)
+
+
+def _concentrated(
+    rho: Fraction,
+    steps: int,
+    delta: float,
+) -> Strength:
+    """The guarantee of an amount of rho between tables that are one or two steps apart."""
     # Convert to (epsilon, delta) and round epsilon up.
-    epsilon = math.ceil(1000 * epsilon_of(steps**2 * rho, _DELTA)) / 1000
+    epsilon = math.ceil(1000 * epsilon_of(steps**2 * rho, delta)) / 1000
     numbers = _product("rho", steps**2, float(rho))
-    return Strength(steps=steps, epsilon=epsilon, delta=_DELTA, numbers=numbers)
+    return Strength(steps=steps, epsilon=epsilon, delta=delta, numbers=numbers)
 
 
 def _product(
@@ -150,6 +198,7 @@ def spent_before(
         )
     sentences = []
     statements = [statement]
+    steps = strength(statement, domain).steps
     while base is not None and base["kind"] == "release":
         earlier = Statement.from_json(base["statement"])
         numbers = _over(earlier.budget, 1).numbers
@@ -160,8 +209,11 @@ def spent_before(
         which = "an" if len(statements) == 1 else "a still"
         sentences.append(f"Also uses {which} earlier release with {numbers} ({paid}).")
         statements.append(earlier)
+        # One public total is enough: then no two tables that agree on it are neighbours.
+        if base.get("total_is_public") and earlier.neighbours is Neighbours.ADD_REMOVE_ROW:
+            steps = 2
         base = base["base"]
-    return " ".join([*sentences, _added(statements, strength(statement, domain).steps)])
+    return " ".join([*sentences, _added(statements, steps)])
 
 
 def _added(statements: list[Statement], steps: int) -> str:

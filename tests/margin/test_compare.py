@@ -294,3 +294,76 @@ def test_every_name_is_a_mechanism_that_releases(table, domain, tmp_path, name, 
     assert "age" in capsys.readouterr().out
     assert main([*command, "--mechanism", name, "--views", "age,sex", "-o", str(out)]) == 2
     assert "--workload" in capsys.readouterr().err
+
+
+def test_a_mechanism_for_queries_answers_the_cells_of_the_views(table, domain):
+    found = compare(
+        table,
+        domain=domain,
+        budget=margin.ZCDP(5),
+        mechanisms={"queries": margin.DualQuery(), "uniform": margin.mechanisms.Uniform()},
+        workload=[["age", "sex"], ["region"]],
+        runs=1,
+    )
+    assert found.best == "queries" and len(found.rows[0].errors) == 2
+    assert not any(row.problem for row in found.rows)
+
+
+CLICKS = {f"page{place}": np.arange(60) % (place + 2) == 0 for place in range(4)}
+OTHER_ANSWERS = {
+    "items": margin.DPSense(),
+    "itemsets": margin.mechanisms.DiffPart(),
+    "sketch": margin.mechanisms.CountSketch(width=16),
+}
+
+
+def test_what_releases_no_marginals_says_why_and_what_to_do():
+    found = compare(
+        CLICKS,
+        domain=dict.fromkeys(CLICKS, 2),
+        budget=PureDP(1),
+        mechanisms=OTHER_ANSWERS,
+        workload=[["page0", "page1"]],
+        runs=1,
+    )
+    problems = {row.name: row.problem for row in found.rows}
+    for problem in problems.values():
+        assert "measures answers to the views" in problem
+        assert "leave this mechanism out, or simulate it" in problem
+    assert "counts of 'item', which is no attribute of the table" in problems["items"]
+    assert "answers views of all 4 attributes" in problems["sketch"]
+    assert problems["itemsets"] in str(found)
+
+
+@pytest.fixture
+def comparing(table, domain, tmp_path):
+    """The start of a command line that compares mechanisms on a few attributes."""
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    chosen = Domain({name: domain[name] for name in ("age", "sex", "region")})
+    (tmp_path / "domain.json").write_text(chosen.to_json())
+    files = [str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")]
+    return ["compare", *files, "--rho", "5", "--workload", "age,sex", "--runs", "1"]
+
+
+def test_the_command_compares_queries_and_mechanisms_with_parameters(comparing, capsys):
+    given = ["dualquery,DPCube", "Residual(order=1),PriView(views=[['age', 'sex']])"]
+    assert main([*comparing, "--mechanisms", *given]) == 0
+    out = capsys.readouterr().out
+    for name in ("DualQuery", "DPCube", "Residual(order=1)", "PriView(views=[['age', 'sex']])"):
+        (line,) = [line for line in out.splitlines()[2:-1] if line.startswith(f"{name} ")]
+        assert "failed" not in line
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("dualquerry", "did you mean 'DualQuery'"),
+        ("Residual(order=1", "must be a name, or a mechanism as in Python"),
+        ("Newton()", "Newton() must be a mechanism, but it is a part of a mechanism"),
+    ],
+)
+def test_the_command_says_what_a_mechanism_may_be(comparing, given, says, capsys):
+    assert main([*comparing, "--mechanisms", given]) == 2
+    assert says in capsys.readouterr().err

@@ -1,6 +1,7 @@
 import itertools
 import math
 import os
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import margin
 from margin import ZCDP, ApproxDP, DomainError, MarginError, Neighbours, PriView, PureDP, Workload
+from margin.cli.arguments.written import written
 from margin.cli.main import main
 from margin.designs import allocate_budget, covering_views
 from margin.mechanisms.views.priview import BestViews
@@ -48,7 +50,7 @@ def test_the_best_comes_first_and_those_that_refuse_last(budget):
     assert errors[:3] == sorted(errors[:3]) and errors[3] is None
     assert found.best is mechanisms[3]
     assert found.table[-1].note == "too large: use another"
-    assert "too large" in str(found).splitlines()[-4]
+    assert "too large" in str(found).splitlines()[-6]
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -311,3 +313,85 @@ def test_one_large_view_is_measured_itself():
     view = ["state", "county", "age", "sex"]
     found = margin.plan(domain, workload=[view], budget=ZCDP("0.05"), rows=200_000)
     assert isinstance(found.best, PriView) and set(found.best.views[0]) == set(view)
+
+
+PLACES = [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"], ["NV", "Washoe"]]
+COPIED = {
+    "small": (DOMAIN, SMALL),
+    "strange names": (margin.Domain({"it's": 3, 'a "b", c': 4, "é(x)=1": 2, "d": 5}), None),
+    "levels": (
+        margin.Domain(
+            {"place": {"levels": {"names": ["state", "county"], "paths": PLACES}}, "age": 9}
+        ),
+        None,
+    ),
+    "wide": (margin.Domain({f"a{place}": 300 + place for place in range(6)}), None),
+}
+
+
+def planned_again(mechanism, found):
+    """A mechanism with the views that it chooses for the workload of a plan."""
+    if isinstance(mechanism, PriView):
+        return mechanism.planned(found.domain, found.workload, found.budget)
+    return mechanism
+
+
+@pytest.mark.parametrize("name", COPIED)
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.01")], ids=repr)
+def test_what_is_copied_from_a_row_is_its_mechanism(name, budget):
+    """In Python and on the command line, for every row."""
+    domain, workload = COPIED[name]
+    found = margin.plan(domain, workload=workload, budget=budget, rows=40_000)
+    assert len(found.table) > 8
+    for row in found.table:
+        in_python = eval(row.python, {"margin": margin})
+        on_command_line = written(row.command)
+        assert in_python == on_command_line
+        if row.error is not None:
+            assert planned_again(in_python, found) == row.mechanism
+        assert row.python in str(found) or len(row.python) > 160
+
+
+def test_the_row_of_the_default_is_marked():
+    for domain, workload in COPIED.values():
+        found = margin.plan(domain, workload=workload, budget=PureDP(1), rows=40_000)
+        chosen = margin.Auto().prices(domain, found.workload, PureDP(1), rows=40_000)[0]
+        assert [row.mechanism for row in found.table if row.default] == [chosen.mechanism]
+        marked = [line for line in str(found).splitlines() if line.lstrip().startswith("*")]
+        assert len(marked) == 2 and marked[1].startswith("*: what release measures by default")
+    for options in ({}, {"rows": 40_000, "structure": "weak"}):
+        found = margin.plan(DOMAIN, budget=PureDP(1), mechanisms=[PriView()], **options)
+        assert not any(row.default for row in found.table)
+
+
+def test_a_mechanism_of_ones_own_has_no_expression():
+    (row,) = margin.plan(DOMAIN, budget=PureDP(1), mechanisms=[Priced(5.0)]).table
+    assert row.python is None and row.command is None
+
+
+@pytest.mark.parametrize("number", [1, 2, 9])
+def test_options_copied_from_the_command_line_make_a_release(number, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    domain = margin.Domain({"it's": 3, "b": 4, "c": 2, "d": 5})
+    (tmp_path / "domain.json").write_text(domain.to_json())
+    rng = np.random.default_rng(0)
+    rows = [",".join(map(str, rng.integers(0, domain.sizes))) for _ in range(50)]
+    (tmp_path / "t.csv").write_text("\n".join(["it's,b,c,d", *rows]) + "\n")
+    options = ["--domain", "domain.json", "--epsilon", "1", "--workload", "2way"]
+    assert main(["plan", *options, "--rows", "50"]) == 0
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    shown = [line for line in shown if line.startswith(("--mechanism", "(long"))]
+    assert main(["plan", *options, "--rows", "50", "--copy", str(number)]) == 0
+    words = capsys.readouterr().out.removesuffix("\n")
+    if not shown[number - 1].startswith("(long"):
+        assert shlex.split(shown[number - 1]) == ["--mechanism", words]
+    release = ["release", "t.csv", *options, "--mechanism", words, "-o", "out.margin"]
+    assert main(release) == 0
+
+
+def test_a_row_that_does_not_exist_is_told(tmp_path, capsys):
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    options = ["plan", "--domain", str(tmp_path / "domain.json"), "--epsilon", "1"]
+    for wrong in ("0", "99"):
+        assert main([*options, "--workload", "1way", "--copy", wrong]) == 2
+        assert f"--copy ({wrong}) must be the number of a row, from 1 to" in capsys.readouterr().err

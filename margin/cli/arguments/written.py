@@ -5,12 +5,39 @@ Examples are `HighPass(theta=5)` and `Dyadic(HighPass(target=1000))`.
 
 import ast
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from ...errors import MarginError
 from ..common import did_you_mean
 
-__all__ = ["is_class", "is_written", "written"]
+__all__ = ["is_class", "is_written", "split_mechanisms", "written"]
+
+
+def split_mechanisms(words: Iterable[str]) -> list[str]:
+    """The mechanisms that some words name, with commas between them outside of brackets.
+
+    >>> split_mechanisms(["Direct,PriView(views=[['a', 'b']])", "MWEM"])
+    ['Direct', "PriView(views=[['a', 'b']])", 'MWEM']
+    """
+    found = []
+    for word in words:
+        start, depth, quote = 0, 0, ""
+        for place, letter in enumerate(f"{word},"):
+            if quote:
+                quote = "" if letter == quote else quote
+            elif letter in "'\"":
+                quote = letter
+            elif letter in "([{":
+                depth += 1
+            elif letter in ")]}":
+                depth -= 1
+            elif letter == "," and depth == 0:
+                found.append(word[start:place].strip())
+                start = place + 1
+        # Brackets that are not closed are reported later.
+        found.append(word[start:].strip())
+    return [text for text in found if text]
 
 
 def is_written(text: str) -> bool:
@@ -45,9 +72,14 @@ def written(text: str) -> Any:
         raise _malformed(text)
     mechanism = _built(tree, text)
     if not callable(getattr(mechanism, "run", None)):
+        from ...mechanisms import strategies
+
+        given = text.strip()
+        kind, parent = "part of a mechanism", f"PriView(reconstruction={given})"
+        if type(mechanism).__name__ in strategies.__all__:
+            kind, parent = "strategy", f"MatrixMechanism(strategy={given})"
         raise MarginError(
-            f"--mechanism must be a mechanism, but {text.strip()} is a strategy; write "
-            f"MatrixMechanism(strategy={text.strip()})"
+            f"{given} must be a mechanism, but it is a {kind}; write it as in {parent}"
         )
     return mechanism
 
@@ -88,16 +120,17 @@ def _built(call: ast.Call, text: str) -> Any:
 
 
 def _class_of(name: str) -> Any:
-    """Find the class of a mechanism by its name, or of a strategy that a mechanism takes."""
-    from ... import mechanisms  # here, so that the command line starts without numpy
+    """Find the class of a mechanism by its name, or of a strategy or solver that it takes."""
+    # Here, so that the command line starts without numpy.
+    from ... import mechanisms
+    from ...mechanisms.expressions import class_named, classes
 
-    for room in (mechanisms, mechanisms.strategies):
-        if name in room.__all__:
-            return getattr(room, name)
-    known = [*mechanisms.__all__, *mechanisms.strategies.__all__]
+    found = class_named(name)
+    if found is not None:
+        return found
     raise MarginError(
-        f"unknown mechanism {name!r}{did_you_mean(name, known)}; with parameters, --mechanism "
-        f"takes {', '.join(mechanisms.__all__)}, so name one of these"
+        f"unknown mechanism {name!r}{did_you_mean(name, classes())}; the mechanisms that take "
+        f"parameters are {', '.join(mechanisms.__all__)}, so name one of these"
     )
 
 
@@ -113,6 +146,6 @@ def _value(tree: ast.expr, text: str) -> Any:
 
 def _malformed(text: str) -> MarginError:
     return MarginError(
-        f"--mechanism ({text}) must be a name, or a mechanism as in Python; "
+        f"the mechanism ({text}) must be a name, or a mechanism as in Python; "
         "write it as in 'HighPass(theta=5)'"
     )

@@ -252,14 +252,15 @@ function style() {
 const BOUNDS = [{ field: "count", format: ",.1f" }, { field: "low", format: ",.1f" }, { field: "high", format: ",.1f" }];
 
 /** A bar for each count, with its interval. Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
-function barLayers(y, bounds) {
+function barLayers({ y, below }, bounds) {
+  const bar = below ? { height: 14, yOffset: below } : {};
   const layers = [{
-    mark: { type: "bar", color: colour("bar") },
+    mark: { type: "bar", color: colour("bar"), ...bar },
     encoding: { y, x: { field: "count", type: "quantitative", title: "count" } },
   }];
   if (bounds) {
     layers.push({
-      mark: { type: "rule", color: colour("ink"), strokeWidth: 1.5 },
+      mark: { type: "rule", color: colour("ink"), strokeWidth: 1.5, yOffset: below },
       encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } },
     });
   }
@@ -278,35 +279,43 @@ function shortened(texts, most) {
 
 const lettersIn = (width) => Math.max(16, Math.floor(width / 18));
 
+/** Where the labels of bars stand: beside them or, if one were cut there, above them, over the whole width. */
+function placed(labels, width) {
+  const y = { field: "name", type: "nominal", sort: null, title: null };
+  if (labels.every((label) => label.length <= lettersIn(width))) return { y, step: 20, below: 0, short: labels };
+  const axis = { labelAlign: "left", labelPadding: -3, labelOffset: -9, ticks: false, domain: false, zindex: 1 };
+  return { y: { ...y, axis }, step: 36, below: 8, short: shortened(labels, Math.floor(width / 7.5)) };
+}
+
 function bars(rows, title, width) {
   const names = rows.map((row) => row.labels.join(" · "));
-  const short = shortened(names, lettersIn(width));
+  const placing = placed(names, width);
+  const { short, step } = placing;
   const values = rows.map((row, place) => ({
     name: short[place], full: names[place], count: row.count, low: row.low, high: row.high,
   }));
-  const y = { field: "name", type: "nominal", sort: null, title: null };
-  const layer = barLayers(y, values.every((value) => Number.isFinite(value.low)));
+  const layer = barLayers(placing, values.every((value) => Number.isFinite(value.low)));
   return {
-    width: "container", height: { step: 20 }, data: { values }, layer,
+    width: "container", height: { step }, data: { values }, layer,
     encoding: { tooltip: [{ field: "full", title }, ...BOUNDS] },
   };
 }
 
 /** Bars in a panel for each combination of all attributes but the last, whose labels are then written once a panel. */
 function panels(rows, names, labels, width) {
-  const short = new Map(labels.map((label, place) => [label, shortened(labels, lettersIn(width))[place]]));
+  const placing = placed(labels, width);
+  const short = new Map(labels.map((label, place) => [label, placing.short[place]]));
   const values = rows.map((row) => ({
     group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), count: row.count, low: row.low, high: row.high,
   }));
-  const y = { field: "name", type: "nominal", sort: null, title: null };
   const title = names.slice(0, -1).join(" · ");
   const header = { title: null, labelAngle: 0, labelAlign: "left", labelAnchor: "start", labelOrient: "top", labelPadding: 3 };
   return {
     data: { values }, spacing: 6,
     facet: { row: { field: "group", type: "nominal", sort: null, header } },
     spec: {
-      width: Math.max(120, width - 150), height: { step: 18 },
-      layer: barLayers(y, values.every((value) => Number.isFinite(value.low))),
+      width: Math.max(120, placing.below ? width - 30 : width - 150), height: { step: placing.step },
+      layer: barLayers(placing, values.every((value) => Number.isFinite(value.low))),
       encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...BOUNDS] },
     },
   };

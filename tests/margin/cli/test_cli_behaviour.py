@@ -5,6 +5,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +23,8 @@ import pytest
 
 import margin
 from margin.cli.arguments.mechanisms import MECHANISMS, mechanism_of
+from margin.cli.arguments.written import split_mechanisms
 from margin.cli.common import painted
-from margin.cli.compare import _listed as mechanisms_listed
 from margin.cli.compare import _mechanism as mechanism_to_compare
 from margin.cli.main import _parser, main
 from margin.data import count
@@ -251,6 +253,28 @@ def test_a_refused_name_spends_nothing(folder, capsys):
     assert margin.Ledger("agency.db").spent("people") == 0
 
 
+def test_a_spent_budget_has_an_exit_code_of_its_own(folder, capsys):
+    start = ["release", "people.csv", "--domain", "domain.json", "--ledger", "agency.db"]
+    start += ["--dataset", "people"]
+    expected = {"3.1": 3, "3": 0, "0.1": 3}
+    for place, (epsilon, wanted) in enumerate(expected.items()):
+        output = Path(f"{place}.margin")
+        code, out, err = run(capsys, [*start, "--epsilon", epsilon, "-o", str(output)])
+        assert code == wanted and output.exists() == (code == 0)
+        if code:
+            assert out == "" and err.count("\n") == 1 and "what remains of its budget" in err
+    # Other refusals of the ledger keep the code of a user's error.
+    for other in (["--epsilon", "1", "--dataset", "nobody"], ["--rho", "0.1"]):
+        assert run(capsys, [*start, *other, "-o", "x.margin"])[0] == 2
+    assert margin.Ledger("agency.db").remaining("people") == 0
+
+
+@pytest.mark.parametrize("command", [[], ["release"]])
+def test_help_tells_the_exit_code_of_a_spent_budget(command, capsys):
+    _, out, _ = run(capsys, [*command, "--help"])
+    assert re.search(r"\b3 the ledger refuses", out)
+
+
 MISTAKES = {
     "demo": ["demo", "--epsilon", "0"],
     "release": [
@@ -375,7 +399,7 @@ def test_mechanisms_are_compared_by_either_spelling(folder, capsys):
 
 @pytest.mark.parametrize("given", [*MECHANISMS, "MWEM()", "DualQuery(size=9,rounds=2)", "Wavelet"])
 def test_what_can_be_released_can_be_compared(given):
-    (listed,) = mechanisms_listed([given])
+    (listed,) = split_mechanisms([given])
     name, mechanism = mechanism_to_compare(listed)
     assert name == given and callable(mechanism.run)
 

@@ -89,7 +89,7 @@ def test_a_release(trips, capsys):
         ("margin.HighPass(theta=5)", "must be a name, or a mechanism as in Python"),
         ("[HighPass(theta=5)]", "must be a name, or a mechanism as in Python"),
         ("print(1)", "unknown mechanism 'print'"),
-        ("EigenDesign()", "write MatrixMechanism(strategy=EigenDesign())"),
+        ("EigenDesign()", "write it as in MatrixMechanism(strategy=EigenDesign())"),
         ("Dyadic(__import__('os'))", "unknown mechanism '__import__'"),
         ("HighPass(height=5)", "must be among theta, target, two_sided"),
         ("HighPass(theta=0)", "theta (0) must be a whole number >= 1"),

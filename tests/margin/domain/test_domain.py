@@ -33,10 +33,9 @@ def forms(draw):
         return {"size": size, **{key: draw(st.integers(0, size - 1)) for key in extras}}
     if kind == "bins":
         inner = draw(edges)
-        return {
-            "bins": [*([None] * draw(st.booleans())), *inner, *([None] * draw(st.booleans()))],
-            **extras,
-        }
+        bins = [*([None] * draw(st.booleans())), *inner, *([None] * draw(st.booleans()))]
+        named = {"labels": [f"bin {code}" for code in range(len(bins) - 1)]}
+        return {"bins": bins, **(named if draw(st.booleans()) else {}), **extras}
     kept = []
     for value in draw(st.lists(plain, min_size=1, max_size=6)):
         if not kept or Attribute(values=kept).code(value) == UNSEEN == Attribute(
@@ -252,8 +251,3 @@ def test_reading_a_domain_file(tmp_path):
         Domain(path)
     path.write_bytes(b"\xef\xbb\xbf" + '{"größe": ["klein", "groß"]}'.encode())
     assert Domain(str(path))["größe"].labels == ("klein", "groß")
-
-
-def test_bins_have_no_labels_of_their_own():
-    with pytest.raises(DomainError, match=r"named by their edges, .* leave labels out"):
-        Domain({"age": {"bins": [0, 15, 110], "labels": ["child", "adult"]}})

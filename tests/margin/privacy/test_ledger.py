@@ -1,5 +1,6 @@
 """The ledger: exact sums, durable charges, and every way in which its file can be wrong."""
 
+import dataclasses
 import json
 import os
 import random
@@ -16,11 +17,14 @@ import pytest
 
 import margin
 from margin import ZCDP, ApproxDP, BudgetError, FileError, PriView, PureDP, Statement
+from margin.cli.main import main
 from margin.data.opening import open_source
 from margin.noise.entropy import SeededEntropy
 from margin.privacy import ledger_file as _ledger_file
 from margin.privacy.budget import Neighbours
+from margin.privacy.conversion import epsilon_of
 from margin.privacy.ledger import Ledger, Token
+from margin.privacy.strength import together
 from margin.private import Private
 
 CODES = np.array([[0, 1], [1, 1], [1, 0]])
@@ -818,3 +822,75 @@ def test_the_command_takes_the_unit(tmp_path, capsys):
     assert shown["statement"] == ledger.statement("visits").to_json() and shown["charges"] == [
         said.to_json()
     ]
+
+
+TABLE = {"sex": [0, 1, 1, 0, 1]}
+
+
+@pytest.mark.parametrize("public", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("kind", [PureDP, ZCDP])
+def test_one_public_total_counts_for_all_releases(tmp_path, kind, public):
+    ledger = Ledger(tmp_path / "agency.db")
+    ledger.register("people", kind(3))
+    assert ledger.strength("people") is None
+    for known in public:
+        domain = margin.Domain({"sex": 2}, rows=5 if known else None)
+        margin.release(TABLE, domain=domain, budget=kind(1), ledger=ledger.dataset("people"))
+    strength = ledger.strength("people")
+    assert ledger.public_totals("people") == public
+    name, factor = ("epsilon", 2) if kind is PureDP else ("rho", 4)
+    if any(public):
+        assert strength.steps == 2
+        assert strength.numbers == f"{name} = {factor} x 2 = {factor * 2}"
+    else:
+        assert strength.steps == 1 and strength.numbers == f"{name} = 2"
+    # What may still be spent is the plain sum.
+    assert ledger.remaining("people") == 1 and ledger.verify() == 2
+
+
+def test_known_counts_are_public_totals_and_replaced_rows_are_not_doubled(tmp_path):
+    ledger = Ledger(tmp_path / "agency.db")
+    replaced = PureDP(3, neighbours=Neighbours.REPLACE_ROW)
+    ledger.register("added", PureDP(3))
+    ledger.register("replaced", replaced)
+    for name, budget in (
+        ("added", PureDP(1)),
+        ("replaced", dataclasses.replace(replaced, epsilon=1)),
+    ):
+        margin.release(
+            TABLE,
+            domain={"sex": 2},
+            budget=budget,
+            ledger=ledger.dataset(name),
+            known={("sex",): [2, 3]},
+        )
+    assert ledger.public_totals("added") == ledger.public_totals("replaced") == (True,)
+    assert ledger.strength("added").steps == 2 and ledger.strength("replaced").steps == 1
+
+
+def test_a_charge_that_does_not_say_whether_totals_are_public_counts_as_if_it_did(tmp_path):
+    whole = Statement(budget=PureDP(3))
+    assert together(whole, F(2), [False, None]).numbers == "epsilon = 2 x 2 = 4"
+    approximate = Statement(budget=ApproxDP(1, "1e-9"))
+    found = together(approximate, F(1, 100), [True])
+    assert found.delta == 1e-9
+    assert found.epsilon == pytest.approx(epsilon_of(F(4, 100), 1e-9), abs=1e-3)
+
+
+def test_show_tells_the_guarantee_given_public_totals(tmp_path, capsys):
+    path = tmp_path / "agency.db"
+    ledger = Ledger(path)
+    ledger.register("people", PureDP(3))
+    start = {"budget": PureDP(1), "ledger": ledger.dataset("people")}
+    margin.release(TABLE, domain={"sex": 2}, **start)
+    assert main(["ledger", "show", str(path)]) == 0
+    assert "in all" not in capsys.readouterr().out
+    margin.release(TABLE, domain=margin.Domain({"sex": 2}, rows=5), **start)
+    assert main(["ledger", "show", str(path)]) == 0
+    told = capsys.readouterr().out.splitlines()[1]
+    assert "what a row says is protected with epsilon = 2 x 2 = 4 in all" in told
+    assert "since 1 of 2 releases declared public totals" in told
+    assert main(["ledger", "show", str(path), "--json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)["datasets"]
+    assert shown["strength"]["epsilon"] == 4
+    assert shown["public_totals"] == [False, True]

@@ -1,5 +1,6 @@
 """The strength that every output states, together with public totals and earlier releases."""
 
+import dataclasses
 import json
 import math
 
@@ -46,13 +47,14 @@ def test_delta_is_that_of_two_steps():
     assert found.delta == pytest.approx(1e-6 * (1 + math.e))
 
 
-def earlier(budget, unit=None, base=None):
+def earlier(budget, unit=None, base=None, total_is_public=False):
     statement = Statement(budget=budget, unit=unit).to_json()
     return {
         "kind": "release",
         "private": True,
         "statement": statement,
         "charge": None,
+        "total_is_public": total_is_public,
         "base": base,
     }
 
@@ -68,6 +70,13 @@ def test_the_guarantees_of_a_base_add_up():
     )
     both = spent_before(statement, earlier(PureDP(1)), PUBLIC)
     assert "given the public totals epsilon = 2 x 1.5 = 3." in both
+    known_before = earlier(PureDP(1), total_is_public=True)
+    for found in (known_before, earlier(PureDP(2), base=known_before)):
+        assert "given the public totals epsilon = 2 x " in spent_before(statement, found)
+    replaced = dataclasses.replace(PureDP(1), neighbours=Neighbours.REPLACE_ROW)
+    same_total = earlier(replaced, total_is_public=True)
+    alone = Statement(budget=replaced)
+    assert "public totals" not in spent_before(alone, same_total)
     for other in (earlier(ZCDP(1)), earlier(PureDP(1), unit="person")):
         assert "no single number" in spent_before(statement, other)
     public = {"kind": "public table", "source": "example.org", "rows": 7}
