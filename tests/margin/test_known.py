@@ -1,6 +1,7 @@
 """`release(known=)`: what is known is kept exactly by all answers, and what is refused."""
 
 import contextlib
+import dataclasses
 import json
 
 import numpy as np
@@ -25,6 +26,7 @@ from margin import (
 from margin.cli.main import main
 from margin.mechanisms import Direct, Flat
 from margin.publication import publish
+from margin.solvers import Newton
 
 MECHANISMS = [
     Auto(),
@@ -34,6 +36,11 @@ MECHANISMS = [
     Residual(order=1),
     PriView.paper(rows=100),
     Residual(nonnegativity=None),
+]
+# The published reconstruction by cones needs half a minute for some problems.
+WITHOUT_CONES = [
+    dataclasses.replace(one, reconstruction=Newton()) if isinstance(one, PriView) else one
+    for one in MECHANISMS
 ]
 
 PATHS = [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"]]
@@ -58,7 +65,7 @@ def released(known, **options):
     return margin.release(table(), known=known, **options)
 
 
-def check_problem(seed):
+def check_problem(seed, mechanisms=MECHANISMS):
     """Answers, tables, records and counts of a random release agree with random known tables."""
     rng = np.random.default_rng(seed)
     domain, codes, counts = random_table(rng)
@@ -68,7 +75,7 @@ def check_problem(seed):
         codes,
         domain=domain,
         budget=budget,
-        mechanism=MECHANISMS[seed % len(MECHANISMS)],
+        mechanism=mechanisms[seed % len(mechanisms)],
         known=known,
         seed=seed,
     ).synopsis
@@ -110,7 +117,7 @@ def test_five_hundred_random_problems_keep_what_is_known(part):
     reasons = {}
     for seed in seeds:
         try:
-            check_problem(seed)
+            check_problem(seed, WITHOUT_CONES)
         except DomainError as error:
             reasons[seed] = str(error)
     assert sorted(reasons) == [seed for seed in seeds if seed in UNSOLVED]

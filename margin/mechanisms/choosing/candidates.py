@@ -146,11 +146,8 @@ class Candidates:
                 )
             ]
         priced = []
-        for offer, known in self._found:
-            # Negative counts are removed: in tables of mostly empty cells little noise is left.
-            variances = variance * np.array(offer.variances)
-            shares = share_left(np.array(offer.cells), variances, rows, strength.spread)
-            left = float(np.mean(shares))
+        all_left = self._left(strength, rows, variance)
+        for (offer, known), left in zip(self._found, all_left, strict=True):
             noise, missed = self._asked.errors(known, strength, rows, variance * left)
             if offer.tree is not None:
                 # The part of the error that measuring all pairs would remove is reduced.
@@ -168,6 +165,26 @@ class Candidates:
             )
         # Of nearly equal errors, the candidate that is offered first is the simpler one.
         return sorted(priced, key=lambda candidate: nearly(candidate.error))
+
+    def _left(
+        self,
+        strength: Strength,
+        rows: float,
+        variance: float,
+    ) -> list[float]:
+        """The share of the squared noise that is left in the tables of each offer, in the mean.
+
+        Negative counts are removed: in tables of mostly empty cells little noise is left.
+        """
+        lengths = [len(offer.cells) for offer, _ in self._found]
+        if not lengths:
+            return []
+        # The tables of all offers in one array: one solution of the equations for all.
+        cells = np.concatenate([offer.cells for offer, _ in self._found])
+        variances = np.concatenate([offer.variances for offer, _ in self._found])
+        shares = share_left(cells, variance * variances, rows, strength.spread)
+        parts = np.split(shares, np.cumsum(lengths)[:-1])
+        return [float(part.mean()) for part in parts]
 
 
 def nearly(error: float) -> float:

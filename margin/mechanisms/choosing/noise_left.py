@@ -14,7 +14,10 @@ _LEAST_DEVIATION = 1e-6
 """Smallest standard deviation of a cell that a mean count is divided by, in rows."""
 
 _STEPS = 60
-"""Number of bisections for the cut."""
+"""Largest number of Newton steps for the cut."""
+
+_TOLERANCE = 1e-9
+"""Newton steps end when none is larger, in standard deviations of the noise, but for rounding."""
 
 _LARGEST_CUT = 12.0
 """Largest cut that is considered, in standard deviations of the noise."""
@@ -91,26 +94,45 @@ def noise_left(
     The shares, shape (n,), each > 0 and <= 1.
     """
     filled = means / occupied
-    low = np.full(means.shape, -_LARGEST_CUT)
-    high = np.full(means.shape, _LARGEST_CUT)
-    for _ in range(_STEPS):
-        cut = (low + high) / 2
-        total = occupied * _positive_mean(filled - cut) + (1 - occupied) * _positive_mean(-cut)
-        too_many = total > means
-        low = np.where(too_many, cut, low)
-        high = np.where(too_many, high, cut)
+    cut = _cut(means, occupied)
     full = filled - cut
     # Counts far above the noise: their error is that of the noise and of the cut.
     far = 1 + cut**2
-    near = _positive_square(full) - 2 * filled * _positive_mean(full) + filled**2
+    near = _positive_square(full) - 2 * filled * _positive_mean(full)[0] + filled**2
     of_occupied = np.where(full > _LARGEST_CUT / 2, far, near)
     error = occupied * of_occupied + (1 - occupied) * _positive_square(-cut)
     return np.asarray(LEAST_LEFT + (1 - LEAST_LEFT) * np.clip(error, 0.0, 1.0))
 
 
-def _positive_mean(shift: Floats) -> Floats:
-    """E[(Z + shift)+] for a standard normal Z."""
-    return np.asarray(_density(shift) + shift * np.interp(shift, _GRID, _BELOW))
+def _cut(
+    means: Floats,
+    occupied: Floats,
+) -> Floats:
+    """The cut t of `noise_left`, at most `_LARGEST_CUT`.
+
+    The left side of its equation is convex and decreasing in t, and too large at t = 0. So Newton
+    steps from 0 never go beyond the solution.
+    """
+    filled = means / occupied
+    tolerance = _TOLERANCE + 4 * np.spacing(filled)
+    cut = np.zeros_like(means)
+    for _ in range(_STEPS):
+        of_occupied, above_of_occupied = _positive_mean(filled - cut)
+        of_empty, above_of_empty = _positive_mean(-cut)
+        total = occupied * of_occupied + (1 - occupied) * of_empty
+        slope = occupied * above_of_occupied + (1 - occupied) * above_of_empty
+        following = np.minimum(cut + (total - means) / slope, _LARGEST_CUT)
+        steps = np.abs(following - cut)
+        cut = following
+        if (steps <= tolerance).all():
+            break
+    return cut
+
+
+def _positive_mean(shift: Floats) -> tuple[Floats, Floats]:
+    """E[(Z + shift)+] for a standard normal Z, and its derivative P(Z + shift > 0)."""
+    below = np.interp(shift, _GRID, _BELOW)
+    return np.asarray(_density(shift) + shift * below), below
 
 
 def _positive_square(shift: Floats) -> Floats:

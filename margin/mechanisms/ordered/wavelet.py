@@ -1,18 +1,11 @@
 """`Wavelet`: a mechanism that measures Haar wavelet coefficients over ordered attributes."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...domain.domain import Domain
-from ...domain.workload import Workload
-from ...privacy.budget import Budget
-from ...private import Private
-from ...synopses import TableSynopsis
-from ..asked import asked
-from .product import Product, checked_names
+from .queries import OrderedQueries
 
 __all__ = ["Wavelet"]
 
@@ -21,7 +14,7 @@ __all__ = ["Wavelet"]
     frozen=True,
     kw_only=True,
 )
-class Wavelet:
+class Wavelet(OrderedQueries):
     """A mechanism for range queries: it measures Haar wavelet coefficients over each ordered
     attribute (Privelet, Xiao et al., TKDE 2011).
 
@@ -38,67 +31,22 @@ class Wavelet:
         The attributes whose codes are ordered; None for all.
     """
 
-    attributes: Iterable[str] | None = None
+    def queries(self, size: int) -> NDArray[np.int64]:
+        """The matrix of the Haar coefficients of an attribute: shape (coefficients, size).
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", checked_names(self.attributes))
-
-    def run(
-        self,
-        private: Private,
-        workload: Workload | None,
-    ) -> TableSynopsis:
-        """Run the mechanism: measure the coefficients and transform them back to counts."""
-        return self._product(private.domain).answers(private)
-
-    def expected_error(
-        self,
-        domain: Domain,
-        workload: Workload | Iterable[Iterable[str]] | None,
-        budget: Budget,
-    ) -> float:
-        """The expected squared error of the workload, in squared rows.
-
-        The errors of all cells of all marginals are added, each times the weight of its marginal.
+        The first row sums all codes. Each other row belongs to a node of the binary tree: the sum
+        of its left half minus the sum of its right half.
         """
-        return self._product(domain).expected_error(asked(domain, workload), budget)
-
-    def range_error(
-        self,
-        domain: Domain,
-        attribute: str,
-        budget: Budget,
-    ) -> float:
-        """The expected squared error of a count within a range, on average over all ranges.
-
-        Raises
-        ------
-        DomainError
-            When `attribute` is not one of the ordered attributes.
-        """
-        return self._product(domain).range_error(attribute, budget)
-
-    def _product(self, domain: Domain) -> Product:
-        names = None if self.attributes is None else tuple(self.attributes)
-        return Product.of("Wavelet", domain, names, _haar)
-
-
-def _haar(size: int) -> NDArray[np.int64]:
-    """The matrix of the Haar coefficients of an attribute: shape (coefficients, size).
-
-    The first row sums all codes. Each other row belongs to a node of the binary tree: the sum of
-    its left half minus the sum of its right half.
-    """
-    codes = np.arange(size)
-    rows = [np.ones((1, size), np.int64)]
-    length = 1 << (size - 1).bit_length()
-    width = length
-    while width > 1:
-        # Nodes of this level are `width` codes long.
-        node = codes // width
-        sign = np.where(codes % width < width // 2, 1, -1)
-        rows.append((np.arange(length // width)[:, None] == node) * sign)
-        width //= 2
-    # Nodes whose codes are all beyond the size are left out.
-    matrix = np.concatenate(rows)
-    return matrix[matrix.any(axis=1)]
+        codes = np.arange(size)
+        rows = [np.ones((1, size), np.int64)]
+        length = 1 << (size - 1).bit_length()
+        width = length
+        while width > 1:
+            # Nodes of this level are `width` codes long.
+            node = codes // width
+            sign = np.where(codes % width < width // 2, 1, -1)
+            rows.append((np.arange(length // width)[:, None] == node) * sign)
+            width //= 2
+        # Nodes whose codes are all beyond the size are left out.
+        matrix = np.concatenate(rows)
+        return matrix[matrix.any(axis=1)]

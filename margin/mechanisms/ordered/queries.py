@@ -1,0 +1,85 @@
+"""`OrderedQueries`: a mechanism that measures the same kind of queries over each ordered
+attribute."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...domain.domain import Domain
+from ...domain.workload import Workload
+from ...privacy.budget import Budget
+from ...private import Private
+from ...synopses import TableSynopsis
+from ..asked import asked
+from .product import Product, checked_names
+
+__all__ = ["OrderedQueries"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class OrderedQueries(ABC):
+    """A mechanism for range queries over ordered attributes. A subclass states the queries.
+
+    With several ordered attributes, a query is a product of one query of each. Other attributes are
+    counted by category. `TableSynopsis.count` answers ranges.
+
+    Parameters
+    ----------
+    attributes
+        The attributes whose codes are ordered; None for all.
+    """
+
+    attributes: Iterable[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", checked_names(self.attributes))
+
+    @abstractmethod
+    def queries(self, size: int) -> NDArray[np.int64]:
+        """The queries of an attribute of `size` values: shape (queries, size), of full column
+        rank."""
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
+        """Run the mechanism: measure the queries and estimate the table by least squares."""
+        return self._product(private.domain).answers(private)
+
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of the workload, in squared rows.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
+        """
+        return self._product(domain).expected_error(asked(domain, workload), budget)
+
+    def range_error(
+        self,
+        domain: Domain,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of a count within a range, on average over all ranges.
+
+        Raises
+        ------
+        DomainError
+            When `attribute` is not one of the ordered attributes.
+        """
+        return self._product(domain).range_error(attribute, budget)
+
+    def _product(self, domain: Domain) -> Product:
+        names = None if self.attributes is None else tuple(self.attributes)
+        return Product.of(type(self).__name__, domain, names, self.queries)
