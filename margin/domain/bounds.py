@@ -11,17 +11,18 @@ __all__ = ["half_widths"]
 
 _NOISE_AT_ZERO = 0.25
 _MISSED_AT_ZERO = 4.0
-_MOST_MISSED_AT_ZERO = 0.8
+_LEAST_MISSED_AT_ZERO = 0.4
 _GROWTH = 0.1
 """The half-width of a reconstructed count near zero, before it is multiplied by the quantile.
 
-Factors of the standard deviations of the noise part and of the missed part, the largest missed part
-in those of both parts, and the growth of the half-width by the count; no unit.
+Factors of the standard deviation of the noise part; of that of the missed part, where it is far
+smaller than the noise and where it is far larger; and the growth of the half-width by the count. No
+unit.
 
 Fitted on: the families that fit of `experiments/peers/_zoo_tables.py`, released with the four
 budgets of the comparison of systems by `PriView` (one draw of each, three seeds) and, for two of
-them, by `Auto` and `Adaptive` (one seed). Of 228 combinations, it is the one with which most cells
-of the study `intervals` have a share from .92 to .99, among reconstructed marginals. Command: none.
+them, by `Auto` and `Adaptive` (one seed). Chosen among 234 combinations by the number of cells of
+the study `intervals` with a share from .92 to .99, among reconstructed marginals. Command: none.
 """
 
 
@@ -36,10 +37,11 @@ def half_widths(
 
     It is z s for a normal quantile z and the standard deviation s of the error. True counts are
     not negative, and neither are reconstructed ones. So the noise of a reconstructed count c near
-    zero causes a smaller error than its variance N says. The missed part of the error is not
-    smaller there, but larger than its variance M says. The half-width is at most
+    zero causes a smaller error than its variance N says. The missed part of the error is larger
+    there than its variance M says if M is small, and smaller if M is large. The half-width is at
+    most
 
-        z (sqrt(0.25^2 N + min(4^2 M, 0.8^2 s^2)) + 0.1 c).
+        z (sqrt(0.25^2 N + min(4^2 M, N + 0.4^2 M)) + 0.1 c).
 
     Parameters
     ----------
@@ -65,12 +67,14 @@ def half_widths(
         raise DomainError(
             f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
         )
-    variance = np.add(noise_variance, missed_variance)
-    spread = np.sqrt(variance)
-    # Near zero, the removal of negative counts reduces the noise, but not what is missed.
+    spread = np.sqrt(np.add(noise_variance, missed_variance))
+    # Near zero, the removal of negative counts reduces the noise. What is missed stays, and where
+    # it is small, it is more than its variance says.
     noise = _NOISE_AT_ZERO**2 * np.asarray(noise_variance)
-    missed = _MISSED_AT_ZERO**2 * np.asarray(missed_variance)
-    missed = np.minimum(missed, _MOST_MISSED_AT_ZERO**2 * variance)
+    missed = np.minimum(
+        _MISSED_AT_ZERO**2 * np.asarray(missed_variance),
+        noise_variance + _LEAST_MISSED_AT_ZERO**2 * np.asarray(missed_variance),
+    )
     near_zero = np.sqrt(noise + missed) + _GROWTH * np.maximum(counts, 0.0)
     spread = np.where(np.greater(missed_variance, 0), np.minimum(spread, near_zero), spread)
     return np.asarray(NormalDist().inv_cdf((1 + level) / 2) * spread)

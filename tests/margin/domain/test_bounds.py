@@ -27,12 +27,12 @@ def test_only_reconstructed_counts_near_zero_have_shorter_intervals():
     assert found == pytest.approx(QUANTILE * np.array(near_zero))
 
 
-def test_what_is_missed_shortens_intervals_less_than_noise_does():
+def test_a_little_that_is_missed_makes_intervals_near_zero_much_longer():
     counts = np.zeros(1)
-    shares = [0.01, 0.02, 0.5, 1.0]
+    shares = [0.01, 0.02, 0.9, 1.0]
     found = [_widths(counts, 1.0, missed_share=share).item() / QUANTILE for share in shares]
     noise = [(1 - share) / 16 for share in shares]
-    missed = [0.16, 0.32, 0.64, 0.64]
+    missed = [0.16, 0.32, 0.1 + 0.16 * 0.9, 0.16]
     assert found == pytest.approx(np.sqrt(np.add(noise, missed)).tolist())
 
 
