@@ -121,7 +121,8 @@ def release(
         The algorithm. The default, `Auto()`, chooses the mechanism with the smallest expected
         error.
     workload
-        The views (sets of attributes) whose accuracy matters. By default the mechanism decides.
+        The views (sets of attributes) whose accuracy matters. By default the mechanism decides:
+        `Auto` takes all triples of attributes. `margin.plan` has another default, all pairs.
     ledger
         The data set in a ledger that the budget is charged to, `Ledger(path).dataset(name)`. The
         charge is made before any noise is drawn.

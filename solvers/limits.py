@@ -156,7 +156,7 @@ MOST_GROUPS = 150_000
 """Rows that `WholeTables` moves one by one. Beyond it: groups of equal rows."""
 
 GROUPED_CELLS = 10**8
-"""Rows times views (800 MB) that `WholeTables` keeps. Beyond it: groups of equal rows."""
+"""Rows times views that `WholeTables` goes through in a sweep. Beyond it: groups of equal rows."""
 
 # --- Work in parts beyond the limit, with the same results ---
 

@@ -133,7 +133,8 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
         if name not in base.domain.position or base.domain[name] != domain[name]:
             raise DomainError(
                 f"the base must declare the attribute {name!r} with the same values as the domain, "
-                "but it does not; use the same declaration for both"
+                "but it does not; use the same declaration for both, or leave the attribute out of "
+                "the domain"
             )
     if not base.held.total > 0:
         raise DomainError(

@@ -100,7 +100,7 @@ def _counted(
     for columns in source.columns([*view, COUNT]):
         numbers = [_whole(value, listed) for value in columns[-1].to_pylist()]
         pairs = zip(encoders, columns[:-1], strict=True)
-        cells = tuple(np.asarray(encoder.encode(column)) for encoder, column in pairs)
+        cells = tuple(_codes(encoder, column, listed) for encoder, column in pairs)
         for place, number in enumerate(numbers):
             cell = tuple(int(codes[place]) for codes in cells)
             if counts[cell] >= 0:
@@ -116,6 +116,28 @@ def _counted(
             f"{_named(view, attributes, first)}; add it, with a count of 0 if it is impossible"
         )
     return counts
+
+
+def _codes(
+    encoder: Encoder,
+    column: Any,
+    listed: str,
+) -> Integers:
+    """The codes of a column; the message may quote what does not fit, because it is public."""
+    try:
+        return np.asarray(encoder.encode(column))
+    except DataError:
+        for place in range(len(column)):
+            value = column.slice(place, 1)
+            try:
+                encoder.encode(value)
+            except DataError:
+                raise DomainError(
+                    f"the known table of ({listed}) must hold only categories of the domain, but "
+                    f"its column {encoder.name!r} holds {value[0].as_py()!r}; correct the table or "
+                    "the domain"
+                ) from None
+        raise
 
 
 def _whole(value: object, listed: str) -> int:

@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
         start = painted("margin:", "bad", sys.stderr)
-        unknown = re.match(r"unrecognized arguments: (--[a-z-]+)", message)
+        unknown = re.match(r"unrecognized arguments: .*?(--[a-z-]+)", message)
         if unknown:
             message += did_you_mean(unknown[1], self.options)
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)

@@ -13,6 +13,7 @@ from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .arguments.mechanisms import PLAIN, known_as
 from .arguments.workload import add_workload, workload_of
+from .arguments.written import is_class, is_written, written
 from .common import (
     Said,
     add_command,
@@ -27,7 +28,11 @@ from .common import (
 
 __all__ = ["COMPARED", "add_commands"]
 
-COMPARED: Mapping[str, Callable[[], Any]] = {"PriView": lambda: margin.PriView(), **PLAIN}
+COMPARED: Mapping[str, Callable[[], Any]] = {
+    "PriView": lambda: margin.PriView(),
+    **PLAIN,
+    "DualQuery": lambda: margin.DualQuery(),
+}
 _DEFAULT = "Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
 
 
@@ -60,7 +65,8 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         default=[_DEFAULT],
         metavar="NAME",
-        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: "
+        help=f"the mechanisms to compare, of {', '.join(COMPARED)}, or a mechanism with its "
+        "parameters as in Python, such as 'DualQuery(size=60000)'; default: "
         f"{_DEFAULT.replace(',', ', ')}",
     )
     names.completer = lambda **_: list(COMPARED)
@@ -91,25 +97,45 @@ def add_commands(commands: Any) -> None:
     add_force(comparing)
 
 
+def _listed(words: list[str]) -> list[str]:
+    """The mechanisms that are named; a comma within parentheses divides parameters.
+
+    >>> _listed(["Auto,MWEM", "DualQuery(size=9, rounds=2)"])
+    ['Auto', 'MWEM', 'DualQuery(size=9, rounds=2)']
+    """
+    listed = []
+    for word in words:
+        listed += [word] if is_written(word) else split_names([word])
+    return listed
+
+
+def _mechanism(given: str) -> tuple[str, Any]:
+    """The name under which a mechanism is shown, and the mechanism."""
+    if is_written(given):
+        return given, written(given)
+    name = known_as(given, COMPARED)
+    if name is not None:
+        return name, COMPARED[name]()
+    if is_class(given):
+        return given, written(f"{given}()")
+    raise MarginError(
+        f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
+        f"{', '.join(COMPARED)}, or a mechanism as in Python, such as 'DualQuery(size=60000)', so "
+        "name some of these"
+    )
+
+
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    names = []
-    for given in split_names(parsed.mechanisms):
-        name = known_as(given, COMPARED)
-        if name is None:
-            raise MarginError(
-                f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
-                f"{', '.join(COMPARED)}, so name some of these"
-            )
-        names.append(name)
+    mechanisms = dict(_mechanism(given) for given in _listed(parsed.mechanisms))
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(
         parsed.file,
         domain=domain,
         budget=budget,
-        mechanisms={name: COMPARED[name]() for name in names},
+        mechanisms=mechanisms,
         workload=workload_of(domain, parsed.workload, parsed.asked),
         metrics=split_names(parsed.metrics),
         runs=parsed.runs,

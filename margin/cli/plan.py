@@ -8,6 +8,7 @@ import margin
 
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
+from .arguments.known import add_known, known_of
 from .arguments.workload import add_workload, workload_of
 from .common import (
     Said,
@@ -39,11 +40,13 @@ def _add_plan(commands: Any) -> None:
             "margin plan --domain domain.json --rho 0.1 --workload age,sex sex,region "
             "--picture plan.png",
             "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
+            "margin plan --domain domain.json --epsilon 1 --known states.csv",
         ],
     )
     add_domain(planning)
     add_budget(planning)
     add_workload(planning)
+    add_known(planning)
     planning.add_argument(
         "--rows",
         type=float,
@@ -108,8 +111,13 @@ def _add_design(commands: Any) -> None:
 
 
 def _plan(parsed: argparse.Namespace) -> Said:
+    from ..bases.known import with_known
+
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
+    known = known_of(parsed.known)
+    if known is not None:
+        domain = with_known(domain, known)
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     asked = workload_of(domain, parsed.workload, parsed.asked)

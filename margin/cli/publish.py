@@ -85,8 +85,9 @@ def _publish(parsed: argparse.Namespace) -> Said:
     tables = manifest["tables"]
     cells = sum(table["cells"] for table in tables)
     reconstructed = sum(table["reconstructed"] for table in tables)
+    plural = "table" if len(tables) == 1 else "tables"
     text = (
-        f"{folder}: {len(tables):,} tables, {cells:,} cells, each with the total "
+        f"{folder}: {len(tables):,} {plural}, {cells:,} cells, each with the total "
         f"{manifest['total']:,}; {reconstructed:,} reconstructed. They agree exactly."
     )
     values = {

@@ -9,6 +9,7 @@ import margin
 from ..errors import FileError, MarginError
 from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
+from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
 from .arguments.workload import add_workload, views_of, workload_of
 from .common import Said, add_command, add_domain, add_force, check_free
@@ -60,16 +61,7 @@ def add_commands(commands: Any) -> None:
         help="an earlier release with the same domain, such as that of last year; the new one "
         "learns how far to trust it, and contains it",
     )
-    release.add_argument(
-        "--known",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="TABLE.csv",
-        help="public counts that all answers keep exactly, such as the population of each state: a "
-        "CSV or JSON file with a column for each attribute or level, such as place@state, and a "
-        "column 'count'; may be repeated",
-    )
+    add_known(release)
     add_workload(release, default=None)
     release.add_argument(
         "-o",
@@ -80,22 +72,6 @@ def add_commands(commands: Any) -> None:
         help="the .margin file to write",
     )
     add_force(release)
-
-
-def _known(paths: list[Path]) -> dict[tuple[str, ...], Path] | None:
-    """The files of known tables, by the views that their columns name."""
-    from ..bases.known import view_of
-
-    known: dict[tuple[str, ...], Path] = {}
-    for path in paths:
-        view = view_of(path)
-        if view in known:
-            raise margin.DomainError(
-                f"--known must name one file for each view, but {str(known[view])!r} and "
-                f"{str(path)!r} have the same columns; leave one of them out"
-            )
-        known[view] = path
-    return known or None
 
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +157,7 @@ def _released(parsed: argparse.Namespace) -> Said:
         ledger=ledger,
         **unit_of(parsed),
         base=parsed.base,
-        known=_known(parsed.known),
+        known=known_of(parsed.known),
     )
     _save(synopsis, parsed.output)
 
@@ -204,7 +180,8 @@ def _released(parsed: argparse.Namespace) -> Said:
     }
     if number == "1":
         title = title.removesuffix("s")
-    return Said(f"{parsed.output}: {number} {title}; {guarantee}", values)
+    described = f"{number} {title}" if number[0].isdigit() else f"{title} of {text}"
+    return Said(f"{parsed.output}: {described}; {guarantee}", values)
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:

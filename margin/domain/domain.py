@@ -235,9 +235,11 @@ class Domain(Mapping[str, Attribute]):
                     f"{name!r} is a level, but an attribute is needed here; name the attribute "
                     f"{name.rpartition(LEVEL_MARK)[0]!r}"
                 ) from None
+            levels = [full for full in self.level_names if full.rpartition(LEVEL_MARK)[2] == name]
+            meant = f"; did you mean {levels[0]!r}?" if levels else ""
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
-                f"these{did_you_mean(name, self._attributes)}"
+                f"these{meant or did_you_mean(name, self._attributes)}"
             ) from None
 
     def get(
@@ -391,7 +393,8 @@ class Domain(Mapping[str, Attribute]):
         """
         if isinstance(names, str):
             names = (names,)
-        view = tuple(names) if isinstance(names, Iterable) else ()
+        # Tuples are recognised much faster than what is iterable.
+        view = tuple(names) if isinstance(names, (tuple, Iterable)) else ()
         if not view:
             listed = isinstance(names, Iterable)
             found = "empty" if listed else f"of type {type(names).__name__}"
@@ -415,7 +418,7 @@ class Domain(Mapping[str, Attribute]):
 
     def shape(self, view: Iterable[str]) -> tuple[int, ...]:
         """The number of categories of each attribute of a view."""
-        return tuple(self[name].size for name in self.view(view))
+        return tuple([self._attributes[name].size for name in self.view(view)])
 
     def cells(self, view: Iterable[str]) -> int:
         """The number of cells of a view's table."""

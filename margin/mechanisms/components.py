@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from .._axes import times_along
 from .._numbers import Number
 from .._types import Floats
 from ..domain.domain import Domain, View
@@ -353,7 +354,7 @@ def _component(
         size = domain[name].size
         # The pseudo-inverse of (1, -1), or of n I - J.
         inverse = np.array([[0.5], [-0.5]]) if size == 2 else (np.eye(size) - 1 / size) / size
-        values = _applied(inverse, values, axis)
+        values = times_along(inverse, values, axis)
     return values
 
 
@@ -382,14 +383,5 @@ def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
     if not sizes:
         return values.reshape(())
     for axis, size in enumerate(sizes):
-        values = _applied(_contrasts(size), values, axis)
+        values = times_along(_contrasts(size), values, axis)
     return values
-
-
-def _applied(
-    matrix: Floats,
-    table: Floats,
-    axis: int,
-) -> Floats:
-    """Multiply a table by a matrix along one axis."""
-    return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)

@@ -42,8 +42,11 @@ def _rounded_down(total: int, shares: object) -> list[int]:
             )
         return [total // count] * count if count > 0 else []
     weights = _weights(shares)
-    whole = sum(weights)
-    return [math.floor(total * weight / whole) for weight in weights]
+    # Whole numbers in the same proportion: the arithmetic of fractions would take longer.
+    common = math.lcm(*[weight.denominator for weight in weights])
+    parts = [weight.numerator * (common // weight.denominator) for weight in weights]
+    whole = sum(parts)
+    return [total * part // whole for part in parts]
 
 
 def _weights(shares: object) -> list[Fraction]:

@@ -117,7 +117,7 @@ class Statement:
     @property
     def protects(self) -> str:
         """The unit of protection in words, such as "one row", to follow "protects"."""
-        replaced = ", replaced" if self.neighbours is Neighbours.REPLACE_ROW else ""
+        replaced = " against replacement" if self.neighbours is Neighbours.REPLACE_ROW else ""
         if self.unit is not None:
             rows = f"at most {self.rows} of them counted"
             return f"all rows with the same {self.unit!r}, {rows}{replaced}"

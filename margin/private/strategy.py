@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._axes import times_along
 from .._types import Integers
 from ..domain.domain import Domain, View
 from ..errors import DomainError
@@ -93,9 +94,7 @@ class Factor:
 
     def times(self, table: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
         """The matrix times a table along one axis, in the integers of the table."""
-        matrix = self.matrix.astype(table.dtype, copy=False)
-        product = np.tensordot(matrix, table, axes=(1, axis))
-        return np.moveaxis(product, 0, axis)
+        return times_along(self.matrix.astype(table.dtype, copy=False), table, axis)
 
 
 class Groups(Factor):

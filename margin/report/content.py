@@ -40,6 +40,9 @@ _MOST_ASKED = 6
 _ERRORS = 12
 """Number of marginals of each number of attributes from which the page takes the typical error."""
 
+_ERROR_CELLS = 20_000
+"""Number of cells of these marginals after which no further one is taken."""
+
 _MOST_SETS = 200_000
 """Largest number of sets of attributes, per size, that are considered as further answers."""
 
@@ -201,7 +204,10 @@ def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     for size in range(1, _MOST_ASKED + 1):
         log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
         variances = []
-        for marginal in answered(synopsis, random_views(synopsis.domain, size, draws=_ERRORS)):
+        some = random_views(synopsis.domain, size, draws=_ERRORS)
+        before = np.cumsum([0, *[synopsis.domain.cells(view) for view in some]])
+        few = list(itertools.compress(some, before < _ERROR_CELLS))
+        for marginal in answered(synopsis, few):
             known = np.isfinite(marginal.variance) & (marginal.variance > 0)
             if known.any():
                 variances.append(float(marginal.variance[known].mean()))

@@ -40,9 +40,9 @@ class QueryProjection:
     where z are the given tables. The components are those of the decomposition that is orthogonal
     in the metric: x_V is the sum over the subsets S of V of x_S times the spreads of the axes in
     V - S. price_S is the sum, over the views V that hold S, of the products of the prices u'Gu of
-    the axes in V - S. If importance were one, this would be the squared errors of all queries of
-    all views. It is that of `JointProjection`: it keeps the total, and raises single axes and what
-    several views hold.
+    the axes in V - S, divided by the variance of V. If importance were one, this would be the
+    squared errors of all queries of all views, in units of their views' noise. It is that of
+    `JointProjection`: it keeps the total, and raises single axes and what several views hold.
 
     The result is a projection onto a convex set. So in this distance it is nearer than z to every
     consistent table of its total without negative cells. The true table is one but for its total.
@@ -150,10 +150,12 @@ class _Parts:
         self._known = tables.known_total
         inside = {part for view in tables.views for part in _subsets(view)}
         self._sets = sorted(inside, key=lambda part: (len(part), part))
-        # The price of the axes of each view outside each component.
+        # The price of the axes of each view outside each component, over the view's variance.
+        finest = min(tables.variances)
+        precisions = [finest / variance for variance in tables.variances]
         self._prices = {
             part: {
-                row: math.prod(self._price(axis) for axis in view if axis not in part)
+                row: precisions[row] * self._price_outside(view, part)
                 for row, view in enumerate(tables.views)
                 if set(part) <= set(view)
             }
@@ -218,6 +220,9 @@ class _Parts:
             return math.inf
         factor = SINGLE_AXIS if len(part) == 1 else 1 / len(part)
         return factor * math.sqrt(len(self._prices[part]))
+
+    def _price_outside(self, view: Axes, part: Axes) -> float:
+        return math.prod(self._price(axis) for axis in view if axis not in part)
 
     def _price(self, axis: int) -> float:
         return self._metrics[axis].price if axis in self._metrics else 1 / self._sizes[axis]

@@ -120,6 +120,7 @@ class Structure:
         self.solver = solver
         self._width = max(len(view) for view in tables.views)
         self._scales: dict[tuple[int, int], float] = {}
+        self._likelihoods: dict[tuple[int, int], Floats] = {}
 
     def missed_variance(
         self,
@@ -246,9 +247,13 @@ class Structure:
         """The root of the posterior mean square of a scale; the median if no view can tell."""
         if depth >= self._width:
             return median
-        log_density = -(np.log(_GRID / median) ** 2) / (2 * STRUCTURE_DOUBT**2)
-        for miss in self._misses(depth, max(min(count, self._width), depth + 1)):
-            log_density += miss.log_likelihood()
+        # Marginals on more axes than a view has learn from the same parts of views.
+        key = (depth, max(min(count, self._width), depth + 1))
+        if key not in self._likelihoods:
+            likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
+            self._likelihoods[key] = np.sum(likelihoods, axis=0)
+        prior = -(np.log(_GRID / median) ** 2) / (2 * STRUCTURE_DOUBT**2)
+        log_density = prior + self._likelihoods[key]
         density = np.exp(log_density - log_density.max())
         return math.sqrt(float(density @ _GRID**2 / density.sum()))
 

@@ -12,7 +12,8 @@ No row may lie in a cell that must be zero (`Tables.zeros`), even if no view con
 First, all rows are drawn at random, attribute by attribute. Each attribute is drawn from the view
 that has the most attributes in common with those already drawn. Rows in cells that must be zero are
 changed. Then coordinate descent changes one category of one row at a time, to the category that
-lowers the objective most. It ends after a sweep over all rows that gains almost nothing.
+lowers the objective most. Equal rows are divided into pieces, and those of a piece move together.
+The descent ends after a sweep over all rows that gains almost nothing.
 
 If the number of rows is the known total, some rows are then moved so that all known tables are kept
 exactly (`margin.solvers.known.rows`).
@@ -85,7 +86,7 @@ class Population:
     """
 
     sweeps: int = 40
-    gain: float = 0.01
+    gain: float = 0.05
 
     def __post_init__(self) -> None:
         if self.sweeps < 0:
@@ -137,7 +138,7 @@ class Population:
         if tables.known is not None and tables.known.more and rows == tables.known.total:
             descent = kept_exactly(tables, descent, rng)
         return Rows(
-            codes=descent.codes,
+            codes=rng.permutation(descent.codes),
             gaps=descent.gaps,
             sweeps=sweeps,
         )

@@ -8,38 +8,43 @@ from numpy.typing import NDArray
 from ..compiled import compiled_in_order
 from ..types import Floats, Integers
 
-__all__ = ["Axis", "State", "descend", "exchange"]
+__all__ = ["Axis", "State", "descend", "draw", "exchange"]
 
 
 class State(NamedTuple):
-    """The rows and the cells that they are in.
+    """The rows of the descent.
 
-    `cells` is the cell of each row in each view, shape (rows, views); the cells of all views are
-    numbered one after another. `excess` is the number of rows that each cell has above its target.
-    A row may stand for a group of equal rows: `repeats` is their number, shape (rows,).
+    `codes` are their categories, shape (rows, axes). A row may stand for a group of equal rows:
+    `repeats` is their number, shape (rows,). `first` marks the rows that differ from the row before
+    in their categories or repeats, shape (rows,): each begins a run of equal rows.
     """
 
-    cells: Integers
-    excess: Floats
+    codes: NDArray[np.int32]
     repeats: Floats
+    first: NDArray[np.bool_]
 
 
 class Axis(NamedTuple):
     """The axis that `descend` changes.
 
-    `codes` is its category in each row, shape (rows,), and `size` its number of categories.
-    `holders` are the views that contain it. For each of these, `strides` is the distance between
-    the cells of neighbouring categories, and `weights` its weight. Which categories are not allowed
-    depends on the other axes of a row. `case` numbers these situations, shape (rows,), and `barred`
-    marks the categories that are not allowed in each, shape (cases, size). Both are empty if all
-    categories are allowed.
+    `column` is its column of the codes. A line is the cells of a view that differ in this axis
+    alone: `lines` is the number of rows that each cell has above its target, shape (lines,
+    categories), for one view after another. For each view, `weights` is its weight, `starts` its
+    first line, and `ends` the end of its part of `others` and `steps`, shape (views,): its other
+    axes, and the distances between the lines of their neighbouring categories.
+
+    Which categories are not allowed depends on the other axes of a row. `case` numbers these
+    situations, shape (rows,), and `barred` marks the categories that are not allowed in each, shape
+    (cases, categories). Both are empty if all categories are allowed.
     """
 
-    codes: NDArray[np.int32]
-    size: int
-    holders: Integers
-    strides: Integers
+    column: int
+    lines: Floats
     weights: Floats
+    starts: Integers
+    ends: Integers
+    others: Integers
+    steps: Integers
     case: Integers
     barred: NDArray[np.bool_]
 
@@ -48,41 +53,104 @@ class Axis(NamedTuple):
 def descend(
     state: State,
     axis: Axis,
-    order: Integers,
 ) -> None:
     """Set the category of one axis of each row to the best one, given all else, in place.
 
-    The rows come in the given order.
+    The rows come in their order. Those of a run are moved together, as many at a time as lower the
+    objective most.
     """
-    cells, excess, repeats = state
-    codes, size, holders, strides, weights, case, barred = axis
+    codes, repeats, first = state
+    column, lines, weights, starts, ends, others, steps, case, barred = axis
     some_barred = barred.size > 0
-    for row in order:
-        now = codes[row]
+    size = lines.shape[1]
+    weight = weights.sum()
+    line = np.empty(weights.size, np.int64)
+    slope = np.empty(size, np.float64)
+    moved = np.empty(size, np.float64)
+    end = 0
+    while end < repeats.size:
+        row = end
+        end += 1
+        while end < repeats.size and not first[end]:
+            end += 1
+        # The line of the run in each view, and the slope of half the objective in the number of
+        # rows of each category.
+        slope[:] = 0.0
+        begin = 0
+        for view in range(weights.size):
+            line[view] = starts[view]
+            for place in range(begin, ends[view]):
+                line[view] += codes[row, others[place]] * steps[place]
+            begin = ends[view]
+            for category in range(size):
+                slope[category] += weights[view] * lines[line[view], category]
+        now = codes[row, column]
         repeat = repeats[row]
-        best = now
-        gain = -1e-9
-        for other in range(size):
-            if other == now or (some_barred and barred[case[row], other]):
-                continue
-            # The change of half the objective if the row moves in all views, for each of its
-            # repeats.
-            change = 0.0
-            for place in range(holders.size):
-                cell = cells[row, holders[place]]
-                moved = cell + (other - now) * strides[place]
-                change += weights[place] * (excess[moved] - excess[cell] + repeat)
-            if change < gain:
-                best = other
-                gain = change
-        if best != now:
-            for place in range(holders.size):
-                cell = cells[row, holders[place]]
-                moved = cell + (best - now) * strides[place]
-                excess[cell] -= repeat
-                excess[moved] += repeat
-                cells[row, holders[place]] = moved
-            codes[row] = best
+        moved[:] = 0.0
+        left = row
+        while left < end:
+            # Moving m rows changes half the objective by m (slope there - slope here + m weight).
+            best = now
+            least = slope[now] - repeat * weight - 1e-9
+            for category in range(size):
+                if slope[category] < least and not (some_barred and barred[case[row], category]):
+                    best = category
+                    least = slope[category]
+            if best == now:
+                break
+            wanted = np.rint((slope[now] - least) / (2.0 * weight * repeat))
+            count = int(min(max(wanted, 1.0), end - left))
+            first[left] = True
+            codes[left : left + count, column] = best
+            left += count
+            slope[now] -= count * repeat * weight
+            slope[best] += count * repeat * weight
+            moved[now] -= count * repeat
+            moved[best] += count * repeat
+        if row < left:
+            if left < end:
+                first[left] = True
+            for view in range(weights.size):
+                for category in range(size):
+                    lines[line[view], category] += moved[category]
+
+
+@compiled_in_order
+def draw(
+    group: Integers,
+    order: Integers,
+    cumulative: Floats,
+    shift: Floats,
+) -> NDArray[np.int32]:
+    """Draw a category for each row by systematic sampling in each group: shape (rows,).
+
+    Parameters
+    ----------
+    group
+        The group of each row, shape (rows,).
+    order
+        A random order of the rows, shape (rows,).
+    cumulative
+        The running sums of the shares of the categories, shape (groups, categories).
+    shift
+        A random number in [0, 1) for each group, shape (groups,).
+    """
+    counts = np.zeros(shift.size, np.int64)
+    for row in order:
+        counts[group[row]] += 1
+    drawn = np.empty(group.size, np.int32)
+    reached = np.zeros(shift.size, np.int64)
+    last = cumulative.shape[1] - 1
+    for row in order:
+        own = group[row]
+        # Evenly spaced marks, one for each row of the group.
+        mark = (reached[own] + shift[own]) / counts[own]
+        reached[own] += 1
+        category = 0
+        while category < last and cumulative[own, category] < mark:
+            category += 1
+        drawn[row] = category
+    return drawn
 
 
 @compiled_in_order

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import Integers
 from .tables import Axes, Tables
 
 __all__ = ["drawn"]
@@ -68,13 +67,15 @@ def _conditional(
     axis: int,
     codes: NDArray[np.int32],
     rng: np.random.Generator,
-) -> Integers:
+) -> NDArray[np.int32]:
     """Draw a category of one axis for each row, by the table of a view given its drawn axes.
 
     A group is the rows with equal categories on the drawn axes. In each group the draws are not
     independent (systematic sampling): the counts of the categories are as near as possible to their
     expected values.
     """
+    from .row_loops import draw
+
     together = tuple(sorted((*given, axis)))
     positive = np.maximum(tables.project(row, together), 0)
     table = np.moveaxis(positive, together.index(axis), -1)
@@ -92,12 +93,4 @@ def _conditional(
     group = np.zeros(len(codes), np.int64)
     for other in given:
         group = group * tables.sizes[other] + codes[:, other]
-    # Evenly spaced marks in each group, in a random order, with a random shift.
-    order = np.lexsort((rng.random(len(codes)), group))
-    counts = np.bincount(group, minlength=len(shares))
-    place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shift = rng.random(len(shares))
-    marks = (place + shift.repeat(counts)) / counts.repeat(counts)
-    picked = np.empty(len(codes), np.int64)
-    picked[order] = (cumulative[group[order]] < marks[:, None]).sum(axis=1)
-    return np.minimum(picked, size - 1)
+    return draw(group, rng.permutation(len(codes)), cumulative, rng.random(len(shares)))

@@ -337,8 +337,8 @@ class Tables(Stated):
         summed = np.bincount(masks.ravel(), weight, count << places)
         precision: Floats = summed.reshape(count, -1).astype(np.float64)
         first = np.full(count << places, views, dtype=np.int64)
-        for row in range(views - 1, -1, -1):
-            first[masks[row]] = row
+        # Of several values for one entry, numpy keeps the last one: that of the first view.
+        first[masks[::-1].ravel()] = np.arange(views - 1, -1, -1).repeat(count)
         view = first.reshape(count, -1)
         # A view that holds a component with an axis also holds the component without this axis.
         for place in range(places):
@@ -363,7 +363,6 @@ class Tables(Stated):
 
         `view` is a view that holds each component; the shapes are those of `holders`.
         """
-        assert self.precisions is not None
         # The component as a bit mask over the view's own axes.
         before: Integers = np.cumsum(self.member, axis=1) - self.member
         own = np.zeros_like(view)
@@ -372,9 +371,15 @@ class Tables(Stated):
             axis = asked[:, place, None]
             bit = 1 << before[view, axis]
             own += np.where(present & self.member[view, axis], bit, 0)
+        starts, precisions = self._flat_precisions
+        return np.asarray(precisions[starts[view] + own])
+
+    @cached_property
+    def _flat_precisions(self) -> tuple[Integers, Floats]:
+        """`precisions` in one array, and the position of the first one of each view."""
+        assert self.precisions is not None
         lengths = [len(known) for known in self.precisions]
-        starts = np.cumsum([0, *lengths[:-1]])
-        return np.asarray(np.concatenate(self.precisions)[starts[view] + own])
+        return np.cumsum([0, *lengths[:-1]]), np.concatenate(self.precisions)
 
     def variance(self, axes: Axes) -> float:
         """The variance of each cell of the best linear estimate of a covered marginal.

@@ -23,6 +23,7 @@ from margin import (
     PureDP,
     Residual,
 )
+from margin.bases.known import with_known
 from margin.cli.main import main
 from margin.mechanisms import Direct, Flat
 from margin.publication import publish
@@ -362,6 +363,23 @@ def test_the_domain_keeps_known_tables_in_its_json_and_its_parts():
     assert domain.knows(["sex"]) and not domain.knows(["place"]) and domain.knows([])
     with pytest.raises(DomainError, match="must be a list of tables"):
         Domain({**FORMS, "$known": [{"view": ["sex"]}]})
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "frame", "columns"])
+@pytest.mark.parametrize(("column", "value"), [("place@state", "ZZ"), ("sex", "X"), ("sex", None)])
+def test_a_value_of_a_known_table_without_a_category_is_told(kind, column, value, tmp_path):
+    """The table is public, so the message quotes it, and does not speak of the private table."""
+    labels = ["F", "M"] if column == "sex" else ["CA", "NV"]
+    columns = {column: [*labels, value], "count": [50, 50, 0]}
+    path = tmp_path / f"known.{kind}"
+    given = {"csv": path, "json": path, "frame": pd.DataFrame(columns), "columns": columns}[kind]
+    if kind == "csv":
+        pd.DataFrame(columns).to_csv(path, index=False)
+    if kind == "json":
+        pd.DataFrame(columns).to_json(path, orient="records")
+    with pytest.raises(DomainError, match="must hold only categories of the domain") as told:
+        with_known(Domain(FORMS), {(column,): given})
+    assert repr(column) in str(told.value) and repr(value) in str(told.value)
 
 
 def test_the_command_line_takes_known_tables(tmp_path, capsys):

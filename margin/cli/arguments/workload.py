@@ -22,13 +22,13 @@ FORMS = (
 
 def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way") -> None:
     """Add the option --workload, for the views that should be accurate."""
-    shown = "" if default is None else f"; default: {default}"
+    shown = "the mechanism decides; Auto takes 3way" if default is None else default
     parser.add_argument(
         "--workload",
         nargs="+",
         default=None if default is None else [default],
         metavar="W",
-        help=f"the views to be accurate on: {FORMS}{shown}",
+        help=f"the views to be accurate on: {FORMS}; default: {shown}",
     )
     parser.add_argument(
         "--asked",

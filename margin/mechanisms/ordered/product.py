@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._axes import times_along
 from ..._types import Floats
 from ...domain.domain import Domain
 from ...domain.workload import Workload
@@ -99,7 +100,7 @@ class Product:
         table = measured.values
         for axis, factor in self.factors.items():
             inverse = self.covariances[axis] @ factor.T
-            table = np.moveaxis(np.tensordot(inverse, table, axes=(1, axis)), 0, axis)
+            table = times_along(inverse, table, axis)
         table = np.ascontiguousarray(table)
         return TableSynopsis(
             domain=self.domain,

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..._axes import times_along
 from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
@@ -262,7 +263,7 @@ class AskedComponents:
         for view, answers in zip(self.sets, measured, strict=True):
             values = answers.values if view else answers.values.reshape(())
             for axis, name in enumerate(view):
-                values = _applied(self.bases[name].inverse, values, axis)
+                values = times_along(self.bases[name].inverse, values, axis)
             parts[view] = values
             variances[view] = answers.variance
         for view in filter(self.domain.knows, self._needed):
@@ -378,12 +379,3 @@ class AskedComponents:
     def _power(self) -> int:
         """How variance falls with the share of the budget: as 1 / share**power."""
         return 2 if isinstance(self.budget, PureDP) else 1
-
-
-def _applied(
-    matrix: Floats,
-    table: Floats,
-    axis: int,
-) -> Floats:
-    """Multiply a table by a matrix along one axis."""
-    return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)

@@ -239,11 +239,12 @@ class _Comparison:
     ) -> tuple[dict[tuple[Any, ...], list[Row]], list[Row]]:
         """The rows of the file, by their keys: those that were asked for, and all others.
 
-        What was lost is run again.
+        What was lost is run again. What a solver did before its code was edited is left out.
         """
         if self.to is None or not self.to.exists():
             return {}, []
         asked = {self._key(*pair) for pair in plan}
+        tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
         done: dict[tuple[Any, ...], list[Row]] = {}
         others = []
         lost = set()
@@ -253,7 +254,7 @@ class _Comparison:
                 lost.add(key)
             if key in asked:
                 done.setdefault(key, []).append(row)
-            else:
+            elif row_files.task_of(row) not in tasks:
                 others.append(row)
         for key in lost & done.keys():
             del done[key]

@@ -1,6 +1,8 @@
 """Which solver runs on which instance, and what a solver is called."""
 
 import dataclasses
+import hashlib
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +84,7 @@ def _limited(solver: Any, seconds: float) -> Any:
 
 
 def _described(solver: Any) -> str:
-    """The class and the options of a solver, as JSON."""
+    """The class and the options of a solver, as JSON; its code too, if it is not ours."""
     kind = type(solver)
     if dataclasses.is_dataclass(solver) and not isinstance(solver, type):
         options = {
@@ -90,7 +92,17 @@ def _described(solver: Any) -> str:
         }
     else:
         options = {name: repr(value) for name, value in getattr(solver, "__dict__", {}).items()}
-    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **options})
+    code = {} if kind.__module__.startswith("margin.") else {"code": _code_of(kind)}
+    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **code, **options})
+
+
+def _code_of(kind: type) -> str:
+    """Sixteen characters that change with the file of a class; empty if there is no such file."""
+    try:
+        lines, _ = inspect.findsource(kind)
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
 
 
 def _pickled(name: str, solver: Any) -> bytes:

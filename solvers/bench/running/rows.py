@@ -1,5 +1,6 @@
 """The rows of a comparison: one for each solve, in one Parquet file."""
 
+import json
 import math
 import os
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from ..instance import Instance
 from .verdict import Verdict, gap_to
 
-__all__ = ["COLUMNS", "key_of", "primal_gap", "read", "trace", "write"]
+__all__ = ["COLUMNS", "key_of", "primal_gap", "read", "task_of", "trace", "write"]
 
 _TEXT, _NUMBER, _WHOLE, _FLAG, _NUMBERS = "string", "double", "int64", "bool", "list"
 
@@ -78,6 +79,13 @@ _KEY = (
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     """What tells a task from all others: the instance, the solver with its options, the limits."""
     return tuple(row[name] for name in _KEY)
+
+
+def task_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """The key of a task, without the code of a solver that is not ours."""
+    options = json.loads(row["options"])
+    options.pop("code", None)
+    return key_of({**row, "options": json.dumps(options)})
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

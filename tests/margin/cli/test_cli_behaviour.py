@@ -20,8 +20,10 @@ import pyarrow.parquet
 import pytest
 
 import margin
-from margin.cli.arguments.mechanisms import mechanism_of
+from margin.cli.arguments.mechanisms import MECHANISMS, mechanism_of
 from margin.cli.common import painted
+from margin.cli.compare import _listed as mechanisms_listed
+from margin.cli.compare import _mechanism as mechanism_to_compare
 from margin.cli.main import _parser, main
 from margin.data import count
 from margin.interrupts.progress import progress
@@ -369,6 +371,27 @@ def test_mechanisms_are_compared_by_either_spelling(folder, capsys):
     for names in (["uniform", "Flat"], ["Uniform,flat"]):
         code, out, _ = run(capsys, [*command, "--mechanisms", *names, "--json"])
         assert code == 0 and '"Uniform"' in out and '"Flat"' in out and '"uniform"' not in out
+
+
+@pytest.mark.parametrize("given", [*MECHANISMS, "MWEM()", "DualQuery(size=9,rounds=2)", "Wavelet"])
+def test_what_can_be_released_can_be_compared(given):
+    (listed,) = mechanisms_listed([given])
+    name, mechanism = mechanism_to_compare(listed)
+    assert name == given and callable(mechanism.run)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["marginal", "visits.margin", "state"],
+        ["count", "visits.margin", "state=CA"],
+        ["publish", "visits.margin", "--tables", "state,sex", "-o", "new"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_level_without_its_attribute_is_named_in_full(arguments, folder, capsys):
+    code, _, err = run(capsys, arguments)
+    assert code == 2 and "did you mean 'place@state'?" in err
 
 
 def test_an_interrupt_is_a_line_and_130(folder):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, Domain, Neighbours, PureDP
+from margin import ZCDP, ApproxDP, Domain, Neighbours, PriView, PureDP
 from margin.domain.workload import Workload
 from margin.mechanisms import Residual
 from margin.mechanisms.components import precise_shares
@@ -412,3 +412,48 @@ def test_it_is_private(kind):
     line = Domain({"x": {"size": 3, "ordered": True}, "y": 2})
     workload = Workload.of(line, [["x", "y"]], asked={"x": kind})
     check_mechanism(Residual(workload=workload), domain=line)
+
+
+def _people(leveled):
+    """A domain with an attribute that may have levels, and a table of 40,000 rows."""
+    rng = np.random.default_rng(0)
+    paths = [[f"state {code // 5}", f"county {code}"] for code in range(20)]
+    counties = [county for _, county in paths]
+    place = {"levels": {"names": ["state", "county"], "paths": paths}} if leveled else counties
+    domain = Domain(
+        {
+            "place": place,
+            "age": {"size": 12, "ordered": True},
+            "visits": {"size": 8, "ordered": True},
+            "sex": 2,
+        }
+    )
+    table = {
+        "place": np.array(counties)[rng.choice(20, 40_000, p=rng.dirichlet(np.full(20, 0.5)))],
+        "age": rng.integers(0, 12, 40_000),
+        "visits": np.minimum(rng.poisson(2, 40_000), 7),
+        "sex": rng.integers(0, 2, 40_000),
+    }
+    return domain, table
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")], ids=str)
+@pytest.mark.parametrize(
+    ("leveled", "asked"),
+    [
+        (True, {}),
+        (True, {"place": "levels", "age": "prefixes"}),
+        (False, {"age": "ranges"}),
+        (False, {"age": "prefixes", "visits": "ranges"}),
+    ],
+)
+def test_errors_are_those_of_the_noise_whatever_is_asked(leveled, asked, budget):
+    """Views have very different noise here: the removal of negative counts must know it."""
+    domain, table = _people(leveled)
+    pairs = Workload.of(domain, list(itertools.combinations(domain, 2)), asked=asked)
+    made = margin.simulate(
+        table, domain=domain, budget=budget, mechanism=PriView(), workload=pairs, seed=1
+    )
+    for answer, truth in zip(made.marginals(pairs), made.truths(pairs), strict=True):
+        squares = np.square(answer.counts - truth.counts).mean()
+        assert squares < 4 * answer.noise_variance.mean()

@@ -1,6 +1,8 @@
 """`compare`: what it runs, keeps, refuses and writes down."""
 
+import importlib
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -92,6 +94,45 @@ def test_the_time_limit_is_given_to_solvers_that_take_one():
     squares = Instance.of(problem, name="s", family="least-squares")
     ((_, entry),) = planned([squares], {"x": LeastSquares()}, 7.0)
     assert json.loads(entry.options)["time_limit"] == "7.0"
+
+
+_OWN = {
+    "plain": "class Own:\n    def solve(self, problem):\n        return problem.uniform{change}\n",
+    "record": "import dataclasses\n@dataclasses.dataclass\nclass Own:\n    rounds: int = 3\n"
+    "    def solve(self, problem):\n        return problem.uniform{change}\n",
+    "a helper": "class Own:\n    def solve(self, problem):\n        return _start(problem)\n"
+    "def _start(problem):\n    return problem.uniform{change}\n",
+}
+
+
+@pytest.mark.parametrize("kind", _OWN)
+def test_an_edited_solver_is_another_solver(kind, instance, tmp_path, monkeypatch):
+    """Rows that a file holds of the code before would else stand for the new code."""
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for number, change in enumerate(["", "", " * 2.0"]):
+        path = tmp_path / f"own_{number}.py"
+        path.write_text(_OWN[kind].format(change=change))
+        solver = importlib.import_module(path.stem).Own()
+        ((_, entry),) = planned([instance], {"own": solver}, 1.0)
+        found.append(json.loads(entry.options)["code"])
+    assert found[0] == found[1] != found[2]
+
+
+def test_rows_of_an_edited_solver_replace_those_before(instance, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    rows = tmp_path / "rows.parquet"
+    outcomes = []
+    for change in ("problem.uniform * 2.0", "__import__('margin').solvers.IPF().solve(problem)"):
+        text = f"class Own:\n    def solve(self, problem):\n        return {change}\n"
+        (tmp_path / "own_solver.py").write_text(text)
+        sys.modules.pop("own_solver", None)
+        importlib.invalidate_caches()
+        own = importlib.import_module("own_solver").Own()
+        bench.compare([instance], {"own": own, "IPF": IPF()}, repeats=0, to=rows)
+        outcomes.append({row["solver"]: row["outcome"] for row in bench.read_rows(rows)})
+        assert len(bench.read_rows(rows)) == 2
+    assert [found["own"] for found in outcomes] == ["wrong", "solved"]
 
 
 def test_a_solver_that_cannot_be_sent_is_refused(instance):

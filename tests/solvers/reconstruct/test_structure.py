@@ -175,6 +175,21 @@ def test_beyond_triples_the_scale_falls_as_it_fell_before(classes):
     assert of_triples == pytest.approx(pairs * np.clip((pairs / singles) ** 2, 0.1, 1.0))
 
 
+def test_parts_of_views_are_reconstructed_once(monkeypatch):
+    """Marginals on four and five axes learn from the same triples."""
+    rows = _mixture(np.random.default_rng(8))
+    tables = _tables(rows, _BITS, list(itertools.combinations(range(8), 3)))
+    learnt = []
+    misses = Structure._misses
+    monkeypatch.setattr(
+        Structure, "_misses", lambda self, *key: learnt.append(key) or misses(self, *key)
+    )
+    structure = Structure(tables, Newton())
+    for count in (4, 5):
+        structure.scales(np.arange(count)[None])
+    assert sorted(learnt) == [(1, 3), (2, 3)]
+
+
 def test_axes_of_which_nothing_is_known_are_answered():
     rows = _mixture(np.random.default_rng(7))
     tables = _tables(rows, _BITS, [(0, 1, 2)])

@@ -112,6 +112,25 @@ def test_more_sweeps_never_fit_worse():
     assert worth == sorted(worth, reverse=True) and worth[0] > worth[-1]
 
 
+def test_many_equal_rows_fit_as_closely_as_few():
+    """Equal rows move together, but not so many at once that cells are passed over."""
+    sizes = (2,) * 6
+    views = tuple(itertools.combinations(range(6), 3))
+    tables = tables_of(random_rows(8, 100_000, sizes), sizes, views)
+    found = Population().fit(tables, 100_000, seed=0)
+    assert len(np.unique(found.codes, axis=0)) <= 64
+    # All at once they end at 11, after 25 sweeps.
+    assert objective(tables, found.codes) <= 4
+    assert found.sweeps <= 10
+
+
+def test_equal_rows_do_not_follow_each_other():
+    found = Population().fit(tables_of(random_rows(9, 5_000)), 5_000, seed=0)
+    neighbours = (found.codes[1:] == found.codes[:-1]).all(axis=1).mean()
+    shares = np.unique(found.codes, axis=0, return_counts=True)[1] / 5_000
+    assert neighbours < 2 * (shares**2).sum()
+
+
 def test_a_precise_view_is_fitted_better():
     """Two views that contradict each other: the one of less variance prevails."""
     views, values = (
