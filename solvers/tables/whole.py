@@ -146,6 +146,7 @@ class WholeTables:
         for stage in _stages(tables):
             descent = RowDescent(stage, codes, repeats)
             descent.run(self.sweeps, self.gain, rng)
+            codes, repeats = descent.codes, descent.repeats
         if tables.known is not None and tables.known.more:
             descent = kept_exactly(tables, descent, rng)
         counts = descent.values
