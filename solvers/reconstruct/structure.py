@@ -357,13 +357,33 @@ def marginals_on(tables: Tables, count: int) -> Tables:
         view = tables.covering(subset)
         assert view is not None
         values.append(tables.project(view, subset))
-    precisions = tuple(tables.component_precision(subset) for subset in kept)
+    precisions, variances = _precisions_and_variances(tables, kept)
     return Tables(
         sizes=tables.sizes,
         views=tuple(kept),
         values=tuple(values),
-        variances=tuple(max(tables.variance(subset), _ROUNDING) for subset in kept),
-        precisions=precisions,
+        variances=tuple(max(variances[subset], _ROUNDING) for subset in kept),
+        precisions=tuple(precisions[subset] for subset in kept),
         zeros=tables.zeros,
         known=tables.known,
     )
+
+
+def _precisions_and_variances(
+    tables: Tables,
+    subsets: Sequence[Axes],
+) -> tuple[dict[Axes, Floats], dict[Axes, float]]:
+    """`Tables.component_precision` and `Tables.variance` of many marginals.
+
+    Marginals of one shape are looked up together, which is much faster than one by one.
+    """
+    shapes: dict[tuple[int, ...], list[Axes]] = {}
+    for subset in subsets:
+        shapes.setdefault(tuple(tables.sizes[axis] for axis in subset), []).append(subset)
+    precisions: dict[Axes, Floats] = {}
+    variances: dict[Axes, float] = {}
+    for some in shapes.values():
+        asked = np.array(some, dtype=np.int64).reshape(len(some), -1)
+        precisions |= zip(some, tables.holders(asked)[0], strict=True)
+        variances |= zip(some, tables.covered_variances(asked).tolist(), strict=True)
+    return precisions, variances

@@ -12,24 +12,33 @@ from margin.synopses import Count
 QUANTILE = 1.959964
 
 
-def _widths(counts, sd, *, reconstructed):
+def _widths(counts, sd, *, missed_share):
     variance = np.full(len(counts), sd**2)
-    missed = 0.5 * variance if reconstructed else np.zeros(len(counts))
+    missed = missed_share * variance
     return half_widths(counts, variance - missed, missed, level=0.95)
 
 
 def test_only_reconstructed_counts_near_zero_have_shorter_intervals():
     counts = np.array([-5.0, 0.0, 10.0, 20.0, 1000.0])
     full = np.full(5, 10 * QUANTILE)
-    assert _widths(counts, 10.0, reconstructed=False) == pytest.approx(full)
-    near_zero = [4.0, 4.0, 7.0, 10.0, 10.0]
-    found = _widths(counts, 10.0, reconstructed=True)
+    assert _widths(counts, 10.0, missed_share=0.0) == pytest.approx(full)
+    near_zero = [2.5, 2.5, 3.5, 4.5, 10.0]
+    found = _widths(counts, 10.0, missed_share=1e-12)
     assert found == pytest.approx(QUANTILE * np.array(near_zero))
 
 
+def test_a_little_that_is_missed_makes_intervals_near_zero_much_longer():
+    counts = np.zeros(1)
+    shares = [0.01, 0.02, 0.9, 1.0]
+    found = [_widths(counts, 1.0, missed_share=share).item() / QUANTILE for share in shares]
+    noise = [(1 - share) / 16 for share in shares]
+    missed = [0.16, 0.32, 0.1 + 0.16 * 0.9, 0.16]
+    assert found == pytest.approx(np.sqrt(np.add(noise, missed)).tolist())
+
+
 def test_what_has_no_error_or_an_unknown_one_stays():
-    assert _widths(np.array([7.0]), 0.0, reconstructed=True).tolist() == [0.0]
-    assert np.isnan(_widths(np.array([7.0]), math.nan, reconstructed=True)).all()
+    assert _widths(np.array([7.0]), 0.0, missed_share=0.5).tolist() == [0.0]
+    assert np.isnan(_widths(np.array([7.0]), math.nan, missed_share=0.5)).all()
 
 
 def test_a_count_and_a_marginal_of_one_cell_have_the_same_bounds():
@@ -48,5 +57,5 @@ def test_counts_that_cannot_be_negative_are_inside():
     """Poisson counts of rate 0.5 and the smooth estimate of each: the rate of the group. The noise
     of a cell is far larger. False alarm: below 10^-6."""
     truth = np.random.default_rng(0).poisson(0.5, 10_000)
-    half = _widths(np.full(len(truth), 0.5), 10.0, reconstructed=True)
+    half = _widths(np.full(len(truth), 0.5), 10.0, missed_share=0.01)
     assert (np.abs(truth - 0.5) <= half).mean() > 0.99

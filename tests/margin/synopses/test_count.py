@@ -234,7 +234,7 @@ def test_a_count_is_printed_with_its_bounds():
     count = Count(estimate=1234.5, noise_variance=4.0)
     assert str(count) == "1,234.5 (95 %: 1,230.58 to 1,238.42)"
     missed = Count(estimate=3.0, noise_variance=4.0, missed_variance=5.0, reconstructed=True)
-    assert str(missed) == "3 (reconstructed, 95 %: 0 to 7.11592)"
+    assert str(missed) == "3 (reconstructed, 95 %: 0 to 8.64578)"
     assert eval(repr(missed)) == missed
     assert str(Count(estimate=3.0, noise_variance=math.nan)) == "3 (error not known)"
 
