@@ -72,8 +72,9 @@ class Expectation:
         The assumed part of `error` that comes from components that are not measured; see `Auto`.
         Zero if the error is a closed form.
     default
-        Whether `release` measures this for the same workload and number of rows, if no mechanism
-        is named. Only a plan with `rows` can tell.
+        Whether this is the first choice of `release` for the same workload and number of rows, if
+        no mechanism is named: `Adaptive` measures it, unless what it learns speaks for another
+        one. Only a plan with `rows` can tell.
     plain
         The mechanism as it is written: without the views that it chooses itself.
     """
@@ -213,8 +214,8 @@ class Plan:
 
 _PYTHON_HINTS = (
     "release(mechanism=...) takes the expressions; pass it the workload of the plan",
-    "*: what release measures by default for this workload and number of rows",
-    "pass rows= to see which mechanism release takes by default",
+    "*: the first choice of release for this workload and number of rows, unless it learns better",
+    "pass rows= to see the first choice of release",
 )
 
 
@@ -324,7 +325,7 @@ def plan(
     squared error: ...
     per count: ...
     release(mechanism=...) takes the expressions; pass it the workload of the plan
-    pass rows= to see which mechanism release takes by default
+    pass rows= to see the first choice of release
     """
     check_budget(budget)
     declared = domain if isinstance(domain, Domain) else Domain(domain)

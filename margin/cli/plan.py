@@ -196,11 +196,14 @@ def _hints(parsed: argparse.Namespace) -> tuple[str, str, str]:
         workload += f" --asked {' '.join(_quoted(word) for word in parsed.asked)}"
     for path in parsed.known:
         workload += f" --known {_quoted(str(path))}"
-    star = "*: what margin release measures by default for this workload and number of rows"
+    star = (
+        "*: the first choice of margin release for this workload and number of rows, "
+        "unless it learns better"
+    )
     return (
         f"copy --mechanism into margin release, with {workload}",
         star,
-        "add --rows to see which mechanism margin release takes by default",
+        "add --rows to see the first choice of margin release",
     )
 
 

@@ -11,7 +11,7 @@ from ..reconstruct.batch import Batch, Solutions
 from ..reconstruct.sums import Sums
 from ..types import Floats
 
-__all__ = ["held_solutions", "held_sums"]
+__all__ = ["held_solutions", "held_sums", "own_covariance"]
 
 
 _EVEN = 0.25
@@ -115,13 +115,8 @@ def held_sums(
     weights
         The weights of the cells, shape (cells, q).
     """
-    basis = transform(batch.shape)
-    total = float(batch.total[0])
-    # The view's own sums are linear in its moments.
-    factors = basis.analyse(np.ascontiguousarray(weights.T)) / math.sqrt(batch.cells)
-    errors = np.concatenate([batch.total_variance, batch.variance * total**2])
-    own = (factors * errors) @ factors.T
-    variances = np.array([errors.sum() / batch.cells**2])
+    own = own_covariance(batch, weights)
+    variances = np.array([_moment_errors(batch).sum() / batch.cells**2])
     mixture = _mixture(batch, based, variances, scales)
     share = mixture.weight[0]
     _, posterior = _variances(based, mixture, 1)
@@ -139,6 +134,28 @@ def held_sums(
         variance=noise_of_sums,
         undetermined=np.asarray(missed + _EVEN * even),
     )
+
+
+def own_covariance(batch: Batch, weights: Floats) -> Floats:
+    """The covariance of the noise of a view's own sums of cells: shape (q, q).
+
+    Parameters
+    ----------
+    batch
+        One problem, all of whose moments are known.
+    weights
+        The weights of the cells, shape (cells, q).
+    """
+    # The sums are linear in the moments, whose errors are independent.
+    basis = transform(batch.shape)
+    factors = basis.analyse(np.ascontiguousarray(weights.T)) / math.sqrt(batch.cells)
+    return np.asarray((factors * _moment_errors(batch)) @ factors.T)
+
+
+def _moment_errors(batch: Batch) -> Floats:
+    """The error variances of the total and of the moments of one problem, in squared counts."""
+    total = float(batch.total[0])
+    return np.concatenate([batch.total_variance, batch.variance * total**2])
 
 
 def _mixture(

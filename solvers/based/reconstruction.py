@@ -19,7 +19,7 @@ from ..tables.moments import known_moments
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .base import Base, positive_shares
-from .held import held_solutions, held_sums
+from .held import held_solutions, held_sums, own_covariance
 
 __all__ = ["BasedReconstruction", "BasedStructure"]
 
@@ -359,10 +359,24 @@ class BasedStructure(Structure):
         # The errors of the base's cells are taken to be independent.
         noise = (weights * self._noise(asked).ravel()[:, None]).T @ weights
         if self.tables.covered(asked)[0]:
-            return sums.undetermined + noise
+            return self._held_covariance(asked, weights, sums, sums.undetermined + noise)
         share = float(self.based.weights(asked)[0])
         sampling = share**2 / self.based.base.rows * sums.undetermined
         return super().missed_covariance(axes, weights, sums) + sampling + share**2 * noise
+
+    def _held_covariance(
+        self,
+        asked: Integers,
+        weights: Floats,
+        sums: Sums,
+        missed: Floats,
+    ) -> Floats:
+        """The covariance of the missed parts of sums that a view holds, lowered as for cells: the
+        whole error is at most that of the view's own sums."""
+        own = own_covariance(Batch.of(self.tables, asked), weights).diagonal()
+        rest = np.maximum(own - sums.variance.diagonal(), sums.undetermined.diagonal())
+        share = np.minimum(1.0, rest / np.maximum(missed.diagonal(), 1e-300))
+        return np.asarray(missed * np.sqrt(np.outer(share, share)))
 
     def _noise(self, asked: Integers) -> Floats:
         """The variance of the noise of the base in each cell, in squared counts, (n, cells)."""

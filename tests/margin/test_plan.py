@@ -358,7 +358,7 @@ def test_the_row_of_the_default_is_marked():
         chosen = margin.Auto().prices(domain, found.workload, PureDP(1), rows=40_000)[0]
         assert [row.mechanism for row in found.table if row.default] == [chosen.mechanism]
         marked = [line for line in str(found).splitlines() if line.lstrip().startswith("*")]
-        assert len(marked) == 2 and marked[1].startswith("*: what release measures by default")
+        assert len(marked) == 2 and marked[1].startswith("*: the first choice of release")
     for options in ({}, {"rows": 40_000, "structure": "weak"}):
         found = margin.plan(DOMAIN, budget=PureDP(1), mechanisms=[PriView()], **options)
         assert not any(row.default for row in found.table)
