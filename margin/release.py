@@ -118,7 +118,7 @@ def release(
         The privacy budget, all of which is spent: `PureDP`, `ZCDP` or `ApproxDP`. It also says
         which tables are neighbours.
     mechanism
-        The algorithm. The default, `Adaptive()`, learns privately what is worth measuring, where
+        The algorithm. The default, `Adaptive(rounds=0)`, learns privately how strong the structure is, where
         that is expected to help, and takes the mechanism with the smallest expected error.
     workload
         The views (sets of attributes) whose accuracy matters. By default the mechanism decides:
@@ -356,7 +356,7 @@ class _Work:
         if request.known is not None:
             domain = with_known(domain, request.known)
         workload = None if request.workload is None else Workload.of(domain, request.workload)
-        mechanism = Adaptive() if request.mechanism is None else request.mechanism
+        mechanism = Adaptive(rounds=0) if request.mechanism is None else request.mechanism
         check_has_run(mechanism)
         if isinstance(request.ledger, Ledger):
             raise BudgetError(

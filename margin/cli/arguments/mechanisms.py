@@ -114,8 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--mechanism",
         metavar="NAME",
         help=f"one of {', '.join(MECHANISMS)}; or a mechanism with its parameters as in "
-        "Python, such as 'HighPass(theta=5)'; default: Adaptive, which learns what is worth "
-        "measuring, or PriView if --views is given",
+        "Python, such as 'HighPass(theta=5)'; default: 'Adaptive(rounds=0)', which learns "
+        "how strong the structure is, or PriView if --views is given",
     )
     names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(
@@ -145,7 +145,7 @@ def mechanism_of(
         If the name is unknown, or an option does not belong to the mechanism.
     """
     if parsed.mechanism is None:
-        parsed.mechanism = "Adaptive" if views is None else "PriView"
+        parsed.mechanism = "Adaptive(rounds=0)" if views is None else "PriView"
     name = known_as(parsed.mechanism, MECHANISMS) or parsed.mechanism
     parsed.mechanism = name
     if is_class(name) and name not in MECHANISMS:
