@@ -118,8 +118,9 @@ def release(
         The privacy budget, all of which is spent: `PureDP`, `ZCDP` or `ApproxDP`. It also says
         which tables are neighbours.
     mechanism
-        The algorithm. The default, `Adaptive(rounds=0)`, learns privately how strong the structure is, where
-        that is expected to help, and takes the mechanism with the smallest expected error.
+        The algorithm. The default, `Adaptive(rounds=0)`, learns privately how strong the structure
+        is, where that is expected to help, and takes the mechanism with the smallest expected
+        error.
     workload
         The views (sets of attributes) whose accuracy matters. By default the mechanism decides:
         `Auto` takes all triples of attributes. `margin.plan` has another default, all pairs.

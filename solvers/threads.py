@@ -82,3 +82,17 @@ def single_thread() -> AbstractContextManager[Any]:
 def _libraries() -> ThreadpoolController:
     """The numerical libraries of this process, looked up once."""
     return ThreadpoolController()
+
+
+def end_threads_of_highs(highspy: Any) -> None:
+    """End the threads that HiGHS keeps in this process; the next model starts its own.
+
+    HiGHS starts its threads with its first model, whoever solves it. Unless they are ended, it
+    refuses every later model that asks for another number of threads.
+
+    Parameters
+    ----------
+    highspy
+        The module highspy.
+    """
+    highspy.Highs.resetGlobalScheduler(True)

@@ -61,7 +61,7 @@ def measure(family: str, draw: int, budget: str, k: int, seed: int) -> list[dict
 
 
 def report(out: Path, rows: Sequence[Row]) -> str:
-    """Write the page: the errors and seconds of all, and the ratios of errors to those of `Auto`."""
+    """Write the page: for each mechanism its seconds, and the ratios of its errors to `Auto`'s."""
     found: dict[tuple[str, ...], dict[str, Row]] = defaultdict(dict)
     for row in good(rows):
         setting = tuple(row[name] for name in ("family", "draw", "budget", "k", "seed"))

@@ -33,7 +33,7 @@ COMPARED: Mapping[str, Callable[[], Any]] = {
     **PLAIN,
     "DualQuery": lambda: margin.DualQuery(),
 }
-_DEFAULT = "Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
+_DEFAULT = "Adaptive,Auto,PriView,PriView.paper,MatrixMechanism,Direct,Uniform"
 
 
 def add_commands(commands: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..status import Status
+from ..threads import end_threads_of_highs
 from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
@@ -68,6 +69,7 @@ class Highs:
         for name, value in options.items():
             if value is not None:
                 solver.setOptionValue(name, value)
+        end_threads_of_highs(highspy)
         solver.passModel(_model(highspy, programme))
         solver.run()
         ended = solver.getModelStatus()

@@ -1,5 +1,6 @@
 """A back-end for a `BestResponse`: any solver of the package PuLP, such as CBC, HiGHS or SCIP."""
 
+import importlib
 import inspect
 import time
 import warnings
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..backends import load_pulp
 from ..status import Status
+from ..threads import end_threads_of_highs
 from ..types import Floats
 from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
@@ -135,6 +137,8 @@ class Pulp:
             return None
         if not made(msg=False).available():
             return None
+        if self.solver == "HiGHS":
+            end_threads_of_highs(importlib.import_module("highspy"))
         known = inspect.signature(made.__init__).parameters
         if self.nodes is not None and "maxNodes" not in known:
             raise ValueError(

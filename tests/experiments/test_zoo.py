@@ -61,13 +61,16 @@ def test_regret_is_the_error_over_the_least_one(tmp_path):
 
 
 def test_the_default_is_decided_by_the_ratio_of_errors(tmp_path):
+    errors = {"Auto": 0.2, "Adaptive": 0.1, default_mechanism.DEFAULT: 0.05}
     rows = [
-        {**row("Auto", 0.2, "register"), "seconds": "1.0"},
-        {**row("Adaptive", 0.1, "register"), "seconds": "2.0"},
-        {**row("Auto", 0.2, "shops"), "seconds": "1.0"},
-        {**row("Adaptive", 0.1, "shops"), "seconds": "2.0"},
+        {**row(name, error, family), "seconds": "1.0"}
+        for family in ("register", "shops")
+        for name, error in errors.items()
     ]
-    assert "0.500, from 0.50 to 0.50" in default_mechanism.report(tmp_path, rows)
+    told = "Auto 1.000, Adaptive 0.500, Adaptive(rounds=0) 0.250 | yes"
+    assert told in default_mechanism.report(tmp_path, rows)
+    # A release that lacks one of the mechanisms does not count.
+    assert told in default_mechanism.report(tmp_path, [*rows, row("Auto", 9.0, "clicks")])
     assert not any(FAMILIES[key["family"]].fits for key in default_mechanism._keys())
 
 

@@ -52,7 +52,7 @@ The noise in these answers is far above its tolerance.
 class Adaptive:
     """A mechanism that learns privately which views are worth measuring, and then measures them.
 
-    It is the default of `margin.release`.
+    `Adaptive(rounds=0)`, which learns but makes no rounds, is the default of `margin.release`.
 
     A few small views, chosen by a public rule, are measured first. Their distance from the
     maximum-entropy estimate tells how much structure there is, and how evenly rows are spread over

@@ -54,6 +54,8 @@ def without_drowned(
     measured = held.with_values(held.unbiased)
     worth = _Worth(held.sizes, workload)
     single = possible(_single_components(measured), nonnegativity, ResidualConsistency())
+    if single.total <= 0:
+        return synopsis
     found = held
     if max(map(len, held.views)) > 1:
         shares = _shares(single)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...status import Status
+from ...threads import end_threads_of_highs
 from ...types import Floats
 from ..models.model import Model
 from .ended import Ended
@@ -45,6 +46,7 @@ class HighsEngine(Library):
         solver.setOptionValue("dual_feasibility_tolerance", self.tolerance)
         if time_limit is not None:
             solver.setOptionValue("time_limit", float(time_limit))
+        end_threads_of_highs(highspy)
         solver.passModel(to_highs(highspy, model))
         solver.run()
         ended = solver.getModelStatus()

@@ -134,6 +134,7 @@ def test_it_is_the_default():
     table = {name: coins(100, 3)[:, axis] for axis, name in enumerate(binary(3))}
     made = margin.release(table, domain=binary(3), budget=PureDP(1))
     assert made.provenance.mechanism["name"] == "Adaptive"
+    assert made.provenance.mechanism["rounds"] == 0
     assert made.marginal(["x01"]).counts.shape == (2,)
 
 

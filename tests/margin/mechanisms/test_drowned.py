@@ -87,6 +87,23 @@ def simpler(synopsis):
     return without_drowned(synopsis, Workload.all_kway(DOMAIN, 3), JointProjection())
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2, 5])
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 1, 2)], ids=str)
+@OURS
+def test_tables_of_few_rows_are_released(mechanism, sizes, rows):
+    """Estimated totals may be zero or negative."""
+    domain = Domain({f"x{axis}": size for axis, size in enumerate(sizes)})
+    for seed in range(20):
+        synopsis = margin.simulate(
+            np.zeros((rows, len(sizes)), dtype=int),
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=mechanism,
+            seed=seed,
+        ).synopsis
+        assert (synopsis.marginal(["x0"]).counts >= 0).all()
+
+
 def test_the_known_total_is_kept():
     made = simpler(views_of(uniform(5_000), rows=5_000))
     assert max(map(len, made.names)) <= 1

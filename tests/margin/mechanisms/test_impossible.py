@@ -306,6 +306,7 @@ def test_rules_make_answers_better(table):
                 kept,
                 domain=domain,
                 budget=BUDGET,
+                mechanism=Residual(),
                 seed=seed,
             )
             views = [view for view in EVERY if len(view) == 3]

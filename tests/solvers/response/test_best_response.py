@@ -293,6 +293,22 @@ def test_an_instance_without_terms():
     assert ByComponents().solve(nothing).record.shape == (0,)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("solver", [Highs(), Pulp(solver="HiGHS")], ids=repr)
+def test_another_model_of_highs_may_have_used_other_threads(solver, threads):
+    """HiGHS refuses models with another number of threads than the first one of the process."""
+    highspy = pytest.importorskip("highspy", reason="highspy is not installed")
+    wanted = BestResponse.conjunctions([2, 2], [[0], [1]], [[1], [0]], [2, 1])
+    highspy.Highs.resetGlobalScheduler(True)
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    other.setOptionValue("threads", threads)
+    x = other.addBinary()
+    assert other.maximize(x) == highspy.HighsStatus.kOk
+    response = solver.solve(wanted)
+    assert response.status is Status.OPTIMAL and response.value == 3
+
+
 def test_structural_zeros_and_one_of_a_group():
     sizes = [2, 2, 2, 3]
     wanted = BestResponse.conjunctions(
