@@ -432,7 +432,7 @@ def _priced(
         known = math.isfinite(candidate.error)
         note = candidate.note
         if not known:
-            note += "; its error is not computed for so many cells"
+            note += "; its error is not computed, because its views have too many cells"
         elif candidate.missed:
             note += f"; not measured: {candidate.missed / candidate.error:.0%} of the error"
         row = Expectation(

@@ -222,6 +222,12 @@ def design_name(domain: Domain, block: int, t: int) -> str:
     return f"C{t}({block},{len(views(domain, block, t))})"
 
 
+def heading(name: str, k: int, *, block: int, t: int) -> str:
+    """The heading of a panel: the table, the design of its views, and k."""
+    design = design_name(table(name).domain, block, t)
+    return f"{table(name).name} {design}, k = {k}"
+
+
 def uniform(cell: Cell) -> list[Table]:
     """Answers with equal cells and the true number of rows."""
     return [np.full(truth.shape, truth.sum() / truth.size) for truth in cell.truths]

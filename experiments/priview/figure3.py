@@ -18,10 +18,10 @@ from experiments.priview._figures import (
     between,
     compared,
     described,
-    design_name,
     draw,
     each,
     exact,
+    heading,
     keys,
     lattice,
     measure,
@@ -30,7 +30,6 @@ from experiments.priview._figures import (
     paired,
     panels,
     recorded,
-    table,
     views,
 )
 from experiments.priview._printed import least_norm, linear_programme
@@ -107,11 +106,6 @@ def work(
     )
 
 
-def _heading(name: str, k: int) -> str:
-    design = design_name(table(name).domain, *DESIGNS[published(name)])
-    return f"{table(name).name} {design}, k = {k}"
-
-
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by solver, epsilon 1."""
     names, sizes, runs, queries = (
@@ -131,7 +125,11 @@ def run(smoke: bool, out: Path) -> str:
 
     asked = keys(names, list(METHODS), sizes=sizes, effort=effort)
     rows = sweep(out / "rows.csv", work, asked)
-    groups = {_heading(name, k): {"table": name, "k": k} for name in names for k in sizes}
+    groups = {}
+    for name in names:
+        block, t = DESIGNS[published(name)]
+        for k in sizes:
+            groups[heading(name, k, block=block, t=t)] = {"table": name, "k": k}
     shown = panels(rows, groups, list(METHODS))
     title = "Reconstruction, epsilon = 1"
     pictures = draw(out, "figure3", shown, xlabel="L2 error / N", title=title, columns=len(sizes))

@@ -17,9 +17,9 @@ from experiments.priview._figures import (
     between,
     compared,
     described,
-    design_name,
     draw,
     each,
+    heading,
     judged,
     keys,
     lattice,
@@ -28,7 +28,6 @@ from experiments.priview._figures import (
     panels,
     ratios,
     recorded,
-    table,
     views,
 )
 from experiments.tools.pages import Claim, page
@@ -110,11 +109,6 @@ def work(
     )
 
 
-def _heading(name: str, k: int) -> str:
-    design = design_name(table(name).domain, *DESIGNS[published(name)])
-    return f"{table(name).name} {design}, k = {k}"
-
-
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by step, epsilon 1."""
     names, sizes, runs, queries = (
@@ -134,7 +128,11 @@ def run(smoke: bool, out: Path) -> str:
 
     asked = keys(names, list(STEPS if smoke else METHODS), sizes=sizes, effort=effort)
     rows = sweep(out / "rows.csv", work, asked)
-    groups = {_heading(name, k): {"table": name, "k": k} for name in names for k in sizes}
+    groups = {}
+    for name in names:
+        block, t = DESIGNS[published(name)]
+        for k in sizes:
+            groups[heading(name, k, block=block, t=t)] = {"table": name, "k": k}
     shown = panels(rows, groups, list(STEPS))
     laddered = panels(rows, groups, [method for method in METHODS if "ladder" in method])
     title = "Removing negative counts, epsilon = 1"

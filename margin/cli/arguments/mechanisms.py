@@ -137,15 +137,19 @@ def mechanism_of(
     domain: "margin.Domain",
     views: Views,
 ) -> Any:
-    """Make the mechanism from the parsed options.
+    """Make the mechanism from the parsed options; None for the default of `margin.release`.
 
     Raises
     ------
     MarginError
         If the name is unknown, or an option does not belong to the mechanism.
     """
+    if parsed.mechanism is None and views is None:
+        parsed.mechanism = "the default"
+        _without_queries(parsed)
+        return None
     if parsed.mechanism is None:
-        parsed.mechanism = "Adaptive(rounds=0)" if views is None else "PriView"
+        parsed.mechanism = "PriView"
     name = known_as(parsed.mechanism, MECHANISMS) or parsed.mechanism
     parsed.mechanism = name
     if is_class(name) and name not in MECHANISMS:

@@ -124,8 +124,8 @@ class TreePlan:
         Both are relative to the mean square that one-way tables miss. The mean squares of the
         moments of all pairs are taken as in `Rounds.gain`. A part of the largest ones stands out
         from the noise of the choice. This part of the tree is found, and what it misses has the
-        strength `Strength.forest`; the rest of the tree is of no use. The pairs of the tree have
-        the noise of their measurement instead.
+        strength `Strength.forest`. The rest of the tree does not reduce the error. The pairs of the
+        tree have the noise of their measurement instead.
 
         Parameters
         ----------

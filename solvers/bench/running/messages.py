@@ -93,7 +93,7 @@ def packed_answer(answer: Any) -> tuple[str, dict[str, NDArray[Any]]]:
 
 
 def unpacked_answer(kind: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """The bare answer of `packed_answer`; an object of no use if it could not be sent."""
+    """The bare answer of `packed_answer`; an object that no check accepts if it was not sent."""
     if kind == "nothing":
         return None
     if kind == "array":

@@ -35,8 +35,8 @@ _WAITED_SHARE = 0.1
 
 _SLOW_SHARE = 0.5
 _SLOW_SECONDS = 0.5
-"""The clock of a solver's process is slow if it shows less than this share of our seconds, and
-so many seconds less."""
+"""The clock of a solver's process is slow if it shows less than this share of our seconds, minus
+this number of seconds."""
 
 _PAUSE = 0.1
 """Seconds between two looks at the memory."""

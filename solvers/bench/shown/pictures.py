@@ -44,7 +44,8 @@ _OUTCOMES = {
 
 _BEST_GAP = 1e-9
 _ROW = 0.12
-"""Gaps up to this one are drawn below it: a row for each solver, so many powers of ten apart."""
+"""Gaps up to the first are drawn below it, in a row for each solver. Rows are this number of powers
+of ten apart."""
 
 _LONGEST = 22
 """Largest number of characters of a name."""
