@@ -91,9 +91,9 @@ def simpler(synopsis):
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 1, 2)], ids=str)
 @OURS
 def test_tables_of_few_rows_are_released(mechanism, sizes, rows):
-    """Estimated totals may be zero or negative."""
+    """Estimated totals may be zero: with the last seeds they are, for one row of two bits."""
     domain = Domain({f"x{axis}": size for axis, size in enumerate(sizes)})
-    for seed in range(20):
+    for seed in (*range(10), 45, 99, 106, 113, 138, 155, 186, 202):
         synopsis = margin.simulate(
             np.zeros((rows, len(sizes)), dtype=int),
             domain=domain,
