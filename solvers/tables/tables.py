@@ -18,6 +18,9 @@ from ..zeros import Zeros
 
 Axes = tuple[int, ...]
 
+_ROUNDING = 1e-9
+"""A total that is smaller, as a share of the sum of absolute counts, may be a rounding error."""
+
 
 @dataclass(
     frozen=True,
@@ -183,12 +186,15 @@ class Tables(Stated):
     def total(self) -> float:
         """The sum of all cells: known, or its best linear estimate.
 
-        The estimate is the mean of the views' totals, weighted by precision.
+        The estimate is the mean of the views' totals, weighted by precision. It is zero if it is so
+        small beside the cells that it may be a rounding error.
         """
         if self.known_total is not None:
             return self.known_total
         totals = np.array([value.sum() for value in self.values])
-        return float(self.precision @ totals / self.precision.sum())
+        mean = float(self.precision @ totals / self.precision.sum())
+        largest = max(float(np.abs(value).sum()) for value in self.values)
+        return 0.0 if abs(mean) <= _ROUNDING * largest else mean
 
     @cached_property
     def empty(self) -> tuple[NDArray[np.bool_], ...] | None:

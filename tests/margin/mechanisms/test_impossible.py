@@ -410,11 +410,15 @@ def test_queries_are_of_one_domain_with_its_rules(table):
 
 
 def test_known_totals_leave_no_variance_in_the_total(table):
-    plain = release(table, domain=DOMAIN, budget=BUDGET)
-    known = release(
-        table,
-        domain=Domain(DOMAIN, rows=ROWS),
-        budget=BUDGET,
+    views = PriView(views=[["age", "marital", "work"], ["work", "children", "region"]])
+    plain, known = (
+        release(
+            table,
+            domain=domain,
+            budget=BUDGET,
+            mechanism=views,
+        )
+        for domain in (DOMAIN, Domain(DOMAIN, rows=ROWS))
     )
     assert isinstance(known, ViewSynopsis) and known.held.variance(()) == 0 < plain.held.variance(
         ()

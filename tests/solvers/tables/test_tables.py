@@ -80,3 +80,10 @@ def test_covered_sets_are_those_within_a_view(seed):
         expected = [any(set(axes) <= set(view) for view in tables.views) for axes in asked]
         assert tables.covered(asked).tolist() == expected
         assert [tables.covering(axes) is not None for axes in asked] == expected
+
+
+def test_a_total_that_may_be_a_rounding_error_is_zero():
+    counts = np.array([[70.1, -20.3, 4.2], [-50.6, 0.1, -3.5]])
+    assert 0 < abs(counts.sum()) < 1e-12
+    assert Tables(**{**GOOD, "values": (counts,)}).total == 0
+    assert Tables(**{**GOOD, "values": (counts + 1e-5,)}).total == pytest.approx(6e-5)
