@@ -275,8 +275,11 @@ def _plans(relation: Any) -> str:
     """The plans of a DuckDB relation, before and after its optimizer.
 
     A part that the optimizer drops may still determine types: the columns of a union have types
-    that suit all its parts, also those without rows.
+    that suit all its parts, also those without rows. Before version 2 there are only the plan after
+    the optimizer and the text.
     """
+    if not _can_query():
+        return f"{relation.explain()}\n{relation.sql_query()}"
     ((before,),) = _query(relation, "SELECT current_setting('explain_output')").fetchall()
     _query(relation, "SET explain_output = 'all'")
     try:
@@ -287,8 +290,18 @@ def _plans(relation: Any) -> str:
 
 def _guesses_folders(relation: Any) -> bool:
     """Whether a DuckDB relation guesses the types of the values in folders' names."""
-    texts = definitions(lambda text: _query(relation, text), [relation.sql_query()])
+    texts = [relation.sql_query()]
+    if _can_query():
+        texts = definitions(lambda text: _query(relation, text), texts)
     return guesses_folders(_plans(relation), texts)
+
+
+def _can_query() -> bool:
+    """Whether a query on the connection of a relation leaves nothing behind. Before version 2 of
+    DuckDB it leaves a view, and fails if the database is read-only."""
+    import duckdb
+
+    return int(duckdb.__version__.split(".")[0]) >= 2
 
 
 def _query(relation: Any, text: str) -> Any:
