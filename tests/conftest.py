@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# Before numpy is loaded: there are as many workers as processors, and several threads of each
+# worker's linear algebra would wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import hypothesis
 import numpy as np
 import pyarrow as pa

@@ -140,7 +140,7 @@ def test_it_is_the_default():
 
 @pytest.mark.parametrize(
     ("sizes", "context"),
-    [([2] * 10, 10), ([4, 3, 5], 3), ([2] * 30, 12), ([8, 5, 9, 2] * 4, 12)],
+    [([2] * 10, 10), ([4, 3, 5], 3), ([2] * 30, 12), ([8, 5, 9, 2] * 3, 12)],
     ids=str,
 )
 @pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=str)
