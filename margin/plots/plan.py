@@ -54,7 +54,9 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
         markeredgecolor="black",
         markersize=8,
     )
-    drawn.set_yticks(places, [_label(f"{number} {row.name}", row.note) for number, row in enumerate(rows, 1)])
+    drawn.set_yticks(
+        places, [_label(f"{number} {row.name}", row.note) for number, row in enumerate(rows, 1)]
+    )
     drawn.set_ylim(len(rows) - 0.5, -0.5)
     log_errors(drawn)
     drawn.set_xlabel("expected error of a count (root mean square, in rows)")

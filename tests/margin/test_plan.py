@@ -88,7 +88,9 @@ def test_without_a_workload_the_plan_prices_what_a_release_chooses_for():
     measured = {frozenset(view) for view in made.names}
     assert measured == set(map(frozenset, found.best.views))
     # For pairs, other views are best: the same question gives the same answer.
-    pairs = margin.plan(domain, workload=Workload.all_kway(domain, 2), budget=PureDP(1), rows=20_000)
+    pairs = margin.plan(
+        domain, workload=Workload.all_kway(domain, 2), budget=PureDP(1), rows=20_000
+    )
     assert set(map(frozenset, pairs.best.views)) != measured
 
 
