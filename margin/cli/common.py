@@ -250,7 +250,7 @@ def check_picture(path: Path, parsed: argparse.Namespace) -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise MarginError(
             "--picture needs the package matplotlib, but it is not installed; run pip install "
-            "'margin[plot]', or leave out --picture"
+            "matplotlib, or leave out --picture"
         )
     check_free(path, parsed)
 

@@ -37,7 +37,7 @@ def axes_of(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes"
     except ImportError:
         raise MarginError(
             "plots need the package matplotlib, but it is not installed; run pip install "
-            "'margin[plot]'"
+            "matplotlib"
         ) from None
     drawn: Axes = Figure(
         figsize=size,
