@@ -248,8 +248,14 @@ def _run(parsed: argparse.Namespace) -> Said:
         )
     except (ValueError, OSError) as error:
         raise MarginError(str(error)) from None
+    ran = {row["solver"] for row in rows}
+    idle = [
+        f"{name} was not run: it does not solve {' or '.join(sorted(families))}"
+        for name in solvers
+        if name not in ran
+    ]
     written = f"{printable(parsed.output)}: {len(rows)} solves"
-    text = "\n".join([bench.table_of(rows), *bench.notes(rows), written])
+    text = "\n".join([bench.table_of(rows), *bench.notes(rows), *idle, written])
     return Said(text, bench.summary(rows))
 
 

@@ -33,6 +33,8 @@ def test_a_users_own_solver_runs_from_a_file(saved, capsys, monkeypatch):
     rows = saved / "rows.parquet"
     command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
     solver = f"{saved / 'mine_of_test.py'}:Guess"
+    assert main([*command, "--solvers", solver, "Newton", "--repeats", "0"]) == 0
+    assert "Newton was not run: it does not solve exact-entropy" in capsys.readouterr().out
     assert main([*command, "--solvers", solver, "--repeats", "0", "--json"]) == 0
     (line,) = json.loads(capsys.readouterr().out)
     assert line["instances"] == 1 and line["wrong"] == 0
