@@ -81,9 +81,7 @@ def cluster(folder: Path) -> Iterator[str]:
 
 def release(data: object) -> margin.Synopsis:
     """The release: the same call for every kind of table."""
-    return margin.release(
-        data, domain=people_domain(), budget=margin.PureDP(1), workload=VIEWS
-    )
+    return margin.release(data, domain=people_domain(), budget=margin.PureDP(1), workload=VIEWS)
 
 
 def main() -> None:
