@@ -110,7 +110,7 @@ def _run(modules: dict[str, str], names: list[str], arguments: argparse.Namespac
     study.measuring = not arguments.report
     if importlib.util.find_spec("matplotlib") is None:
         print(
-            "matplotlib is missing, so no pictures are drawn; run pip install 'margin[plot]'",
+            "matplotlib is missing, so no pictures are drawn; run pip install matplotlib",
             file=sys.stderr,
         )
     for name in names or modules:

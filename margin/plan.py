@@ -11,7 +11,7 @@ from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import MarginError
 from .mechanisms import Auto, PriView
-from .mechanisms.choosing.auto import Structure
+from .mechanisms.choosing.auto import Structure, usual_workload
 from .mechanisms.choosing.candidates import nearly
 from .mechanisms.expressions import expression
 from .notebook import html_table
@@ -125,7 +125,8 @@ class Plan:
     Attributes
     ----------
     domain, workload, budget
-        The arguments of `plan`.
+        The arguments of `plan`; `workload` is the one that was taken if none was given. Pass it to
+        `release`, too.
     table
         One row per mechanism, by increasing error (to four digits). Mechanisms that cannot handle
         the workload come last.
@@ -282,7 +283,8 @@ def plan(
     domain
         The declared attributes and their values, as for `release`.
     workload
-        The views to be answered, and their weights. By default all pairs of attributes.
+        The views to be answered, and their weights. By default those for which `release` chooses if
+        it is told none: all triples of attributes, or all pairs of more than 107 attributes.
     budget
         The privacy budget of the release.
     mechanisms
@@ -329,10 +331,8 @@ def plan(
     """
     check_budget(budget)
     declared = domain if isinstance(domain, Domain) else Domain(domain)
-    if workload is None:
-        asked = Workload.all_kway(declared, min(2, len(declared)))
-    else:
-        asked = Workload.of(declared, workload)
+    given = None if workload is None else Workload.of(declared, workload)
+    asked = usual_workload(declared, given)
     compared = _available(declared) if mechanisms is None else list(mechanisms)
     for mechanism in compared:
         if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
@@ -425,10 +425,19 @@ def _priced(
     auto: Auto,
     rows: float,
 ) -> list[Expectation]:
-    """Make a row of the table for each candidate of `Auto`, its choice first."""
+    """Make a row of the table for each candidate of `Auto`, its choice first.
+
+    Of several that measure the same single view, only the first has a row.
+    """
     found: list[Expectation] = []
     candidates = auto.prices(domain, workload, budget, rows=rows)
+    single: set[frozenset[str]] = set()
     for candidate in candidates:
+        views = candidate.mechanism.views if isinstance(candidate.mechanism, PriView) else None
+        if views is not None and len(views) == 1:
+            if frozenset(views[0]) in single:
+                continue
+            single.add(frozenset(views[0]))
         known = math.isfinite(candidate.error)
         note = candidate.note
         if not known:

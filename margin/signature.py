@@ -234,6 +234,6 @@ def _library() -> tuple[Any, Any]:
     except ImportError:
         raise FileError(
             "signing and checking signatures need the package cryptography, but it is not "
-            "installed; run pip install 'margin[sign]'"
+            "installed; run pip install cryptography"
         ) from None
     return ed25519, serialization

@@ -58,21 +58,21 @@ class Parser(argparse.ArgumentParser):
     Attributes
     ----------
     options
-        The options of the command that is parsed, for "did you mean".
+        The options of the command that is parsed.
+    chosen
+        The words of this command, such as "margin plan"; empty before they are known.
     """
 
     options: Collection[str] = ()
+    chosen: str = ""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
         start = painted("margin:", "bad", sys.stderr)
-        unknown = re.match(r"unrecognized arguments: .*?(--[a-z-]+)", message)
-        if unknown:
-            message += did_you_mean(unknown[1], self.options)
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice:
             message += did_you_mean(choice[1], re.findall("[A-Za-z0-9_.-]+", choice[2]))
-        self.exit(2, f"{start} {masked(message)}; see {self.prog} --help\n")
+        self.exit(2, f"{start} {masked(message)}; see {self.chosen or self.prog} --help\n")
 
 
 def add_command(
@@ -250,7 +250,7 @@ def check_picture(path: Path, parsed: argparse.Namespace) -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise MarginError(
             "--picture needs the package matplotlib, but it is not installed; run pip install "
-            "'margin[plot]', or leave out --picture"
+            "matplotlib, or leave out --picture"
         )
     check_free(path, parsed)
 

@@ -72,7 +72,7 @@ def add_commands(commands: Any) -> None:
         f"default: {_DEFAULT.replace(',', ', ')}",
     )
     names.completer = lambda **_: list(COMPARED)
-    add_workload(comparing)
+    add_workload(comparing, default="2way", words="2way")
     measured: Any = comparing.add_argument(
         "--metrics",
         nargs="+",
@@ -121,12 +121,14 @@ def _compare(parsed: argparse.Namespace) -> Said:
     mechanisms = dict(map(_mechanism, split_mechanisms(parsed.mechanisms)))
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
+    workload = workload_of(domain, parsed.workload, parsed.asked)
+    assert workload is not None
     found = margin.compare(
         parsed.file,
         domain=domain,
         budget=budget,
         mechanisms=mechanisms,
-        workload=workload_of(domain, parsed.workload, parsed.asked),
+        workload=workload,
         metrics=split_names(parsed.metrics),
         runs=parsed.runs,
     )

@@ -28,7 +28,7 @@ from . import report as cli_report
 from . import sign as cli_sign
 from .arguments.words import in_words_of_the_command
 from .bench import commands as cli_bench
-from .common import Parser, Said, add_command, add_force, check_free, painted
+from .common import Parser, Said, add_command, add_force, check_free, did_you_mean, painted
 
 __all__ = ["main"]
 
@@ -127,10 +127,13 @@ def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
         inner = _inner(parser, words[start])
         if inner is not None:
             parser = inner
-        elif not words[start].startswith("-"):
+        elif words[start].startswith("-"):
+            _check_known(parser, words[start])
+        else:
             break
         start += 1
     whole.options = list(parser._option_string_actions)
+    whole.chosen = parser.prog
     positional: list[str] = []
     options: list[str] = []
     rest = words[start:]
@@ -139,6 +142,7 @@ def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
         if not _is_option(word):
             positional.append(word)
             continue
+        _check_known(parser, word)
         options.append(word)
         taken = 0 if "=" in word else _taken(parser, word, rest)
         options += rest[:taken]
@@ -157,6 +161,15 @@ def _inner(parser: argparse.ArgumentParser, word: str) -> argparse.ArgumentParse
 
 def _is_option(word: str) -> bool:
     return re.fullmatch("-[A-Za-z].*|--[A-Za-z].*", word) is not None
+
+
+def _check_known(parser: argparse.ArgumentParser, word: str) -> None:
+    """Refuse an unknown option. argparse would first name the options that are missing, such as
+    the one that is misspelt."""
+    name = word.partition("=")[0]
+    known = parser._option_string_actions
+    if name.startswith("--") and not any(own.startswith(name) for own in known):
+        parser.error(f"there is no option {name}{did_you_mean(name, known)}")
 
 
 def _taken(parser: argparse.ArgumentParser, word: str, rest: Sequence[str]) -> int:

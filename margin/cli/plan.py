@@ -10,7 +10,7 @@ import margin
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .arguments.known import add_known, known_of
-from .arguments.workload import add_workload, workload_of
+from .arguments.workload import USUAL, add_workload, workload_of
 from .common import (
     Said,
     add_command,
@@ -50,7 +50,7 @@ def _add_plan(commands: Any) -> None:
     )
     add_domain(planning)
     add_budget(planning)
-    add_workload(planning)
+    add_workload(planning, default=None, words=f"{USUAL}, as for margin release")
     add_known(planning)
     planning.add_argument(
         "--rows",
@@ -161,7 +161,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
         return Said(_row(found, parsed.copy).command or "", values)
     from ..plan import printed  # here, so that the command line starts without numpy
 
-    text = printed(found, _copied, _hints(parsed))
+    text = printed(found, _copied, _hints(parsed, found))
     if parsed.picture is None:
         return Said(text, values)
     draw(found.plot().figure, parsed.picture)
@@ -188,10 +188,11 @@ def _copied(row: "Expectation", number: int) -> str:
     return f"--mechanism {_quoted(words)}"
 
 
-def _hints(parsed: argparse.Namespace) -> tuple[str, str, str]:
+def _hints(parsed: argparse.Namespace, found: "Plan") -> tuple[str, str, str]:
     """The lines below a plan: what to do with the options, and what the star means."""
-    given = " ".join(_quoted(word) for word in parsed.workload)
-    workload = f"--workload {given}"
+    # A mechanism of one's own choice needs the views; what `margin release` takes are all k-way.
+    given = parsed.workload or [f"{len(found.workload.views[0])}way"]
+    workload = f"--workload {' '.join(_quoted(word) for word in given)}"
     if parsed.asked:
         workload += f" --asked {' '.join(_quoted(word) for word in parsed.asked)}"
     for path in parsed.known:

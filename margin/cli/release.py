@@ -11,7 +11,7 @@ from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
-from .arguments.workload import add_workload, views_of, workload_of
+from .arguments.workload import USUAL, add_workload, views_of, workload_of
 from .common import Said, add_command, add_domain, add_force, check_free
 from .ledger import charged
 
@@ -68,7 +68,11 @@ def add_commands(commands: Any) -> None:
         "learns how far to trust it, and contains it",
     )
     add_known(release)
-    add_workload(release, default=None)
+    add_workload(
+        release,
+        default=None,
+        words=f"without --mechanism {USUAL}; otherwise the mechanism decides",
+    )
     release.add_argument(
         "-o",
         "--output",
@@ -145,15 +149,7 @@ def _released(parsed: argparse.Namespace) -> Said:
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    workload = None
-    if parsed.workload is not None:
-        workload = workload_of(domain, parsed.workload, parsed.asked)
-    elif parsed.asked:
-        raise margin.DomainError(
-            "--asked is about the attributes of --workload, but there is no --workload; name the "
-            "views, as in --workload 2way"
-        )
-
+    workload = workload_of(domain, parsed.workload, parsed.asked)
     synopsis = margin.release(
         data,
         domain=domain,

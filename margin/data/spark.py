@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 class SparkSource:
     """The rows of a Spark data frame, which its executors count. Install margin with
-    `pip install 'margin[spark]'` on the executors too.
+    `pip install '.[spark]'` on the executors too.
 
     Spark's compiled expressions check and pack the columns of whole numbers that are their own
     codes. Any other column goes to Python through Arrow, which maps it to its declared categories.

@@ -73,7 +73,7 @@ class Sql:
     attach
         The database in which the query runs, opened read-only: an embedded DuckDB when not given;
         a DuckDB file, by its path; or a PostgreSQL server, as `"postgres:host=... dbname=..."` or
-        `"postgresql://user@host/dbname"` (install it with `pip install 'margin[postgres]'`). It may
+        `"postgresql://user@host/dbname"` (run `pip install adbc-driver-postgresql`). It may
         contain a password, so no message shows it.
     memory_limit
         The largest amount of memory of the embedded DuckDB, such as `"500MB"`. Larger sorts and
@@ -282,7 +282,7 @@ class Sql:
         except ImportError:
             raise DataError(
                 "attach= names a PostgreSQL server, which needs the driver for PostgreSQL, but it "
-                "is not installed; install it with: pip install 'margin[postgres]'"
+                "is not installed; run pip install adbc-driver-postgresql"
             ) from None
         assert self.attach is not None
         address = self.attach if "://" in self.attach else self.attach.split(":", 1)[1]

@@ -135,12 +135,14 @@ class Marginal:
 
         An interval is the count plus and minus a normal quantile times the standard deviation of
         its error, with negative bounds set to 0. The error of a count that a published view covers
-        is noise, whose law is known. A reconstructed count also misses what no published view says
-        (`missed_variance`). That part is estimated: its size is learnt from the published views,
-        and the level then holds on average over many marginals, not for each one. Reconstructed
-        counts near zero have shorter intervals than their variance says, because true counts are
-        not negative; see `margin.domain.bounds.half_widths`. The bounds are NaN where the variance
-        is not known.
+        is noise, whose law is known. The normal quantile fits Gaussian noise and sums of many
+        counts. An interval of 95 % around a single count with discrete Laplace noise of epsilon <=
+        1 holds the true count with 90 to 96 %, and for larger epsilon with as little as 81 %. A
+        reconstructed count also misses what no published view says (`missed_variance`). That part
+        is estimated: its size is learnt from the published views, and the level then holds on
+        average over many marginals, not for each one. Reconstructed counts near zero have shorter
+        intervals than their variance says, because true counts are not negative; see
+        `margin.domain.bounds.half_widths`. The bounds are NaN where the variance is not known.
 
         Parameters
         ----------

@@ -24,6 +24,7 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
     MarginError
         If matplotlib is not installed.
     """
+    # Rows with an error come first, so that their numbers are those of the printed plan.
     rows = [row for row in plan.table if row.per_cell is not None][:_MOST]
     height = 1.1 + 0.26 * len(rows)
     drawn = axes_of(axes, size=(9, max(2.0, height)))
@@ -53,7 +54,9 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
         markeredgecolor="black",
         markersize=8,
     )
-    drawn.set_yticks(places, [_label(row.name, row.note) for row in rows])
+    drawn.set_yticks(
+        places, [_label(f"{number} {row.name}", row.note) for number, row in enumerate(rows, 1)]
+    )
     drawn.set_ylim(len(rows) - 0.5, -0.5)
     log_errors(drawn)
     drawn.set_xlabel("expected error of a count (root mean square, in rows)")

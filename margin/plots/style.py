@@ -36,8 +36,7 @@ def axes_of(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes"
         from matplotlib.figure import Figure
     except ImportError:
         raise MarginError(
-            "plots need the package matplotlib, but it is not installed; run pip install "
-            "'margin[plot]'"
+            "plots need the package matplotlib, but it is not installed; run pip install matplotlib"
         ) from None
     drawn: Axes = Figure(
         figsize=size,

@@ -4,7 +4,7 @@ import base64
 import itertools
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from .._types import Floats
 from ..domain.bounds import half_widths
 from ..domain.domain import Domain, View
+from ..domain.level_views import attribute_at, split_level
+from ..domain.levels import LEVEL_MARK
 from ..domain.marginal import Marginal
 from ..plots.results import answered, random_views
 from ..privacy.budget import PureDP
@@ -33,6 +35,16 @@ _ANSWER_CELLS = 25_000
 
 _BASED_CELLS = 60_000
 """The same if no answer is a sum of the views' cells, so that the page holds answers only."""
+
+_LEVEL_CELLS = 25_000
+"""Largest number of cells of answers at levels, such as "place@state", with their intervals."""
+
+_LEVEL_SUMS = 500
+"""Largest number of these cells that are reconstructed. The error of each takes about 10 to 30 ms
+of processor time."""
+
+_SUMMED_CELLS = 1 << 14
+"""Largest number of cells of a reconstructed table that is summed to levels."""
 
 _MOST_ASKED = 6
 """Largest number of attributes that a reader can choose."""
@@ -72,10 +84,6 @@ def content(
     mechanism = provenance.mechanism
     summed = isinstance(synopsis, ViewSynopsis) and synopsis.base is None and synopsis.noise is None
     views = _views(synopsis, summed=summed)
-    attributes = []
-    for name, attribute in synopsis.domain.items():
-        labels = list(attribute.captions)
-        attributes.append({"name": name, "labels": labels})
     return {
         "title": title,
         "private": provenance.private,
@@ -85,9 +93,9 @@ def content(
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),
         "version": provenance.version,
         "summary": synopsis.summary(),
-        "attributes": attributes,
+        "attributes": _attributes(synopsis.domain),
         "views": views,
-        "answers": _answers(synopsis, summed=summed),
+        "answers": [*_answers(synopsis, summed=summed), *_level_answers(synopsis)],
         "sources": {source.value: source.words for source in Source},
         "errors": _errors(synopsis),
         "live": live,
@@ -104,11 +112,42 @@ def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
         marginal.counts, marginal.noise_variance, marginal.missed_variance, level=0.95
     )
     return {
-        "axes": list(synopsis.domain.axes(marginal.attributes)),
+        "axes": _places(synopsis.domain, marginal.attributes),
         "source": synopsis.source(marginal.attributes).value,
         "counts": _packed(marginal.counts),
         "half_widths": _packed(half),
     }
+
+
+def _attributes(domain: Domain) -> list[dict[str, Any]]:
+    """Convert the attributes to JSON values, and after them the levels, such as "place@state".
+
+    `level_of` is the position of the attribute of a level, and None for an attribute.
+    """
+    found = []
+    for name in [*domain, *_levels(domain)]:
+        labels = list(attribute_at(domain, name).captions)
+        attribute, level = split_level(domain, name)
+        level_of = None if level is None else domain.position[attribute]
+        found.append({"name": name, "labels": labels, "level_of": level_of})
+    return found
+
+
+def _levels(domain: Domain) -> list[str]:
+    """The names of the levels, such as "place@state". The lowest level of an attribute is the
+    attribute itself, so it is left out."""
+    found = []
+    for name, attribute in domain.items():
+        if attribute.levels is not None:
+            found += [f"{name}{LEVEL_MARK}{level}" for level in attribute.levels.names[:-1]]
+    return found
+
+
+def _places(domain: Domain, names: Sequence[str]) -> list[int]:
+    """The positions of attributes and levels in the list of `_attributes`."""
+    places = {name: place for place, name in enumerate([*domain, *_levels(domain)])}
+    # A name that is not listed is the lowest level of its attribute.
+    return [places.get(name, places[split_level(domain, name)[0]]) for name in names]
 
 
 def _packed(values: Floats) -> str:
@@ -170,7 +209,7 @@ def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
     domain = synopsis.domain
     chosen: list[View] = []
     room = _ANSWER_CELLS if summed else _BASED_CELLS
-    for view in _candidates(domain):
+    for view in _candidates(domain.attributes):
         if summed and isinstance(synopsis, ViewSynopsis):
             axes = tuple(sorted(domain.axes(view)))
             if synopsis.held.covering(axes) is not None:
@@ -184,9 +223,45 @@ def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
     return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
 
 
-def _candidates(domain: Domain) -> Iterator[View]:
-    """The sets of one to four attributes, in the order of `_answers`."""
-    names = domain.attributes
+def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
+    """Answer sets of attributes of which at least one is at a level above its lowest, as many as
+    fit. Smaller sets come first, and among sets of the same size those of fewer cells.
+
+    The page sums no counts to levels by itself: the error of such a sum depends on the covariances
+    of all cells in it, which the page does not hold.
+    """
+    domain = synopsis.domain
+    levels = _levels(domain)
+    if not levels:
+        return []
+    sizes = {name: attribute_at(domain, name).size for name in [*domain, *levels]}
+    attribute_of = {name: split_level(domain, name)[0] for name in sizes}
+    # Each attribute is followed by its levels.
+    names = sorted(sizes, key=lambda name: domain.position[attribute_of[name]])
+    sets = []
+    for asked in _candidates(names):
+        attributes = {attribute_of[name] for name in asked}
+        if len(attributes) == len(asked) and attributes != set(asked):
+            cells = math.prod(sizes[name] for name in asked)
+            sets.append((len(asked), cells, asked))
+    chosen: list[View] = []
+    room, sums = _LEVEL_CELLS, _LEVEL_SUMS
+    for _, cells, asked in sorted(sets, key=lambda one: one[:2]):
+        if cells > room:
+            continue
+        if synopsis.source(asked) in (Source.RECONSTRUCTED, Source.BASED):
+            summed = domain.cells(attribute_of[name] for name in asked)
+            if cells > sums or summed > _SUMMED_CELLS:
+                continue
+            sums -= cells
+        room -= cells
+        chosen.append(asked)
+    log.info("answering the levels of the page")
+    return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
+
+
+def _candidates(names: Sequence[str]) -> Iterator[View]:
+    """The sets of one to four of some names, in the order of `_answers`."""
     for size in range(1, min(4, len(names)) + 1):
         sets = itertools.combinations(range(len(names)), size)
         considered = itertools.islice(sets, _MOST_SETS)

@@ -23,8 +23,9 @@ class Source(Enum):
 _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.MEASURED: (
-        "Measured: a published table holds these attributes together. With 95 % probability, the "
-        "true number lies between the bounds: they allow for the noise that was added on purpose."
+        "Measured: a published table holds these attributes together. With about 95 % "
+        "probability, the true number lies between the bounds: they allow for the noise that was "
+        "added on purpose."
     ),
     Source.BASED: (
         "Measured, then combined with the base. The bounds allow for noise and for what the base "

@@ -21,6 +21,7 @@ from .running.compare import compare
 from .running.rows import COLUMNS
 from .running.rows import read as read_rows
 from .running.verdict import Outcome
+from .shown.limits import by_limits
 from .shown.notes import notes
 from .shown.page import page, write_page
 from .shown.pictures import (
@@ -60,6 +61,7 @@ __all__ = [
     "Profile",
     "Times",
     "agreement",
+    "by_limits",
     "compare",
     "data_profile",
     "draw_data_profile",

@@ -76,10 +76,32 @@ def test_the_best_is_ready_for_a_release():
     assert set(map(frozenset, best.views)) == set(map(frozenset, synopsis.names))
 
 
-def test_pairs_are_planned_for_when_nothing_is_asked():
-    found = margin.plan({"a": 2, "b": 3, "c": 2}, budget=PureDP(1))
-    assert found.workload.views == (("a", "b"), ("a", "c"), ("b", "c"))
+def test_without_a_workload_the_plan_prices_what_a_release_chooses_for():
+    """All triples; and the candidate that it ranks first is the one that `release` measures."""
+    sizes = (6, 5, 4, 3, 2)
+    domain = margin.Domain({f"x{axis}": size for axis, size in enumerate(sizes)}, rows=20_000)
+    found = margin.plan(domain, budget=PureDP(1), rows=20_000)
+    assert found.workload.views == Workload.all_kway(domain, 3).views
     assert margin.plan({"a": 7}, budget=PureDP(1)).workload.views == (("a",),)
+    codes = np.random.default_rng(0).integers(0, sizes, (20_000, 5))
+    made = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=margin.Auto())
+    measured = {frozenset(view) for view in made.names}
+    assert measured == set(map(frozenset, found.best.views))
+    # For pairs, other views are best: the same question gives the same answer.
+    pairs = margin.plan(
+        domain, workload=Workload.all_kway(domain, 2), budget=PureDP(1), rows=20_000
+    )
+    assert set(map(frozenset, pairs.best.views)) != measured
+
+
+def test_rows_of_a_plan_differ():
+    """The best views for a workload may be the one table that is a candidate anyway."""
+    for sizes in ((4, 3, 5, 2), (10,), (30, 4), (2, 2, 2, 2, 2)):
+        domain = margin.Domain({f"x{axis}": size for axis, size in enumerate(sizes)})
+        found = margin.plan(domain, budget=PureDP(1), rows=5_000)
+        shown = [(row.name, row.error, row.note.split(",")[0]) for row in found.table]
+        assert len(set(shown)) == len(shown)
+        assert any(row.default for row in found.table)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +147,7 @@ def test_the_picture_marks_the_choice():
     pytest.importorskip("matplotlib")
     axes = margin.plan(DOMAIN, budget=ZCDP("0.1"), mechanisms=[PriView(), Priced(1e5)]).plot()
     labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels[0].startswith("PriView: ") and labels[1] == "Priced"
+    assert labels[0] == "1 Priced" and labels[1].startswith("2 PriView: ")
     assert "expected error" in axes.get_xlabel()
     # The best is at the top, and has a mark of its own.
     assert axes.get_ylim()[0] > axes.get_ylim()[1]

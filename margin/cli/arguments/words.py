@@ -5,11 +5,13 @@ from collections.abc import Collection
 
 __all__ = ["in_words_of_the_command"]
 
-_DECLARED = {
+_PHRASES = {
     "other=...": '"other": LABEL',
     "missing=...": '"missing": LABEL',
+    "1, 0.1, '0.1' or Fraction(1, 10)": "1 or 0.1",
 }
-"""Arguments of an attribute, as the library names them and as the JSON of a domain does."""
+"""Arguments of an attribute and exact numbers, as the library writes them and as the JSON of a
+domain and the command line do."""
 
 
 _NAMED = {"neighbours": "--replace-row"}
@@ -31,8 +33,8 @@ def in_words_of_the_command(message: str, options: Collection[str]) -> str:
     >>> in_words_of_the_command("name its column with unit=, please", ["--unit"])
     'name its column with --unit, please'
     """
-    for python, declared in _DECLARED.items():
-        message = message.replace(python, declared)
+    for python, written in _PHRASES.items():
+        message = message.replace(python, written)
 
     def as_option(match: re.Match[str]) -> str:
         option = _NAMED.get(match[1], "--" + match[1].replace("_", "-"))

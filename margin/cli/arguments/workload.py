@@ -10,7 +10,7 @@ import margin
 
 from ...errors import DomainError, FileError
 
-__all__ = ["FORMS", "add_workload", "views_of", "workload_of"]
+__all__ = ["FORMS", "USUAL", "add_workload", "views_of", "workload_of"]
 
 FORMS = (
     "2way, 3way and so on for all views of two or three attributes (or all:2, all:3); A,B,C for "
@@ -20,15 +20,26 @@ FORMS = (
 """How the values of an option name views, for help texts."""
 
 
-def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way") -> None:
-    """Add the option --workload, for the views that should be accurate."""
-    shown = "the mechanism decides; Auto takes 3way" if default is None else default
+USUAL = "3way; 2way if there are more than 107 attributes"
+"""The views for which `margin release` chooses if it is told none, for help texts."""
+
+
+def add_workload(
+    parser: argparse.ArgumentParser,
+    *,
+    default: str | None,
+    words: str,
+) -> None:
+    """Add the option --workload, for the views that should be accurate, and --asked.
+
+    `words` says in the help what is done without --workload.
+    """
     parser.add_argument(
         "--workload",
         nargs="+",
         default=None if default is None else [default],
         metavar="W",
-        help=f"the views to be accurate on: {FORMS}; default: {shown}",
+        help=f"the views to be accurate on: {FORMS}; default: {words}",
     )
     parser.add_argument(
         "--asked",
@@ -42,18 +53,26 @@ def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way
 
 def workload_of(
     domain: "margin.Domain",
-    given: Sequence[str],
+    given: Sequence[str] | None,
     asked: Sequence[str],
-) -> "margin.Workload":
-    """Make the workload from the values of --workload and --asked.
+) -> "margin.Workload | None":
+    """Make the workload from the values of --workload and --asked; None if there are none.
 
     Raises
     ------
     FileError
         If a JSON file cannot be read or does not hold a list of lists.
     DomainError
-        If a view is not one of the domain, or something else is asked of an attribute.
+        If a view is not one of the domain, if something else is asked of an attribute, or if
+        something is asked but no view is given.
     """
+    if given is None:
+        if asked:
+            raise DomainError(
+                "--asked is about the attributes of --workload, but there is no --workload; name "
+                "the views, as in --workload 2way"
+            )
+        return None
     asks = dict(_asked(text) for text in asked)
     if len(given) == 1 and (size := _size(given[0])):
         every = margin.Workload.all_kway(domain, size)

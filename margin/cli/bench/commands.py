@@ -133,6 +133,13 @@ def _add_show(group: Any) -> None:
     )
     showing.add_argument("--family", help="the rows of this family alone")
     showing.add_argument(
+        "--limits",
+        type=int,
+        metavar="N",
+        help="the rows under the N-th combination of limits alone, as the table numbers them; "
+        "solves under different limits, or of different machines, are not ranked together",
+    )
+    showing.add_argument(
         "--format",
         choices=_FORMATS,
         default="markdown",
@@ -241,8 +248,14 @@ def _run(parsed: argparse.Namespace) -> Said:
         )
     except (ValueError, OSError) as error:
         raise MarginError(str(error)) from None
+    ran = {row["solver"] for row in rows}
+    idle = [
+        f"{name} was not run: it does not solve {' or '.join(sorted(families))}"
+        for name in solvers
+        if name not in ran
+    ]
     written = f"{printable(parsed.output)}: {len(rows)} solves"
-    text = "\n".join([bench.table_of(rows), *bench.notes(rows), written])
+    text = "\n".join([bench.table_of(rows), *bench.notes(rows), *idle, written])
     return Said(text, bench.summary(rows))
 
 
@@ -263,6 +276,10 @@ def _show(parsed: argparse.Namespace) -> Said:
             f"the rows must hold the family {parsed.family!r}{did_you_mean(parsed.family, names)}, "
             f"but they hold {', '.join(names) or 'nothing'}; name one of these"
         )
+    groups = _limited(rows, parsed)
+    (rows, *others) = groups.values()
+    if others:
+        return _separately(groups, parsed)
     written = []
     if parsed.page is not None:
         check_free(parsed.page, parsed)
@@ -278,6 +295,42 @@ def _show(parsed: argparse.Namespace) -> Said:
         text = "\n".join([text, *bench.notes(rows)])
     values = {"summary": bench.summary(rows, clock=parsed.clock), "written": written}
     return Said("\n".join([text.rstrip("\n"), *written]), values)
+
+
+def _limited(rows: list[Any], parsed: argparse.Namespace) -> dict[str, list[Any]]:
+    """The rows under each combination of limits, or under the one that --limits names."""
+    from ...solvers import bench
+
+    groups: dict[str, list[Any]] = bench.by_limits(rows)
+    if parsed.limits is None:
+        return groups
+    if not 1 <= parsed.limits <= len(groups):
+        raise MarginError(
+            f"--limits ({parsed.limits}) must be the number of a combination of limits, from 1 to "
+            f"{len(groups)}; run margin bench show without --limits to see them"
+        )
+    name = list(groups)[parsed.limits - 1]
+    return {name: groups[name]}
+
+
+def _separately(groups: dict[str, list[Any]], parsed: argparse.Namespace) -> Said:
+    """A table for each combination of limits."""
+    from ...solvers import bench
+
+    listed = [f"{number}: {limits}" for number, limits in enumerate(groups, 1)]
+    if parsed.page is not None or parsed.picture is not None or parsed.format != "markdown":
+        raise MarginError(
+            "a page, a picture and a table in LaTeX or CSV compare solves under the same limits, "
+            f"but these rows were made under several ({' | '.join(listed)}); choose one, as in "
+            "--limits 1"
+        )
+    parts, values = [], []
+    for heading, (limits, rows) in zip(listed, groups.items(), strict=True):
+        table = bench.table_of(rows, clock=parsed.clock).rstrip("\n")
+        parts.append("\n".join([f"limits {heading}", "", table, *bench.notes(rows)]))
+        values.append({"limits": limits, "summary": bench.summary(rows, clock=parsed.clock)})
+    why = "These rows were made under different limits, so each has a table of its own."
+    return Said("\n\n".join([why, *parts]), {"separate": values, "written": []})
 
 
 def _picture(rows: list[Any], parsed: argparse.Namespace) -> str:

@@ -44,7 +44,7 @@ def solver_of(given: str) -> Any:
         if not listed.is_installed:
             raise MarginError(
                 f"the solver {given!r} needs the module {listed.needs}, which is not installed; "
-                "run pip install 'margin[solvers,bench]'"
+                "run pip install '.[solvers,bench]' in your copy of the repository of margin"
             )
         return listed.make()
     found = getattr(_module(place, given), name, None)

@@ -11,6 +11,10 @@ const format = new Intl.NumberFormat("en-US", {
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const percent = new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const sizes = data.attributes.map((attribute) => attribute.labels.length);
+/** The attributes without their levels, which follow them in the list. */
+const attributes = data.attributes.filter((attribute) => attribute.level_of === null);
+/** The attribute that an axis is, or is a level of. */
+const attributeOf = (axis) => data.attributes[axis].level_of ?? axis;
 const decoded = new Map();
 
 /** Little-endian doubles in base 64. */
@@ -154,12 +158,20 @@ async function show() {
   await chart();
 }
 
+/** The choice after an axis is added. A level takes the place of another level of its attribute. */
+function added(axis) {
+  const place = selected.findIndex((other) => attributeOf(other) === attributeOf(axis));
+  return place < 0 ? [...selected, axis] : selected.map((other, own) => (own === place ? axis : other));
+}
+
 /** Grey out the attributes that cannot be added, and say why. */
 function offer() {
   let grey = 0;
   boxes.forEach((box, axis) => {
-    const full = !box.checked && selected.length >= data.most;
-    const unknown = !box.checked && !data.live && !answerable([...selected, axis]);
+    box.checked = selected.includes(axis);
+    const next = added(axis);
+    const full = !box.checked && next.length > data.most;
+    const unknown = !box.checked && !data.live && !answerable(next);
     box.disabled = full || unknown;
     box.parentElement.title = full
       ? `At most ${data.most} attributes can be chosen.`
@@ -433,16 +445,20 @@ function picker() {
     const box = document.createElement("input");
     box.type = "checkbox";
     box.addEventListener("change", () => {
-      selected = box.checked ? [...selected, axis] : selected.filter((other) => other !== axis);
+      selected = box.checked ? added(axis) : selected.filter((other) => other !== axis);
       show();
     });
     const size = document.createElement("span");
     size.className = "size";
     size.textContent = attribute.labels.length === 1 ? "1 category" : `${attribute.labels.length} categories`;
     label.append(box, attribute.name, size);
-    fields.append(label);
+    if (attribute.level_of !== null) label.className = "level";
     return box;
   });
+  // The levels of an attribute stand below it.
+  const order = boxes.map((_, axis) => axis).sort((one, other) => attributeOf(one) - attributeOf(other));
+  order.forEach((axis) => fields.append(boxes[axis].parentElement));
+  element("levels").hidden = attributes.length === data.attributes.length;
   // Show one attribute at the start.
   boxes[0].checked = true;
   selected = [0];
@@ -455,13 +471,12 @@ function picker() {
   });
   element("clear").addEventListener("click", () => {
     selected = [];
-    boxes.forEach((box) => { box.checked = false; });
     show();
   });
 }
 
 function facts() {
-  const names = data.attributes.map((attribute) => attribute.name);
+  const names = attributes.map((attribute) => attribute.name);
   const listed = names.length > 8 ? [...names.slice(0, 7), `${names.length - 7} more attributes`] : names;
   const list = new Intl.ListFormat("en").format(listed);
   element("facts").textContent = `${data.description ? `${data.description} ` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
@@ -507,7 +522,7 @@ async function pictures() {
     const equal = shared && Math.max(...shares) - Math.min(...shares) < 1e-6;
     const single = data.views.length === 1;
     const own = data.views[0].axes.length;
-    const of = own === data.attributes.length ? `all ${own} attributes` : `${own} attribute${own === 1 ? "" : "s"}`;
+    const of = own === attributes.length ? `all ${own} attributes` : `${own} attribute${own === 1 ? "" : "s"}`;
     const measured = `${single ? `One table of ${of} was counted` : `${data.views.length} tables of a few attributes each were counted`}, and noise was added to every cell.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared

@@ -225,7 +225,7 @@ def _figure(entries: int, height: float = 2.9) -> tuple[Any, Any]:
     """An empty figure, with room below it for a legend with this number of entries."""
     if not available("matplotlib"):
         raise RuntimeError(
-            "pictures need matplotlib, but it is not installed; run pip install 'margin[plot]'"
+            "pictures need matplotlib, but it is not installed; run pip install matplotlib"
         )
     kinds: Any = importlib.import_module("matplotlib.figure")
     below = 0.17 * math.ceil(entries / 3)

@@ -36,7 +36,7 @@ class Times:
     seconds
         Shape (n, s): infinite where an instance was not solved, NaN where it was not tried.
     limit
-        The largest time limit, in seconds.
+        The time limit, in seconds.
     """
 
     instances: list[str]
@@ -71,13 +71,19 @@ def times(
     Raises
     ------
     ValueError
-        If there are no rows.
+        If there are no rows, or they have several time limits; see `by_limits`.
     """
     runs: dict[tuple[str, str], list[Row]] = {}
-    limit = 0.0
+    limits: dict[float, None] = {}
     for row in rows:
         runs.setdefault((row["instance"], row["solver"]), []).append(row)
-        limit = max(limit, float(row["time_limit"]))
+        limits[float(row["time_limit"])] = None
+    if len(limits) > 1:
+        found = ", ".join(f"{limit:g} s" for limit in limits)
+        raise ValueError(
+            f"rows that are compared must have one time limit, but these have several ({found}); "
+            "separate them with by_limits"
+        )
     if not runs:
         raise ValueError("there must be at least one row, but there is none; run bench.compare")
     instances = list(dict.fromkeys(instance for instance, _ in runs))
@@ -86,7 +92,7 @@ def times(
     for (instance, solver), solves in runs.items():
         place = instances.index(instance), solvers.index(solver)
         seconds[place] = _time(solves, clock, warm, gap)
-    return Times(instances=instances, solvers=solvers, seconds=seconds, limit=limit)
+    return Times(instances=instances, solvers=solvers, seconds=seconds, limit=next(iter(limits)))
 
 
 def by_family(rows: Iterable[Row]) -> dict[str, list[Row]]:

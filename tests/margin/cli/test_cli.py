@@ -68,7 +68,9 @@ def test_formats_agree(files, capsys):
     _, table, _ = run(capsys, "marginal", "out.margin", "sex", "age")
     lines = table.splitlines()
     assert lines[0].split() == ["sex", "age", "count", "low", "high"] and len(lines) == 9
-    assert "With 95 % probability, the true number lies between the bounds" in " ".join(lines[-2:])
+    assert "With about 95 % probability, the true number lies between the bounds" in " ".join(
+        lines[-2:]
+    )
     _, text, _ = run(capsys, "marginal", "out.margin", "sex", "age", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(row["count"]) for row in rows] == answer.counts.ravel().tolist()

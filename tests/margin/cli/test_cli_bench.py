@@ -1,12 +1,14 @@
 """`margin bench`: lists, runs and shows; its errors say what to do."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from margin.cli.main import main
 from margin.solvers import bench
 from margin.solvers.bench import Instance
+from margin.solvers.bench.running.rows import write
 from margin.solvers.testing import examples
 
 MINE = """
@@ -31,6 +33,8 @@ def test_a_users_own_solver_runs_from_a_file(saved, capsys, monkeypatch):
     rows = saved / "rows.parquet"
     command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
     solver = f"{saved / 'mine_of_test.py'}:Guess"
+    assert main([*command, "--solvers", solver, "Newton", "--repeats", "0"]) == 0
+    assert "Newton was not run: it does not solve exact-entropy" in capsys.readouterr().out
     assert main([*command, "--solvers", solver, "--repeats", "0", "--json"]) == 0
     (line,) = json.loads(capsys.readouterr().out)
     assert line["instances"] == 1 and line["wrong"] == 0
@@ -40,7 +44,7 @@ def test_a_users_own_solver_runs_from_a_file(saved, capsys, monkeypatch):
     assert r"\begin{tabular}" in capsys.readouterr().out
     monkeypatch.setattr("margin.solvers.bench.shown.pictures.available", lambda _: False)
     assert main(["bench", "show", str(rows), "--page", str(saved / "page.html")]) == 2
-    assert "pip install 'margin[plot]'" in capsys.readouterr().err
+    assert "pip install matplotlib" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -81,3 +85,26 @@ def test_a_file_without_rows_is_refused(tmp_path, capsys):
     (tmp_path / "r.parquet").write_text("no")
     assert main(["bench", "show", str(tmp_path / "r.parquet")]) == 2
     assert "must hold the rows" in capsys.readouterr().err
+
+
+def test_runs_with_different_limits_are_not_ranked_together(tmp_path, capsys):
+    path = str(tmp_path / "r.parquet")
+    rows = [
+        dict.fromkeys(bench.COLUMNS)
+        | {"family": "cover", "instance": "one", "solver": solver, "outcome": "solved"}
+        | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": limit, "peak_memory": 1}
+        | {"best_known": None, "trace_seconds": [], "trace_gaps": [], "repeats": 0, "cause": ""}
+        for solver, limit in (("A", 10.0), ("B", 60.0))
+    ]
+    write(rows, Path(path))
+    assert main(["bench", "show", path]) == 0
+    shown = capsys.readouterr().out
+    first, second = shown.split("limits 2: time limit 60 s")
+    assert "limits 1: time limit 10 s" in first and "| A |" in first and "| B |" not in first
+    assert "| B |" in second and "| A |" not in second
+    for words in (["--format", "csv"], ["--page", str(tmp_path / "p.html")], ["--limits", "3"]):
+        assert main(["bench", "show", path, *words]) == 2
+        assert "--limits" in capsys.readouterr().err
+    assert main(["bench", "show", path, "--limits", "2", "--format", "csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "cover,B," in shown and "cover,A," not in shown

@@ -59,3 +59,19 @@ def test_counts_that_cannot_be_negative_are_inside():
     truth = np.random.default_rng(0).poisson(0.5, 10_000)
     half = _widths(np.full(len(truth), 0.5), 10.0, missed_share=0.01)
     assert (np.abs(truth - 0.5) <= half).mean() > 0.99
+
+
+def test_what_the_documentation_says_of_counts_with_laplace_noise():
+    """P(|X| <= k) = 1 - 2 a^(k + 1) / (1 + a) for discrete Laplace noise with a = exp(-epsilon)."""
+
+    def held(epsilon):
+        ratio = math.exp(-epsilon)
+        half = half_widths(0.0, 2 * ratio / (1 - ratio) ** 2, 0.0, level=0.95)
+        return 1 - 2 * ratio ** (math.floor(half) + 1) / (1 + ratio)
+
+    shares = [held(place / 1000) for place in range(10, 1001)]
+    assert min(shares) == pytest.approx(0.903, abs=1e-3)
+    assert max(shares) == pytest.approx(0.960, abs=1e-3)
+    assert shares[0] == pytest.approx(0.938, abs=1e-3)
+    larger = [held(place / 1000) for place in range(1000, 6000)]
+    assert min(larger) == held(2.26) == pytest.approx(0.811, abs=1e-3)

@@ -21,7 +21,9 @@ from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureD
 from margin.cli.main import main
 from margin.privacy.statement import Statement
 from margin.report import Imprint, explore, write_report
+from margin.report.content import content
 from margin.report.words import in_words
+from margin.synopses.source import Source
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
@@ -70,6 +72,78 @@ def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path)
     asked = {tuple(sorted(answer["axes"])) for answer in data["answers"]}
     assert {(4,), (0, 2), (0, 4), (0, 1, 2, 3)} <= asked
     assert [row["size"] for row in data["errors"]] == [1, 2, 3, 4, 5]
+
+
+LEVELS = {
+    "place": {
+        "levels": {
+            "names": ["state", "county"],
+            "paths": [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"], ["NV", "Elko"]],
+        }
+    },
+    "sex": ["F", "M"],
+    "visit": {"dates": {"from": "2024-01-01", "to": "2024-12-31", "by": "month"}},
+}
+
+
+@pytest.fixture(scope="module")
+def leveled():
+    """A release whose views hold some levels; others are reconstructed."""
+    rng = np.random.default_rng(0)
+    rows = {
+        "place": rng.choice(["Alameda", "Fresno", "Clark", "Elko"], 3000, p=[0.6, 0.2, 0.15, 0.05]),
+        "sex": rng.choice(["F", "M"], 3000),
+        "visit": np.datetime64("2024-01-01") + rng.integers(0, 366, 3000),
+    }
+    return margin.release(
+        rows,
+        domain=Domain(LEVELS),
+        budget=PureDP(1),
+        mechanism=PriView(views=[["place", "sex"], ["sex", "visit"]]),
+    )
+
+
+def test_the_page_holds_levels_with_the_intervals_of_the_program(leveled, tmp_path):
+    write_report(leveled, tmp_path / "r.html")
+    data = held((tmp_path / "r.html").read_text())
+    names = [one["name"] for one in data["attributes"]]
+    assert names == ["place", "sex", "visit", "place@state", "visit@year", "visit@quarter"]
+    assert [one["level_of"] for one in data["attributes"]] == [None] * 3 + [0, 2, 2]
+    asked = {}
+    for answer in data["answers"]:
+        view = [names[axis] for axis in answer["axes"]]
+        if not any("@" in name for name in view):
+            continue
+        asked[frozenset(view)] = leveled.source(view)
+        marginal = leveled.marginal(view)
+        low, high = marginal.interval(0.95)
+        counts, half = doubles(answer["counts"]), doubles(answer["half_widths"])
+        assert counts == pytest.approx(marginal.counts.ravel())
+        assert np.maximum(counts - half, 0) == pytest.approx(low.ravel())
+        assert np.maximum(counts + half, 0) == pytest.approx(high.ravel())
+        leaves = leveled.marginal([name.split("@")[0] for name in view])
+        assert counts.sum() == pytest.approx(leaves.total)
+    assert {*asked.values()} == {Source.MEASURED, Source.RECONSTRUCTED}
+    assert asked[frozenset(["place@state"])] is Source.MEASURED
+    assert frozenset(["place@state", "visit@quarter", "sex"]) in asked
+    assert not any({"visit@year", "visit@quarter"} <= view for view in asked)
+
+
+def test_levels_do_not_grow_the_page_without_bounds(leveled, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_SUMS", 20)
+    monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_CELLS", 40)
+    data = content(leveled, title="x", live=False)
+    names = [one["name"] for one in data["attributes"]]
+    leveled_answers = [
+        [names[axis] for axis in answer["axes"]]
+        for answer in data["answers"]
+        if max(answer["axes"]) > 2
+    ]
+    sizes = {one["name"]: len(one["labels"]) for one in data["attributes"]}
+    cells = [np.prod([sizes[name] for name in view]) for view in leveled_answers]
+    reconstructed = [leveled.source(view) is Source.RECONSTRUCTED for view in leveled_answers]
+    assert leveled_answers and sum(cells) <= 40
+    assert 0 < sum(itertools.compress(cells, reconstructed)) <= 20
 
 
 def test_the_page_asks_nobody(synopsis, tmp_path):
@@ -267,6 +341,22 @@ def test_the_server_answers_every_marginal(server, synopsis):
     assert (
         doubles(answer["counts"]) == synopsis.marginal(["income", "age", "region"]).counts.ravel()
     ).all()
+
+
+def test_the_server_answers_levels(leveled):
+    made = explore(leveled, title="people")
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        state = json.loads(get(made, "/marginal?attribute=sex&attribute=place@state")[1])
+        county = json.loads(get(made, "/marginal?attribute=place@county")[1])
+    finally:
+        made.shutdown()
+        thread.join()
+        made.server_close()
+    assert state["axes"] == [1, 3] and county["axes"] == [0]
+    marginal = leveled.marginal(["sex", "place@state"])
+    assert (doubles(state["counts"]) == marginal.counts.ravel()).all()
 
 
 @pytest.mark.parametrize(
@@ -551,6 +641,40 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     assert browser.execute_script(disabled) == [True, True, False, False, True, True]
     assert "margin explore" in texts(browser, "#grey")[0]
     assert browser.execute_script("return !document.getElementById('grey').hidden")
+
+
+def tick(browser, name):
+    """Click the box with this name, which ends at the number of categories."""
+    script = """
+        for (const label of document.querySelectorAll("#attributes label"))
+            if (label.childNodes[1].textContent === arguments[0]) label.control.click();
+    """
+    browser.execute_script(script, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 400])
+def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
+    write_report(leveled, tmp_path / "r.html")
+    browser.set_window_size(width, 900)
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    offered = [text.split("@")[-1] for text in texts(browser, "#attributes label")]
+    assert offered[:3] == ["place4 categories", "state2 categories", "sex2 categories"]
+    # The level takes the place of the attribute that was chosen at the start, and the reverse.
+    for names in (["place@state"], ["place@state", "sex"], ["place", "sex"]):
+        tick(browser, names[-1] if names != ["place", "sex"] else "place")
+        until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
+        until(lambda names=names: rows_of(browser) == printed(leveled.marginal(names)))
+    tick(browser, "visit@quarter")
+    names = ["place", "sex", "visit@quarter"]
+    until(lambda: rows_of(browser) == printed(leveled.marginal(names)))
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    assert axe.Axe().run(browser, options=options)["violations"] == []
+    assert browser.execute_script(
+        "return document.documentElement.scrollWidth <= window.innerWidth"
+    )
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 @pytest.mark.slow

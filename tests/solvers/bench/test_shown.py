@@ -176,3 +176,21 @@ def test_the_page_asks_nobody_and_hides_nothing():
     # Every name of a part of a picture occurs once.
     names = re.findall(r'\bid="([^"]+)"', text)
     assert len(names) == len(set(names))
+
+
+def test_solves_under_different_limits_are_not_compared():
+    longer = [{**one, "time_limit": 60.0, "solver": "C"} for one in ROWS if one["solver"] == "A"]
+    groups = bench.by_limits([*ROWS, *longer])
+    assert list(groups.values()) == [ROWS, longer]
+    assert all(
+        text.startswith(f"time limit {n} s") for text, n in zip(groups, (10, 60), strict=True)
+    )
+    for ask in (bench.times, bench.summary, bench.table_of, bench.performance_profile):
+        with pytest.raises(ValueError, match=r"one time limit.*\(10 s, 60 s\).*by_limits"):
+            ask([*ROWS, *longer])
+    other = [{**one, "machine": "another"} for one in ROWS]
+    assert len(bench.by_limits([*ROWS, *other])) == 2
+    # Families are never compared with each other.
+    apart = [{**one, "family": "cover"} for one in longer]
+    assert len(bench.by_limits([*ROWS, *apart])) == 1
+    assert bench.table_of([*ROWS, *apart])
