@@ -123,7 +123,5 @@ def _largest(shape: tuple[int, ...], index: Integers) -> list[int]:
     """The largest sets of axes among the known components, as bit masks."""
     masks = np.unique(transform(shape).component[index]).tolist()
     return [
-        mask
-        for mask in masks
-        if not any(mask != other and mask & other == mask for other in masks)
+        mask for mask in masks if not any(mask != other and mask & other == mask for other in masks)
     ]
