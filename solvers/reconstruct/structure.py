@@ -34,7 +34,11 @@ Scales that were learnt by another rule are not used.
 """
 
 _USUAL = 4
-"""Largest number of axes of marginals whose scales are learnt before they are asked for."""
+_USUAL_IN_SMALL_VIEWS = 6
+"""Largest number of axes of marginals whose scales are learnt before they are asked for.
+
+The second number holds if no view has more than `_USUAL` axes: more axes then cost nothing more.
+"""
 
 _SAMPLE = 200
 """Number of random sets of axes, of each size, that show which scales are needed."""
@@ -207,15 +211,16 @@ class Structure:
         return np.array([self._scale(one) for one in patterns])[pattern.ravel()]
 
     def usual_scales(self) -> dict[tuple[int, int], float]:
-        """The scales that most marginals on 2 to 4 axes need.
+        """The scales that most marginals on 2 to 4 axes need; to 6 if no view has more than 4.
 
         They are learnt now, if they are not known yet. Their keys are the number of axes up to
         which all moments are known, and the number of axes of the marginal.
         """
         rng = np.random.default_rng(0)
         axes = len(self.tables.sizes)
+        most = _USUAL_IN_SMALL_VIEWS if self._width <= _USUAL else _USUAL
         needed: set[tuple[int, int]] = set()
-        for count in range(2, min(_USUAL, axes) + 1):
+        for count in range(2, min(most, axes) + 1):
             drawn = [rng.choice(axes, count, replace=False) for _ in range(_SAMPLE)]
             for shares in np.unique(self._shares(np.sort(drawn)), axis=0):
                 needed.update(_needed(shares))
