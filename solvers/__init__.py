@@ -36,7 +36,7 @@ from .reconstruct.ipf import IPF
 from .reconstruct.mirror_descent import MirrorDescent
 from .reconstruct.newton import Newton
 from .reconstruct.problem import Problem, Solution, Solver
-from .reconstruct.structure import Structure
+from .reconstruct.structure import STRUCTURE_RULE, Structure
 from .reconstruct.sums import Sums
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
@@ -68,6 +68,7 @@ from .zeros import Zeros
 __all__ = [
     "IPF",
     "LBFGS",
+    "STRUCTURE_RULE",
     "AbsoluteConsistency",
     "Anneal",
     "AxisMetric",

@@ -24,9 +24,11 @@ __all__ = [
     "MOMENTS_BY_MARGINS",
     "MOST_CELLS",
     "MOST_GROUPS",
+    "MOST_MARGINS",
     "MOST_ROWS",
     "NUMBERS_AT_ONCE",
     "QUERY_ENTRIES_AT_ONCE",
+    "SCALED_BLOCKS",
     "SCALED_CELLS",
     "SCALED_UNKNOWNS",
     "SPLIT_NUMBERS",
@@ -81,6 +83,12 @@ SCALED_CELLS = 1 << 14
 Newton's method has exact bars. Scaling (`ScaledDual`) has approximate ones, and is faster by any
 factor: twice at the limit, a hundred times at 15,000 unknowns. Its blocks must exist; see
 `blocks_of`.
+"""
+
+SCALED_BLOCKS = 64
+"""Blocks up to which scaling is used, since each sweep goes through the whole table once a block.
+
+Beyond it: Newton's method, if its Hessian can be stored.
 """
 
 HESSIAN_UNKNOWNS = 2500
@@ -138,6 +146,12 @@ CONTEXT_CELLS = 1 << 12
 """Cells of the table that is solved for one marginal with context.
 
 Beyond it: no more axes are added. A marginal that is larger by itself gets no context.
+"""
+
+MOST_MARGINS = 10
+"""Known marginals by way of which moments are computed: each is a pass over the whole table.
+
+Beyond it: the transform of the whole table, which takes about ten passes.
 """
 
 MATRIX_ORDER = 64

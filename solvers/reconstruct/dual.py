@@ -230,6 +230,7 @@ class Dual:
         # same point, so these results are used again.
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
+        self._extended_of: tuple[Floats | None, Floats] = (None, ridge)
         self._solve_last: Callable[[Floats], Floats]
 
     def start(self, tolerance: float) -> Floats:
@@ -262,8 +263,19 @@ class Dual:
     def moments(self, distribution: Floats) -> Floats:
         """Compute the known moments of a distribution, shape (m,); the last result is kept."""
         if self._moments_of[0] is not distribution:
-            self._moments_of = distribution, self.problem.moments(distribution)
+            if max(self.problem.shape, default=2) <= 2 and not self.problem.by_margins:
+                # On binary axes the extended table holds all moments, and the Hessian needs it.
+                moments = self._extended(distribution)[self.problem.index]
+            else:
+                moments = self.problem.moments(distribution)
+            self._moments_of = distribution, moments
         return self._moments_of[1]
+
+    def _extended(self, distribution: Floats) -> Floats:
+        """Compute `Transform.extend` of a distribution; the last result is kept."""
+        if self._extended_of[0] is not distribution:
+            self._extended_of = distribution, transform(self.problem.shape).extend(distribution)
+        return self._extended_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
         """Compute the Hessian of the dual at a distribution, shape (m, m).
@@ -275,9 +287,8 @@ class Dual:
         place, factor = _products(self.problem.shape, self.problem.index.tobytes())
         mean = self.moments(distribution)
         matrix = self._work[0]
-        extended = transform(self.problem.shape).extend(distribution)
         np.take(
-            extended,
+            self._extended(distribution),
             place,
             out=matrix,
             mode="clip",
@@ -361,7 +372,10 @@ class Dual:
         `fall` is the ratio of the largest entry of this gradient to that of the step before. It
         decides whether the factor of an earlier Hessian is used; see `rules.use_of_factor`.
         """
-        use = use_of_factor(fall, len(gradient), NEAR, MANY_UNKNOWNS)
+        # Where the table is much larger than the Hessian, products with vectors take longer than a
+        # new factor.
+        many = MANY_UNKNOWNS if self.problem.cells <= len(gradient) ** 2 else len(gradient)
+        use = use_of_factor(fall, len(gradient), NEAR, many)
         if use == PRECONDITIONER:
             product = partial(self.product, distribution)
             return _conjugate_gradients(product, gradient, self._solve_last, 0.1, iterations=3)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..basis import transform
-from ..limits import MOMENTS_BY_MARGINS
+from ..limits import MOMENTS_BY_MARGINS, MOST_MARGINS
 from ..types import Floats, Integers
 
 __all__ = ["KnownMargins"]
@@ -60,16 +60,10 @@ class KnownMargins:
     ) -> None:
         self.shape = shape
         self.count = len(index)
-        masks = np.unique(transform(shape).component[index]).tolist()
-        largest = [
-            mask
-            for mask in masks
-            if not any(mask != other and mask & other == mask for other in masks)
-        ]
         positions = np.arange(math.prod(shape)).reshape(shape)
         taken = np.zeros(self.count, np.bool_)
         margins = []
-        for mask in largest:
+        for mask in _largest(shape, index):
             axes = [axis for axis in range(len(shape)) if mask >> axis & 1]
             corner = tuple(slice(None) if axis in axes else 0 for axis in range(len(shape)))
             # The constant function, at position 0, is not among the known ones.
@@ -96,6 +90,8 @@ class KnownMargins:
         cells = math.prod(shape)
         if cells < MOMENTS_BY_MARGINS:
             return None
+        if len(_largest(shape, index)) > MOST_MARGINS:
+            return None
         margins = cls(shape, index)
         small = 4 * sum(margin.cells for margin in margins.margins) <= cells
         return margins if small else None
@@ -121,3 +117,11 @@ class KnownMargins:
             dropped = tuple(len(leading) + axis for axis in margin.dropped)
             total += np.expand_dims(values.reshape(*leading, *margin.shape), dropped)
         return total.reshape(*leading, -1)
+
+
+def _largest(shape: tuple[int, ...], index: Integers) -> list[int]:
+    """The largest sets of axes among the known components, as bit masks."""
+    masks = np.unique(transform(shape).component[index]).tolist()
+    return [
+        mask for mask in masks if not any(mask != other and mask & other == mask for other in masks)
+    ]

@@ -20,7 +20,7 @@ from .batch import Batch, Solutions
 from .dual import Dual, Penalised, contradicts, is_large, reached
 from .problem import Problem, Solution
 from .rules import SHORTEST, falls_enough
-from .split import SplitDual, dual_of
+from .split import SplitDual, dual_of, start_of
 from .starts import pairwise
 
 
@@ -120,7 +120,7 @@ class Newton(Penalised):
         ridge = self.ridge(problem)
         dual = dual_of(problem, ridge)
         with single_thread():
-            theta, steps = self._minimise(dual, dual.start(self.tolerance))
+            theta, steps = self._minimise(dual, start_of(dual, self.tolerance))
             if steps == self.iterations and isinstance(dual, SplitDual):
                 # Very large dual variables can make `SplitDual` inaccurate. `Dual` is more robust.
                 dual = Dual(problem, ridge)

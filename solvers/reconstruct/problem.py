@@ -254,6 +254,11 @@ class Problem(Stated):
         """The known marginals, if moments are computed faster by way of them."""
         return KnownMargins.worth(self.shape, self.index)
 
+    @property
+    def by_margins(self) -> bool:
+        """Whether moments are computed by way of the known marginals."""
+        return self._margins is not None
+
     def moments(self, table: Floats) -> Floats:
         """Compute the known moments of a flattened table of sum one, shape (cells,) to (m,)."""
         if self._margins is not None:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..basis import contrasts, transform
-from ..fitted import REUSE, SPLIT_UNKNOWNS
+from ..fitted import REUSE, SPLIT_UNKNOWNS, SWEPT_UNKNOWNS
 from ..limits import (
     BORDER_UNKNOWNS,
     NUMBERS_AT_ONCE,
+    SCALED_BLOCKS,
     SCALED_CELLS,
     SCALED_UNKNOWNS,
     SPLIT_NUMBERS,
@@ -214,15 +215,30 @@ class _Elimination:
 
 def dual_of(problem: Problem, ridge: Floats) -> Dual:
     """Choose the fastest class: `ScaledDual`, `SplitDual`, `LargeDual` or `Dual`."""
+    too_large = is_large(problem.shape, len(ridge))
     if len(ridge) > SCALED_UNKNOWNS or problem.cells > SCALED_CELLS:
         blocks = blocks_of(problem, ridge)
-        if blocks is not None:
+        if blocks is not None and (len(blocks) <= SCALED_BLOCKS or too_large):
             return ScaledDual(problem, ridge, blocks)
     if splits(problem, ridge):
         return SplitDual(problem, ridge)
-    if is_large(problem.shape, len(ridge)):
+    if too_large:
         return LargeDual(problem, ridge)
     return Dual(problem, ridge)
+
+
+def start_of(dual: Dual, tolerance: float) -> Floats:
+    """Choose the dual variables at which Newton's method starts, shape (m,).
+
+    If there are many unknowns, a few sweeps of `ScaledDual` come first. They cost much less than
+    the Newton steps that they save. The result is the same, since the dual is strictly convex.
+    """
+    is_small = dual.problem.cells <= SCALED_CELLS and not isinstance(dual, LargeDual)
+    if is_small and len(dual.ridge) >= SWEPT_UNKNOWNS:
+        blocks = blocks_of(dual.problem, dual.ridge)
+        if blocks is not None and len(blocks) <= SCALED_BLOCKS:
+            return ScaledDual(dual.problem, dual.ridge, blocks).near()
+    return dual.start(tolerance)
 
 
 def splits(problem: Problem, ridge: Floats) -> bool:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,23 @@ from .context import Reconstruction
 from .problem import Solution, Solver
 from .sums import Sums
 
-__all__ = ["Reconstructs", "Structure", "marginals_on", "parts_of_views"]
+__all__ = ["STRUCTURE_RULE", "Reconstructs", "Structure", "marginals_on", "parts_of_views"]
+
+STRUCTURE_RULE = 1
+"""Number of the rule by which scales are learnt; another number for each change of the rule.
+
+Scales that were learnt by another rule are not used.
+"""
+
+_USUAL = 4
+_USUAL_IN_SMALL_VIEWS = 6
+"""Largest number of axes of marginals whose scales are learnt before they are asked for.
+
+The second number holds if no view has more than `_USUAL` axes: more axes then cost nothing more.
+"""
+
+_SAMPLE = 200
+"""Number of random sets of axes, of each size, that show which scales are needed."""
 
 _PARTS = 48
 """Largest number of parts of views that are compared with their reconstructions."""
@@ -109,17 +125,20 @@ class Structure:
         Consistent tables of positive total.
     solver
         The solver of the reconstructions. Its solutions must have `Solution.undetermined`.
+    learnt
+        Scales that `usual_scales` has learnt from the same tables and solver.
     """
 
     def __init__(
         self,
         tables: Tables,
         solver: Solver,
+        learnt: Mapping[tuple[int, int], float] | None = None,
     ) -> None:
         self.tables = tables
         self.solver = solver
         self._width = max(len(view) for view in tables.views)
-        self._scales: dict[tuple[int, int], float] = {}
+        self._scales = dict(learnt or {})
         self._likelihoods: dict[tuple[int, int], Floats] = {}
 
     def missed_variance(
@@ -187,27 +206,46 @@ class Structure:
         `asked` are the axes of the marginals, ascending, shape (n, k). A scale is 0 where one view
         holds all axes.
         """
+        # Marginals of one pattern have one scale.
+        patterns, pattern = np.unique(self._shares(asked), axis=0, return_inverse=True)
+        return np.array([self._scale(one) for one in patterns])[pattern.ravel()]
+
+    def usual_scales(self) -> dict[tuple[int, int], float]:
+        """The scales that most marginals on 2 to 4 axes need; to 6 if no view has more than 4.
+
+        They are learnt now, if they are not known yet. Their keys are the number of axes up to
+        which all moments are known, and the number of axes of the marginal.
+        """
+        rng = np.random.default_rng(0)
+        axes = len(self.tables.sizes)
+        most = _USUAL_IN_SMALL_VIEWS if self._width <= _USUAL else _USUAL
+        needed: set[tuple[int, int]] = set()
+        for count in range(2, min(most, axes) + 1):
+            drawn = [rng.choice(axes, count, replace=False) for _ in range(_SAMPLE)]
+            for shares in np.unique(self._shares(np.sort(drawn)), axis=0):
+                needed.update(_needed(shares))
+        return {key: self._learnt(*key) for key in sorted(needed)}
+
+    def _shares(self, asked: Integers) -> Floats:
+        """For each number of axes up to k, the share of the sets of so many that the views hold.
+
+        Shape (n, k + 1), for marginals on axes of shape (n, k).
+        """
         precision, _ = self.tables.holders(asked)
         known = precision > 0
         order = np.bitwise_count(np.arange(known.shape[1]))
-        # For each number of axes up to k: the share of the sets of so many that the views hold.
         sizes = range(asked.shape[1] + 1)
-        shares = np.stack([known[:, order == size].mean(axis=1) for size in sizes], axis=1)
-        # Marginals of one pattern have one scale.
-        patterns, pattern = np.unique(shares, axis=0, return_inverse=True)
-        return np.array([self._scale(one) for one in patterns])[pattern.ravel()]
+        return np.stack([known[:, order == size].mean(axis=1) for size in sizes], axis=1)
 
     def _scale(self, shares: Floats) -> float:
         """The scale of marginals from the shares of sets of 0 to k axes that the views hold."""
-        partly = np.flatnonzero(shares < 1)
-        if not len(partly):
+        needed = _needed(shares)
+        if not needed:
             return 0.0  # a view holds all axes, and nothing is missed
-        # All moments up to `depth` axes are known, and a share of those on one axis more.
-        depth = int(partly[0]) - 1
-        share = float(shares[partly[0]])
-        count = len(shares) - 1
-        low = self._learnt(depth, count)
-        high = self._learnt(depth + 1, count) if share > 0 else low
+        depth, _ = needed[0]
+        share = float(shares[depth + 1])
+        low = self._learnt(*needed[0])
+        high = self._learnt(*needed[-1])
         logarithm = (1 - share**2) * math.log(low) + share**2 * math.log(high)
         return STRUCTURE_WIDENING * math.exp(logarithm)
 
@@ -312,6 +350,21 @@ class Structure:
     ) -> Reconstructs:
         """What reconstructs marginals on `count` axes from those of the views on `depth` axes."""
         return Reconstruction(marginals_on(self.tables, depth), self.solver)
+
+
+def _needed(shares: Floats) -> list[tuple[int, int]]:
+    """The keys of the scales from which the scale of marginals is made.
+
+    `shares` are the shares of sets of 0 to k axes that the views hold. There is no key if a view
+    holds all axes.
+    """
+    partly = np.flatnonzero(shares < 1)
+    if not len(partly):
+        return []
+    # All moments up to `depth` axes are known, and a share of those on one axis more.
+    depth = int(partly[0]) - 1
+    count = len(shares) - 1
+    return [(depth, count), (depth + 1, count)] if shares[depth + 1] > 0 else [(depth, count)]
 
 
 def parts_of_views(tables: Tables, count: int) -> list[Axes]:

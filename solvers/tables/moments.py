@@ -137,8 +137,7 @@ def _gather(
     # The place of each coefficient in the view that holds it.
     view = holder[query, which]
     place = tables.starts[view]
-    digits = np.unravel_index(np.arange(len(component)), shape)
-    for axis, digit in enumerate(digits):
-        place += digit[index] * tables.strides[view, asked[query, axis]]
+    for axis, digit in enumerate(np.unravel_index(index, shape)):
+        place += digit * tables.strides[view, asked[query, axis]]
     variance = 1 / (precision[query, which] * tables.total**2)
     return known.sum(axis=1), index, tables.all_moments[place], variance, 1 / precision[:, 0]

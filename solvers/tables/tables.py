@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..basis import transform, widths
 from ..known.known import Known
-from ..limits import VARIANCE_NUMBERS_AT_ONCE
+from ..limits import NUMBERS_AT_ONCE, VARIANCE_NUMBERS_AT_ONCE
 from ..stated import Stated
 from ..types import Floats, Integers
 from ..zeros import Zeros
@@ -285,9 +285,20 @@ class Tables(Stated):
         """
         axes = np.array(asked, dtype=np.int64).reshape(len(asked), -1)
         found = np.zeros(len(axes), dtype=np.bool_)
-        for member in self.member:
-            found |= member[axes].all(axis=1)
+        # A bounded number of sets at a time, each compared with all views.
+        step = max(1, NUMBERS_AT_ONCE // max(len(self.views), 1))
+        for start in range(0, len(axes), step):
+            some = axes[start : start + step]
+            holds = np.ones((len(some), len(self.views)), dtype=np.bool_)
+            for axis in some.T:
+                holds &= self._holders_of_axes[axis]
+            found[start : start + step] = holds.any(axis=1)
         return found
+
+    @cached_property
+    def _holders_of_axes(self) -> NDArray[np.bool_]:
+        """For each axis, which views hold it, shape (axes, views)."""
+        return np.ascontiguousarray(self.member.T)
 
     def project(
         self,
@@ -370,7 +381,7 @@ class Tables(Stated):
         `view` is a view that holds each component; the shapes are those of `holders`.
         """
         # The component as a bit mask over the view's own axes.
-        before: Integers = np.cumsum(self.member, axis=1) - self.member
+        before = self._place_in_view
         own = np.zeros_like(view)
         for place in range(asked.shape[1]):
             present = np.arange(view.shape[1]) >> place & 1
@@ -379,6 +390,11 @@ class Tables(Stated):
             own += np.where(present & self.member[view, axis], bit, 0)
         starts, precisions = self._flat_precisions
         return np.asarray(precisions[starts[view] + own])
+
+    @cached_property
+    def _place_in_view(self) -> Integers:
+        """For each view and axis, the number of the view's axes before it, shape (views, axes)."""
+        return np.asarray(np.cumsum(self.member, axis=1) - self.member)
 
     @cached_property
     def _flat_precisions(self) -> tuple[Integers, Floats]:

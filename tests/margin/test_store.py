@@ -13,7 +13,7 @@ import pytest
 import margin
 from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation
 from margin.privacy.budget import certified
-from margin.solvers import Newton, Solution, Status
+from margin.solvers import STRUCTURE_RULE, Newton, Solution, Status, Structure
 from margin.store import _CHECKSUMS, _MANIFEST, _SIGNATURE
 from margin.synopses import ViewSynopsis
 
@@ -120,7 +120,7 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
         "kind",
         "synopsis",
     }
-    assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances"}
+    assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances", "scales"}
     assert Domain(manifest["domain"]) == domain
     cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)
     assert (
@@ -129,6 +129,36 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
     with zipfile.ZipFile(saved) as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     assert b"person " not in b"".join(contents.values())
+
+
+ASKED = ["age", "region"]
+
+
+def test_a_loaded_synopsis_knows_how_much_reconstructions_miss(saved, synopsis, monkeypatch):
+    loaded = margin.load(saved)
+    expected = synopsis.marginal(ASKED).missed_variance
+    monkeypatch.setattr(Structure, "_misses", lambda *key: pytest.fail("it learns again"))
+    assert loaded.marginal(ASKED).missed_variance.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("older", [None, {"rule": 0, "learnt": [[1, 2, 9.0]]}], ids=["none", "0"])
+def test_scales_of_older_files_are_learnt_again(saved, synopsis, older):
+    repacked(saved, scales=older)
+    expected = synopsis.marginal(ASKED).missed_variance
+    assert margin.load(saved).marginal(ASKED).missed_variance.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("learnt", [[[1, 2, -1.0]], [[1, True, 1.0]], [[1, 2]], [["1", 2, 1.0]], 5])
+def test_damaged_scales_are_a_typed_error(saved, learnt):
+    repacked(saved, scales={"rule": STRUCTURE_RULE, "learnt": learnt})
+    with pytest.raises(FileError):
+        margin.load(saved)
+
+
+def test_a_changed_copy_has_no_scales_of_the_file(saved):
+    loaded = margin.load(saved)
+    assert loaded.scales
+    assert not loaded.with_reconstruction(Newton(strength=3.0)).scales
 
 
 def test_equal_simulations_make_equal_files(table, domain, tmp_path):

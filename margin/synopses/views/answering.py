@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,7 +76,7 @@ class Answering:
     ----------
     domain
         The attributes.
-    held, noise, base, trust, total
+    held, noise, base, trust, total, scales
         See `ViewSynopsis`.
     solver
         The solver for marginals that no view covers.
@@ -89,6 +89,7 @@ class Answering:
     base: StatedBase | None
     trust: tuple[Floats, ...]
     total: tuple[float, float] | None
+    scales: Mapping[tuple[int, int], float]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer the marginals of any views of the domain, in the order of the workload.
@@ -302,7 +303,7 @@ class Answering:
     def structure(self) -> Structure:
         if isinstance(self.reconstruction, BasedReconstruction):
             return BasedStructure(self.reconstruction)
-        return Structure(self.held, self.reconstruction.solver)
+        return Structure(self.held, self.reconstruction.solver, self.scales)
 
 
 def at_once(shape: tuple[int, ...]) -> int:

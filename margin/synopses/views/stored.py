@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...solvers import ComponentErrors, Ladder, Newton, Solver, Tables
+from ...solvers import STRUCTURE_RULE, ComponentErrors, Ladder, Newton, Solver, Tables
 from ..bases.forms import StatedBase, apart, base_room, prefixed, read_base
 from ..synopsis import Packed, describe
 
-__all__ = ["Content", "pack", "room", "unpack"]
+__all__ = ["Content", "pack", "room", "scales", "unpack"]
 
 
 @dataclass(
@@ -34,14 +34,23 @@ class Content:
     total: tuple[float, float] | None
 
 
-def pack(content: Content) -> Packed:
-    """The content of a file: the tables in one array, with axes in the order of the domain."""
+def pack(
+    content: Content,
+    learnt: Mapping[tuple[int, int], float],
+) -> Packed:
+    """The content of a file: the tables in one array, with axes in the order of the domain.
+
+    `learnt` are the scales of `Structure.usual_scales`.
+    """
     held = content.held
     fields = {
         "views": content.names,
         "variances": held.variances,
         "reconstruction": describe(content.reconstruction),
     }
+    if learnt:
+        listed = [[*key, scale] for key, scale in learnt.items()]
+        fields["scales"] = {"rule": STRUCTURE_RULE, "learnt": listed}
     arrays = {"tables": np.concatenate([value.ravel() for value in held.values])}
     if held.precisions is not None:
         # A file holds finite numbers: 0 stands for the infinite precision of what is known.
@@ -78,6 +87,25 @@ def room(
         entries["trust"] = entries["tables"]
         entries |= base_room(fields["base"], domain, room_of_release)
     return entries
+
+
+def scales(fields: Mapping[str, Any]) -> dict[tuple[int, int], float]:
+    """The scales that a file holds; none if it is older, or learnt them by another rule.
+
+    ValueError if they are damaged.
+    """
+    stated = fields.get("scales")
+    if stated is None or stated["rule"] != STRUCTURE_RULE:
+        return {}
+    found = {}
+    for depth, count, scale in stated["learnt"]:
+        if not (type(depth) is type(count) is int and 0 < float(scale) < math.inf):
+            raise ValueError(
+                "each scale of a file must be two whole numbers and a positive one, but one is "
+                "not; get a fresh copy of the file"
+            )
+        found[depth, count] = float(scale)
+    return found
 
 
 def unpack(

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -77,6 +77,9 @@ class ViewSynopsis(Synopsis):
         A base, and what was learnt about it: see `margin.solvers.Learnt`. All marginals are then
         reconstructed: the base also reduces the noise of those within views. None and nothing
         without a base.
+    scales
+        Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file;
+        the others are learnt when answers need them. A changed copy of the synopsis has none.
     """
 
     names: tuple[View, ...]
@@ -86,6 +89,7 @@ class ViewSynopsis(Synopsis):
     base: StatedBase | None = None
     trust: tuple[Floats, ...] = ()
     total: tuple[float, float] | None = None
+    scales: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
 
     @classmethod
     def of(
@@ -174,6 +178,7 @@ class ViewSynopsis(Synopsis):
             base=self.base,
             trust=self.trust,
             total=self.total,
+            scales=self.scales,
         )
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
@@ -315,7 +320,18 @@ class ViewSynopsis(Synopsis):
             trust=self.trust,
             total=self.total,
         )
-        return stored.pack(content)
+        return stored.pack(content, self._usual_scales())
+
+    def _usual_scales(self) -> Mapping[tuple[int, int], float]:
+        """The scales that a file holds, so that its first answers need not learn them.
+
+        They are functions of the noisy tables alone. With a base, and for other solvers, there are
+        none: learning could take long.
+        """
+        is_fast = isinstance(self.reconstruction, Newton) and self.reconstruction.bars
+        if not is_fast or self.base is not None or self.held.total <= 0:
+            return {}
+        return self._answering.structure.usual_scales()
 
     @classmethod
     def room(
@@ -340,4 +356,6 @@ class ViewSynopsis(Synopsis):
         A solver that is not part of this library is replaced by the default one.
         """
         content = stored.unpack(packed, domain, cls.unpack)
-        return cls(domain=domain, provenance=provenance, **vars(content))
+        synopsis = cls(domain=domain, provenance=provenance, **vars(content))
+        synopsis.scales.update(stored.scales(packed.fields))
+        return synopsis

@@ -15,6 +15,12 @@ from .pairs import PairSweeps
 from .relative import Relative
 from .sweeps import SWEEPS, Extrapolation, cell_changes
 
+_NEAR = 1e-3
+"""Largest error of a cell, as a share of the total, at which Newton's method takes over."""
+
+_NEAR_SWEEPS = 20
+"""Largest number of sweeps before it takes over; four are usual."""
+
 
 class ScaledDual(LargeDual):
     """The dual of a large problem whose penalty splits into blocks.
@@ -45,17 +51,22 @@ class ScaledDual(LargeDual):
         for accuracy in (tolerance, tolerance / 10, tolerance / 100):
             if reached(self.gradient(theta, self.distribution(theta)), theta, tolerance):
                 break
-            theta = self._minimise(theta, accuracy)
+            theta = self._minimise(theta, accuracy, SWEEPS)
         return theta
+
+    def near(self) -> Floats:
+        """A point near the minimum, by a few sweeps, from which Newton's method ends soon."""
+        return self._minimise(np.zeros(len(self.ridge)), _NEAR, _NEAR_SWEEPS)
 
     def _minimise(
         self,
         theta: Floats,
         accuracy: float,
+        sweeps: int,
     ) -> Floats:
-        """Repeat sweeps until the largest error of a cell is at most `accuracy`."""
+        """Sweep until the largest error of a cell is at most `accuracy`, or `sweeps` times."""
         past = Extrapolation(len(theta))
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             swept, worst = self._sweep(theta)
             if worst <= accuracy:
                 return swept

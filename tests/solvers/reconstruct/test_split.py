@@ -2,6 +2,7 @@
 the start."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from margin.solvers import (
     TrustExact,
     Zeros,
 )
+from margin.solvers.reconstruct import newton
 from margin.solvers.reconstruct.dual import Dual
 from margin.solvers.reconstruct.split import SplitDual, dual_of
 from margin.solvers.reconstruct.starts import pairwise, tree
@@ -133,3 +135,28 @@ def test_the_start_along_a_tree_is_exact_where_axes_form_one():
     problem = Problem.of(tables_of(1e3 * share, [(0, 1), (1, 2)], variance=1.0), (0, 1, 2))
     dual = Dual(problem, Newton().ridge(problem))
     assert dual.distribution(tree(problem)) == pytest.approx(share.ravel(), abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(5, 6, 10, 6), (4, 3, 10, 12)], ids=str)
+def test_sweeps_before_newtons_method_change_no_answer(sizes, monkeypatch):
+    """With 899 and 845 unknowns; both answers are as near the minimum as the tolerance says."""
+    table = np.random.default_rng(1).gamma(1.0, 30.0, sizes)
+    triples = list(itertools.combinations(range(4), 3))
+    one = Problem.of(tables_of(table, triples, variance=100.0), (0, 1, 2, 3))
+    solver = Newton(tolerance=1e-11)
+    swept = solver.solve(one)
+    monkeypatch.setattr(newton, "start_of", lambda dual, tolerance: dual.start(tolerance))
+    plain = solver.solve(one)
+    assert swept.iterations < plain.iterations
+    largest = plain.table.max()
+    assert swept.table == pytest.approx(plain.table, rel=1e-7, abs=1e-9 * largest)
+    assert swept.variance == pytest.approx(plain.variance, rel=1e-6)
+    assert swept.undetermined == pytest.approx(plain.undetermined, rel=1e-5)
+
+
+def test_newtons_method_takes_over_where_sweeps_have_many_blocks():
+    """Each of 120 blocks would be a pass over the whole table of 32,768 cells."""
+    table = np.random.default_rng(0).gamma(1.0, 10.0, (2,) * 15)
+    pairs = list(itertools.combinations(range(15), 2))
+    one = Problem.of(tables_of(table, pairs), tuple(range(15)))
+    assert type(dual_of(one, Newton().ridge(one))) is Dual
