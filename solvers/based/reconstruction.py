@@ -20,6 +20,7 @@ from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .base import Base, positive_shares
 from .held import held_solutions, held_sums, own_covariance
+from .large import large_solutions, large_sums
 
 __all__ = ["BasedReconstruction", "BasedStructure"]
 
@@ -44,6 +45,9 @@ _LEAST_RIDGE = 1e-10
 _CELLS_AT_ONCE = 1 << 22
 """Largest number of cells of the bases of a batch."""
 
+_MOMENTS_CELLS = 1 << 12
+"""Largest number of cells of a marginal within a view whose moments are trusted one by one."""
+
 
 class BasedReconstruction:
     """Estimates marginals on any axes from consistent tables and a base.
@@ -55,7 +59,8 @@ class BasedReconstruction:
     moment.
 
     Where a view holds the marginal, the first is the view's own table, and the base only reduces
-    noise; `held_solutions` gives the weight. Otherwise the ridge is at least that of `Newton`
+    noise; `held_solutions` gives the weight. If it has more than 4,096 cells, `large_solutions`
+    does both. Otherwise the ridge is at least that of `Newton`
     without the base, and the weight depends on the largest t such that all sets of t asked axes lie
     in views. It is learnt from parts of views: these are reconstructed in both ways from their
     marginals on t axes, and the weight is the regression of what the first way misses on the
@@ -257,6 +262,8 @@ class BasedReconstruction:
 
     def _held(self, asked: Integers) -> Solutions:
         """Estimate marginals of one shape that views hold."""
+        if self._is_large(asked):
+            return large_solutions(self.tables, self.base, asked)
         batch = self.problems(asked)
         scales = self.scales(asked).reshape(len(asked), -1)
         variances = self.tables.covered_variances(asked)
@@ -268,12 +275,19 @@ class BasedReconstruction:
         weights: Floats,
     ) -> Sums:
         """Estimate weighted sums of the cells of one marginal that a view holds."""
+        if self._is_large(asked):
+            return large_sums(self.tables, self.base, tuple(asked[0].tolist()), weights)
         batch = self.problems(asked)
         based = self.trusting.solve(batch)
         sums = self._based_sums(tuple(asked[0].tolist()), weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
         return held_sums(batch, based, sums, weights, self.scales(asked).reshape(1, -1))
+
+    def _is_large(self, asked: Integers) -> bool:
+        """Whether marginals of one shape are improved cell by cell; see `large_solutions`."""
+        cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
+        return cells > _MOMENTS_CELLS
 
     def problems(self, asked: Integers) -> Batch:
         """The problems of some marginals relative to the base."""

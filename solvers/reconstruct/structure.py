@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..basis import transform
 from ..fitted import (
@@ -116,8 +117,10 @@ class Structure:
     0.1 and 1. The estimate is the root of the posterior mean square.
 
     Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
-    (p x cells) ** 0.4. It is also multiplied by a fixed factor, since some marginals miss more
-    than others.
+    (p x cells) ** 0.4. But what is missed has no part in the known moments: if only one moment is
+    unknown, all cells of bits miss equally much. So these factors are averaged over the cells i
+    for each cell j, with the weights P_ij ** 2 of the projection P on the unknown moments. It is
+    also multiplied by a fixed factor, since some marginals miss more than others.
 
     Parameters
     ----------
@@ -164,7 +167,8 @@ class Structure:
         count = len(asked)
         scales = self.scales(asked).reshape(count, 1)
         tables = solutions.table.reshape(count, -1)
-        factors = 1 / self.tables.total + scales**2 * _tilt(tables)
+        tilts = _spread(_tilt(tables), solutions.table.shape[1:], self._unknown(asked))
+        factors = 1 / self.tables.total + scales**2 * tilts
         return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
 
     def missed_covariance(
@@ -176,9 +180,9 @@ class Structure:
         """The covariance of the missed parts of weighted sums of the cells of one marginal.
 
         It is (1 / total + s ** 2 sqrt(t_i t_j)) undetermined_ij for the sums i and j. The factor t
-        of a sum is the mean of the factors (p x cells) ** 0.4 of its cells, weighted by the sum's
-        weights times p. For the indicator of one cell this is `missed_variance`. A sum that the
-        known moments determine misses nothing.
+        of a sum is the mean of the averaged factors (p x cells) ** 0.4 of its cells, weighted by
+        the sum's weights times p. For the indicator of one cell this is `missed_variance`. A sum
+        that the known moments determine misses nothing.
 
         Parameters
         ----------
@@ -192,11 +196,14 @@ class Structure:
         -------
         ndarray of shape (q, q), in squared counts
         """
+        asked = np.array([axes], dtype=np.int64)
+        shape = tuple(self.tables.sizes[axis] for axis in axes)
+        tilts = _spread(_tilt(sums.table)[None], shape, self._unknown(asked))[0]
         parts = weights * sums.table[:, None]
         whole = parts.sum(axis=0)
         tilt = np.ones(len(whole))
-        np.divide(_tilt(sums.table) @ parts, whole, out=tilt, where=whole > 0)
-        scale = self.scales(np.array([axes], dtype=np.int64))[0]
+        np.divide(tilts @ parts, whole, out=tilt, where=whole > 0)
+        scale = self.scales(asked)[0]
         factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
         return np.asarray(factors * sums.undetermined)
 
@@ -236,6 +243,11 @@ class Structure:
         order = np.bitwise_count(np.arange(known.shape[1]))
         sizes = range(asked.shape[1] + 1)
         return np.stack([known[:, order == size].mean(axis=1) for size in sizes], axis=1)
+
+    def _unknown(self, asked: Integers) -> NDArray[np.bool_]:
+        """Which components of marginals no view holds, shape (n, 2 ** k)."""
+        precision, _ = self.tables.holders(asked)
+        return np.asarray(~(precision > 0))
 
     def _scale(self, shares: Floats) -> float:
         """The scale of marginals from the shares of sets of 0 to k axes that the views hold."""
@@ -335,11 +347,13 @@ class Structure:
         assert solution.variance is not None and solution.undetermined is not None
         rest = np.maximum(solution.variance.ravel() - below, 0.0)
         undetermined = solution.undetermined.ravel()
+        above_depth = np.bitwise_count(np.arange(1 << len(part))) > depth
+        tilt = _spread(_tilt(table)[None], solution.table.shape, above_depth[None])[0]
         return _Miss(
             difference=self.tables.project(view, part).ravel() - table,
             noise=above + rest,
             sampling=undetermined / self.tables.total,
-            structure=undetermined * _tilt(table),
+            structure=undetermined * tilt,
             weight=float(unknown.mean()),
         )
 
@@ -389,6 +403,60 @@ def _tilt(tables: Floats) -> Floats:
     total = np.maximum(tables.sum(axis=-1, keepdims=True), 1e-300)
     relative = tables * tables.shape[-1] / total
     return np.asarray(np.clip(relative, 0.01, 100.0) ** STRUCTURE_TILT)
+
+
+def _spread(
+    tilts: Floats,
+    shape: tuple[int, ...],
+    unknown: NDArray[np.bool_],
+) -> Floats:
+    """Factors of cells, averaged with the squares of the projection on the unknown moments.
+
+    Parameters
+    ----------
+    tilts
+        The factors, shape (n, cells).
+    shape
+        The sizes of the axes.
+    unknown
+        Which components are unknown, shape (n, 2 ** axes).
+    """
+    basis = transform(shape)
+    result = tilts.copy()
+    patterns, pattern = np.unique(unknown, axis=0, return_inverse=True)
+    for place, one in enumerate(patterns):
+        if one.any():
+            rows = pattern.ravel() == place
+            factors = _averaging(shape, one)[basis.component]
+            averaged = basis.synthesise(basis.analyse(tilts[rows]) * factors)
+            # An average is at least the smallest factor; rounding may lower it.
+            result[rows] = np.maximum(averaged, tilts[rows].min(axis=1, keepdims=True))
+    return result
+
+
+def _averaging(shape: tuple[int, ...], unknown: NDArray[np.bool_]) -> Floats:
+    """The factors by which `_spread` multiplies the components of a table, shape (2 ** axes,).
+
+    An entry of the projection depends only on the axes on which its two cells agree. So its square
+    is multiplication by one factor for each component.
+    """
+    values = unknown.astype(np.float64)
+    # The entries of the projection, by the set of axes on which two cells agree.
+    for place, size in enumerate(shape):
+        pairs = values.reshape(-1, 2, 1 << place)
+        without, within = pairs[:, 0], pairs[:, 1]
+        agree = (without + within * (size - 1)) / size
+        values = np.stack([(without - within) / size, agree], axis=1).ravel()
+    own = values[-1]
+    if own <= 0:
+        return np.ones(len(values))  # no function belongs to the unknown components
+    values = values**2
+    # Its squares as factors of components.
+    for place, size in enumerate(shape):
+        pairs = values.reshape(-1, 2, 1 << place)
+        differ, agree = pairs[:, 0], pairs[:, 1]
+        values = np.stack([agree + (size - 1) * differ, agree - differ], axis=1).ravel()
+    return np.asarray(values / own)
 
 
 def marginals_on(tables: Tables, count: int) -> Tables:

@@ -35,7 +35,7 @@ __all__ = ["MOST_BASED", "MOST_CELLS", "Answering", "at_once"]
 MOST_CELLS = 1 << 24
 """Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
 
-MOST_BASED = 1 << 12
+MOST_BASED = 1 << 20
 """Largest number of cells of a marginal within a view whose noise a base reduces."""
 
 _NOTHING = np.empty(0)
