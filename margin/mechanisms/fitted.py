@@ -103,15 +103,6 @@ TYPICAL_VARIATION = 0.7
 If most rows have the same category, less can depend on it. From the same tables.
 """
 
-VARIATION_POWER = 2.0
-"""Power of the variation of attributes, relative to `TYPICAL_VARIATION` and at most 1, with which
-the strength of structure in their pairs grows; no unit.
-
-The slope of the logarithm of strength over that of variation, by least squares on the exact tables
-of the 32 tables of `experiments/peers/zoo.py` that fit: 1.99 for pairs of attributes, 1.99 beyond
-pairs. Above `TYPICAL_VARIATION` these tables show no growth.
-"""
-
 VARIATION_DOUBT = 0.3
 """Standard deviation of the variation of an attribute about `TYPICAL_VARIATION`; no unit.
 

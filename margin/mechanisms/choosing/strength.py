@@ -29,7 +29,6 @@ from ..fitted import (
     TYPICAL_VARIATION,
     UNSEEN_SHARE,
     VARIATION_DOUBT,
-    VARIATION_POWER,
     WITH_CONTEXT,
 )
 
@@ -172,18 +171,18 @@ def learned(tables: Tables, before: Strength) -> Strength:
 
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that the views
     say on up to t attributes. The squares of the errors, less the squares of the noise, tell the
-    strength. The prior is log-normal with the assumed means: of singles, times the square of the
-    learnt variation of single attributes, relative to a typical one and at most 1; of the ratio of
-    pairs to singles; of the ratio of triples to pairs; and of the ratio of forest to singles, for
-    which the weakest pair of each part on three attributes is estimated from the two others. The
-    estimate is the root of the posterior mean square, in which a small share of all parts stays as
-    strong as was assumed: strong parts may be among the ones that the views do not hold. The
-    variation of single attributes and the spread of rows over cells are learnt, too.
+    strength. The prior is log-normal with the assumed means: of singles, times the learnt variation
+    of single attributes; of the ratio of pairs to singles; of the ratio of triples to pairs; and of
+    the ratio of forest to singles, for which the weakest pair of each part on three attributes is
+    estimated from the two others. The estimate is the root of the posterior mean square, in which a
+    small share of all parts stays as strong as was assumed: strong parts may be among the ones that
+    the views do not hold. The variation of single attributes and the spread of rows over cells are
+    learnt, too.
     """
     if tables.total <= 0:  # the tables are nothing but noise
         return before
     variation = _variation(tables)
-    factor = min(1.0, variation / TYPICAL_VARIATION) ** VARIATION_POWER
+    factor = variation / TYPICAL_VARIATION
     # Each strength is expected to differ from its assumption by the same factor as the one before.
     singles = _posterior(_misses(tables, 2, _lower), factor * before.singles)
     factor = singles / before.singles

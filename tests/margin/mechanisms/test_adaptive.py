@@ -334,25 +334,6 @@ def test_noise_in_small_parts_is_not_taken_for_structure():
         assert after.pairs < 1.5 * before.pairs
 
 
-def test_rare_values_are_expected_to_depend_on_each_other_little():
-    """The share of rows with two rare values is the product of their shares, times a factor. So
-    what is expected falls with the square of the variation, where noise hides what there is."""
-    before = Strength.of("medium")
-    codes = (np.random.default_rng(0).random((100_000, 12)) < 0.03).astype(np.int64)
-    views = [tuple(range(6)), tuple(range(6, 12))]
-    for seed in range(4):
-        after = learned(probes(codes, [2] * 12, views, 600.0, seed), before)
-        assert after.singles < before.singles / 10
-
-
-def test_even_values_are_not_expected_to_depend_on_each_other_more():
-    before = Strength.of("medium")
-    views = [tuple(range(6)), tuple(range(6, 12))]
-    for seed in range(2):
-        after = learned(probes(coins(20_000, 12), [2] * 12, views, 1200.0, seed), before)
-        assert after.singles < before.singles
-
-
 def test_the_measured_number_of_rows_is_kept_while_learning(monkeypatch):
     """The sum of a noisy table of 4,096 cells says little about the number of rows.
 
