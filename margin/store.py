@@ -269,18 +269,25 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         private=manifest["private"],
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
-        base=_stated(manifest.get("base")),
+        base=_stated(manifest.get("base"), private=manifest["private"]),
         known=tuple(domain.known),
     )
     arrays = {}
     for name, content in members.items():
         if name != _MANIFEST:
             arrays[name.removesuffix(_ARRAY)] = _array(content)
-    return kind.unpack(
+    synopsis = kind.unpack(
         Packed(fields, arrays),
         domain=domain,
         provenance=provenance,
     )
+    base = synopsis.base if isinstance(synopsis, ViewSynopsis) else None
+    if provenance.base != (None if base is None else base.stated):
+        raise ValueError(
+            "a file must state the base that it holds, but it states another one or none; get a "
+            "fresh copy of the file"
+        )
+    return synopsis
 
 
 def _domain(declared: Any) -> Domain:
@@ -356,14 +363,28 @@ def _token(written: Any) -> Token | None:
     return Token(**written)
 
 
-def _stated(written: Any) -> dict[str, Any] | None:
-    """Read the statement of the base from a manifest; None if there is none."""
-    if written is not None and not isinstance(written, dict):
-        raise ValueError(
-            f"the statement of a base must be an object, but it is of type "
-            f"{type(written).__name__}; get a fresh copy of the file"
-        )
-    return written
+def _stated(written: Any, *, private: bool) -> dict[str, Any] | None:
+    """Read the statement of the base from a manifest; None if there is none.
+
+    A base may be an earlier release with a base of its own. All bases of a release are public or
+    releases, because a simulation protects nobody.
+    """
+    base = written
+    while base is not None:
+        if base["kind"] == "public table" and isinstance(base["source"], str):
+            break
+        Statement.from_json(base["statement"])
+        _token(base["charge"])
+        flags = base["private"], base.get("total_is_public", False)
+        if base["kind"] != "release" or set(map(type, flags)) != {bool} or flags[0] < private:
+            raise ValueError(
+                "the statement of a base must be that of a public table or of a release, and the "
+                "base of a private release must be private, but it is not; get a fresh copy of the "
+                "file"
+            )
+        base = base["base"]
+    stated: dict[str, Any] | None = written
+    return stated
 
 
 def _encoded(value: object) -> bytes:

@@ -1,13 +1,23 @@
 import os
 import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+# Before numpy is loaded: there are as many workers as processors, and several threads of each
+# worker's linear algebra would wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from margin import Domain
+from margin import Domain, release
+from margin.noise.entropy import SeededEntropy
 from margin.solvers.threads import processors
 
 # The experiments are not part of the package. The path is added at the end, so that `margin` itself
@@ -30,8 +40,64 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The solvers' tests come first: each worker begins with a part of the tests of its own, so one
     worker compiles their loops while another does other things, and none compiles them a second
-    time at the end."""
-    items.sort(key=lambda item: "solvers" not in item.path.parts)
+    time at the end. Files with slow tests come next, so that no worker waits for one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: ("solvers" not in item.path.parts, item.path not in slow))
+
+
+class RepeatedEntropy(SeededEntropy):
+    """Bytes that a release takes for those of the operating system."""
+
+    private = True
+
+
+class _Noise:
+    """The noise of the releases of a test: the same in every run, so that a failure is the
+    change's. Other values of MARGIN_NOISE give other noise, to look for failures that depend on it.
+
+    It depends on the test, or on the fixture that several tests share, and on the number of
+    releases before.
+    """
+
+    def __init__(self) -> None:
+        self.owner = ""
+        self._releases: Counter[str] = Counter()
+
+    def begin(self, owner: str) -> None:
+        """Let `owner` make the releases that follow."""
+        self.owner = owner
+        self._releases[owner] = 0
+
+    def __call__(self) -> RepeatedEntropy:
+        """The entropy of the next release."""
+        self._releases[self.owner] += 1
+        variant = os.environ.get("MARGIN_NOISE", "")
+        words = (variant, self.owner, self._releases[self.owner])
+        return RepeatedEntropy(zlib.crc32(repr(words).encode()))
+
+
+_noise = _Noise()
+sys.modules[release.__module__].SystemEntropy = _noise  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The releases that follow are this test's."""
+    _noise.begin(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:
+    """The releases of a shared fixture do not depend on the test that asks for it first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = _noise.owner
+    place = getattr(request, "param_index", 0)
+    _noise.begin(f"{fixturedef.baseid} {fixturedef.argname} {place}")
+    try:
+        return (yield)
+    finally:
+        _noise.owner = before
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import inspect
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import margin
+from margin.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -54,8 +56,13 @@ def test_every_block_of_code_runs(page, tmp_path, monkeypatch):
 
 
 def shell(code):
-    """Each line with this interpreter's `margin` and `python`."""
+    """Each line: `margin` in this process, anything else in a shell, with this interpreter's
+    `margin` and `python`."""
     for line in code.splitlines():
+        if line.startswith("margin ") and " > " not in line:
+            with contextlib.redirect_stdout(io.StringIO()):
+                assert main(shlex.split(line)[1:]) == 0, line
+            continue
         command = re.sub(
             r"^margin\b", f"{sys.executable} -m margin", re.sub(r"^python\b", sys.executable, line)
         )

@@ -15,7 +15,7 @@ import margin
 from experiments.answers.intervals import TABLES, _table
 from experiments.tools.pages import page
 from experiments.tools.study import Row, bad, good, seed_of, sweep
-from margin import ZCDP, Adaptive, Domain, PriView, PureDP
+from margin import ZCDP, Adaptive, Auto, Domain, PriView, PureDP
 from margin.solvers import Tables, agree
 
 BUDGETS: dict[str, Any] = {
@@ -28,7 +28,7 @@ BUDGETS: dict[str, Any] = {
 }
 """The budgets; add or remove one row."""
 
-MECHANISMS: dict[str, Any] = {"Auto": None, "Adaptive": Adaptive(), "PriView": PriView()}
+MECHANISMS: dict[str, Any] = {"Auto": Auto(), "Adaptive": Adaptive(), "PriView": PriView()}
 
 WORKLOADS = 200
 MOST_CELLS = 20_000

@@ -23,7 +23,7 @@ import margin
 from experiments.peers import _tables
 from experiments.tools.pages import page
 from experiments.tools.study import Row, bad, good, seed_of, sweep
-from margin import ZCDP, Adaptive, Domain, PriView, PublicTable, PureDP
+from margin import ZCDP, Adaptive, Auto, Domain, PriView, PublicTable, PureDP
 
 Codes = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ BUDGETS: dict[str, tuple[Any, Any]] = {
 }
 """The budgets of the peers' study, and their halves; add or remove one row."""
 
-MECHANISMS: dict[str, Any] = {"Auto": None, "Adaptive": Adaptive(), "PriView": PriView()}
+MECHANISMS: dict[str, Any] = {"Auto": Auto(), "Adaptive": Adaptive(), "PriView": PriView()}
 KINDS = ("quarter", "shuffled", "other", "last year")
 TABLES = ("Adult-13", "latent-16", "categories")
 COLUMNS = ("table", "kind", "budget", "mechanism", "k", "without", "with", "with / without")

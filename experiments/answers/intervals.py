@@ -30,7 +30,7 @@ import margin
 from experiments.peers import _tables, _zoo_tables
 from experiments.tools.pages import page
 from experiments.tools.study import Row, bad, good, seed_of, sweep
-from margin import ZCDP, Adaptive, Domain, Marginal, PriView, PureDP
+from margin import ZCDP, Adaptive, Auto, Domain, Marginal, PriView, PureDP
 
 Codes = NDArray[np.int64]
 Table = tuple[dict[str, int], Codes]
@@ -60,7 +60,7 @@ BUDGETS: dict[str, Any] = {
 }
 """The budgets of the peers' study; add or remove one row."""
 
-MECHANISMS: dict[str, Any] = {"Auto": None, "Adaptive": Adaptive(), "PriView": PriView()}
+MECHANISMS: dict[str, Any] = {"Auto": Auto(), "Adaptive": Adaptive(), "PriView": PriView()}
 
 
 def run(smoke: bool, out: Path) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from experiments.tools import study
+
 PINS: dict[str, tuple[str, ...]] = {
     "mbi": ("mbi==2.0.0",),
     "smartnoise": ("smartnoise-synth==1.0.8",),
@@ -40,7 +42,12 @@ _BUILD_LIMIT = 1800.0
 
 
 def prepare(names: Iterable[str]) -> dict[str, str]:
-    """Build environments where they are missing. Returns, by name, why one could not be built."""
+    """Build environments where they are missing. Returns, by name, why one could not be built.
+
+    If nothing is measured (`--report`), none is built.
+    """
+    if not study.measuring:
+        return {}
     failed = {}
     for name in dict.fromkeys(names):
         try:

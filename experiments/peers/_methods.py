@@ -308,6 +308,7 @@ OURS: dict[str, Callable[[Cell], Iterable[Row]]] = {
     "Residual (3)": Mechanism(make=lambda cell, k: margin.Residual(order=3)),
     "Auto": Mechanism(make=lambda cell, k: margin.Auto()),
     "Adaptive": Mechanism(make=lambda cell, k: margin.Adaptive()),
+    "Adaptive(rounds=0)": Mechanism(make=lambda cell, k: margin.Adaptive(rounds=0)),
 }
 SIMPLE: dict[str, Callable[[Cell], Iterable[Row]]] = {
     "Independent": Mechanism(make=_independent, knows=False),
@@ -323,7 +324,12 @@ PEERS: dict[str, Callable[[Cell], Iterable[Row]]] = {
         script="aim", environment="mbi", options={"ways": 3, "rounds": 2, "megabytes": 80}
     ),
     "MST": Script(script="mst", environment="mbi"),
-    "MWEM+PGM": Script(script="mwem_pgm", environment="mbi", options={"megabytes": 25}, pure=True),
+    "MWEM+PGM": Script(
+        script="mwem_pgm", environment="mbi", options={"ways": 2, "megabytes": 25}, pure=True
+    ),
+    "MWEM+PGM (3)": Script(
+        script="mwem_pgm", environment="mbi", options={"ways": 3, "megabytes": 25}, pure=True
+    ),
     "mbi exact": Script(
         script="views",
         environment="mbi",

@@ -33,8 +33,8 @@ LIMIT = 3600.0
 TIE = 1.1
 """Errors within ten per cent of each other are a tie: less than noise and seeds tell."""
 
-RULE = "Adaptive"
-"""Which of ours stands for us, in all cells."""
+RULE = "Adaptive(rounds=0)"
+"""Which of ours stands for us, in all cells: what `release` takes by default."""
 
 HIDDEN = ("PriView (paper)", "Residual (3)", "OpenDP Fixed")
 """Not in the pictures, only in the tables: variants that say little more."""
@@ -209,9 +209,9 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
     ]
     for aim in ("AIM", "AIM (2d)"):
         pairs = [
-            (k, found["Adult-13", "B3", k, "Adaptive"], found["Adult-13", "B3", k, aim])
+            (k, found["Adult-13", "B3", k, RULE], found["Adult-13", "B3", k, aim])
             for k in SIZES
-            if {("Adult-13", "B3", k, "Adaptive"), ("Adult-13", "B3", k, aim)} <= found.keys()
+            if {("Adult-13", "B3", k, RULE), ("Adult-13", "B3", k, aim)} <= found.keys()
         ]
         told = [
             f"k = {k}: error {o['error']:.4f} and {p['error']:.4f}, CPU seconds of the release "
@@ -221,7 +221,7 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
         ]
         claims.append(
             Claim(
-                claim=f"Adaptive on Adult-13 at B3: at most the error of {aim} run to its end, "
+                claim=f"{RULE} on Adult-13 at B3: at most the error of {aim} run to its end, "
                 "in 1/50 of its time",
                 measured="; ".join(told) or "not run",
                 holds=all(

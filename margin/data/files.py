@@ -6,7 +6,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ __all__ = [
     "Field",
     "FileSource",
     "connect",
+    "definitions",
     "guesses_folders",
     "guesses_types",
     "identifier",
@@ -422,7 +423,8 @@ def _narrowed(array: Any, kind: Any) -> Any:
 def guesses_types(plan: str) -> bool:
     """Whether a DuckDB plan guesses types from some of the rows. It does so for a file that states
     no types, and for a pandas frame, whose object columns have none."""
-    return _GUESSED.search(plan.upper()) is not None
+    # Some versions write the words of an operator with spaces between them.
+    return _GUESSED.search(plan.upper().replace(" ", "_")) is not None
 
 
 def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
@@ -443,6 +445,31 @@ def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
             paths.append(text.replace("''", "'") or name.replace('""', '"'))
     files = (file for path in paths for file in glob.iglob(path, recursive=True))
     return any("=" in part for file in files for part in Path(file).absolute().parent.parts)
+
+
+def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
+    """The texts of queries, followed by the texts of all views and macros that they use.
+
+    Parameters
+    ----------
+    run
+        Runs a query on the DuckDB connection of the queries; its result has `fetchall`.
+    texts
+        The queries.
+    """
+    views = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
+    macros = (
+        "SELECT function_name, macro_definition FROM duckdb_functions() "
+        "WHERE NOT internal AND macro_definition IS NOT NULL"
+    )
+    named = [*run(views).fetchall(), *run(macros).fetchall()]
+    found = list(texts)
+    # A view may use other views: those that are found are searched in turn.
+    for text in found:
+        for name, definition in named:
+            if definition not in found and name.casefold() in text.casefold():
+                found.append(definition)
+    return found
 
 
 def identifier(name: str) -> str:

@@ -118,6 +118,11 @@ class FilesSource:
         text = f"({' UNION ALL '.join(selects)}) AS rows({listed})"
         return text, [*first, *map(Field, added)]
 
+    @property
+    def files(self) -> list[FileSource]:
+        """The single files. Their messages show no value in the name of a folder."""
+        return list(map(self._file, self.paths))
+
     def _file(self, path: Path) -> FileSource:
         return FileSource(path, _masked(path), memory_limit=self.memory_limit)
 

@@ -13,7 +13,7 @@ from ..domain.domain import Domain
 from ..errors import DataError
 from ..queries import BitTable
 from .baskets import Baskets, baskets_of_matrix, universe
-from .encode import ROWS, Batch
+from .encode import ROWS, Batch, quietly
 
 __all__ = ["PackedSource", "SparseSource"]
 
@@ -135,8 +135,7 @@ class SparseSource:
     """
 
     def __init__(self, matrix: Any) -> None:
-        rows = matrix.tocsr()
-        rows.sum_duplicates()
+        rows = _own(matrix)
         if rows.ndim != 2 or not np.isin(rows.data, (0, 1)).all():
             found = "other values" if rows.ndim == 2 else f"{rows.ndim} dimensions"
             raise DataError(
@@ -210,6 +209,25 @@ class SparseSource:
                 "sets of items; use a mechanism that counts items, such as DPSense"
             )
         self.check(domain)
+
+
+def _own(matrix: Any) -> Any:
+    """A sparse matrix as a CSR matrix without duplicates, checked; the given one stays as it is.
+
+    A matrix may carry flags that say that it has no duplicates. They are not trusted: an item that
+    a row holds several times would count several times.
+    """
+    given = matrix.tocsr()
+    rows = type(given)((given.data, given.indices, given.indptr), shape=given.shape)
+    quietly(
+        lambda: rows.check_format(full_check=True),
+        "a sparse matrix must have indices within its shape, but this one has not; make it anew",
+    )
+    if not rows.has_canonical_format or not rows.data.all():
+        rows = rows.copy()
+        rows.has_canonical_format = False
+        rows.sum_duplicates()
+    return rows
 
 
 def _check(domain: Domain, columns: int) -> None:

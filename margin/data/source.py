@@ -17,7 +17,7 @@ from ..domain.values import telling
 from ..errors import DataError
 from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
-from .files import FileSource, guesses_folders, guesses_types
+from .files import FileSource, definitions, guesses_folders, guesses_types, quoted
 from .folders import FilesSource
 
 __all__ = [
@@ -87,7 +87,7 @@ class FrameSource:
                 "data must be readable more than once, but a RecordBatchReader can be read only "
                 "once; pass a table (its read_all()) instead"
             )
-        if _is_relation(data) and guesses_types(quietly(lambda: str(data.explain()), _unreadable)):
+        if _is_relation(data) and guesses_types(quietly(lambda: _plans(data), _unreadable)):
             raise DataError(
                 "the DuckDB relation reads a CSV or JSON file or a pandas data frame, and DuckDB "
                 "guesses its types from some rows; pass the path of the file, or the data frame "
@@ -271,9 +271,42 @@ def _is_relation(data: object) -> bool:
     return is_from_duckdb and callable(getattr(data, "explain", None))
 
 
+def _plans(relation: Any) -> str:
+    """The plans of a DuckDB relation, before and after its optimizer.
+
+    A part that the optimizer drops may still determine types: the columns of a union have types
+    that suit all its parts, also those without rows. Before version 2 there are only the plan after
+    the optimizer and the text.
+    """
+    if not _can_query():
+        return f"{relation.explain()}\n{relation.sql_query()}"
+    ((before,),) = _query(relation, "SELECT current_setting('explain_output')").fetchall()
+    _query(relation, "SET explain_output = 'all'")
+    try:
+        return str(relation.explain())
+    finally:
+        _query(relation, f"SET explain_output = {quoted(before)}")
+
+
 def _guesses_folders(relation: Any) -> bool:
     """Whether a DuckDB relation guesses the types of the values in folders' names."""
-    return guesses_folders(str(relation.explain()), [relation.sql_query()])
+    texts = [relation.sql_query()]
+    if _can_query():
+        texts = definitions(lambda text: _query(relation, text), texts)
+    return guesses_folders(_plans(relation), texts)
+
+
+def _can_query() -> bool:
+    """Whether a query on the connection of a relation leaves nothing behind. Before version 2 of
+    DuckDB it leaves a view, and fails if the database is read-only."""
+    import duckdb
+
+    return int(duckdb.__version__.split(".")[0]) >= 2
+
+
+def _query(relation: Any, text: str) -> Any:
+    """Run a query on the connection of a DuckDB relation."""
+    return relation.query("margin_relation", text)
 
 
 def _unreadable(error: Exception) -> str:

@@ -20,6 +20,7 @@ from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .files import (
     FileSource,
     connect,
+    definitions,
     guesses_folders,
     guesses_types,
     identifier,
@@ -208,7 +209,7 @@ class Sql:
         stubs = {name: _stub(name, file) for name, file in named.items()}
         with self._connected(stubs) as connection:
             plan = quietly(lambda: self._plan(connection), self._failed)
-            texts = [self.text, *quietly(lambda: _views(connection), self._failed)]
+            texts = quietly(lambda: definitions(connection.sql, [self.text]), self._failed)
         if guesses_types(plan):
             raise DataError(
                 f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
@@ -373,12 +374,6 @@ def _without_rows(error: Exception, kind: str, state: str | None) -> str:
     return "" if "ENUM(" in text.upper() else text
 
 
-def _views(connection: Any) -> list[str]:
-    """The texts of the views of an attached file."""
-    query = "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary"
-    return [text for (text,) in connection.execute(query).fetchall()]
-
-
 def _view(name: str, files: FileSource | FilesSource) -> str:
     """SQL for the rows of some files, with the names of their columns."""
     sources = _each(files)
@@ -434,6 +429,4 @@ def _selected(file: FileSource, rows: str) -> str:
 
 def _each(files: FileSource | FilesSource) -> Sequence[FileSource]:
     """The single files of a source of files."""
-    if isinstance(files, FileSource):
-        return [files]
-    return [FileSource(path) for path in files.paths]
+    return [files] if isinstance(files, FileSource) else files.files

@@ -1,21 +1,24 @@
 """What the comparison with other systems is made of: queries, tasks, scripts that are stopped,
 verdicts, the page."""
 
+import importlib
 import importlib.util
 import math
 import os
 import signal
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 from experiments.peers import _environments as environments
-from experiments.peers import peers
+from experiments.peers import peers, records
 from experiments.peers._methods import METHODS, Cell, Script
 from experiments.peers._tables import MOST_CELLS, Coded, queries, table
 from experiments.peers.scripts.task import Task
+from experiments.tools import study as measurements
 from experiments.tools.study import append
 
 
@@ -226,6 +229,19 @@ def test_the_study_goes_on_without_an_environment(monkeypatch, tmp_path):
     assert "OpenDP MST |" not in text.split("**small")[1]
 
 
+@pytest.mark.parametrize("study", [peers, records], ids=["peers", "records"])
+def test_a_report_builds_no_environment(study, monkeypatch, tmp_path):
+    def fails(environment, pins):
+        raise AssertionError(f"{environment} is built")
+
+    monkeypatch.setattr(measurements, "measuring", False)
+    monkeypatch.setenv("MARGIN_PEERS", str(tmp_path / "peers"))
+    monkeypatch.setattr(environments, "_build", fails)
+    text = study.run(smoke=False, out=tmp_path)
+    assert "measurements of the study were not run" in text
+    assert not (tmp_path / "peers").exists()
+
+
 def _measured(sizes, **key):
     return [{"k": k, "release": 1, "answers": 1, "error": 0.5} for k in map(int, sizes.split())]
 
@@ -251,14 +267,14 @@ def _row(method, error, k=3, budget="B3", seed=0, note=""):
 
 def test_the_page_tells_what_is_lost(tmp_path):
     rows = [
-        _row("Adaptive", "0.03"),
-        _row("Adaptive", "0.05", seed=1),
+        _row(peers.RULE, "0.03"),
+        _row(peers.RULE, "0.05", seed=1),
         _row("Residual", "0.01"),
         _row("AIM", "0.02"),
-        _row("Adaptive", "0.01", k=4),
+        _row(peers.RULE, "0.01", k=4),
         _row("MST", "0.0105", k=4),
         _row("MST", "", k=6, note="refused: too large"),
-        _row("Adaptive", "0.01", k=6),
+        _row(peers.RULE, "0.01", k=6),
         _row("Direct", "0.04", k=6),
     ]
     compared = {line["k"]: line for line in peers._compared(peers._means(rows))}
@@ -280,17 +296,49 @@ def test_errors_that_are_not_finite_are_no_answers(tmp_path):
         _row("MST", "nan"),  # the first: min() keeps a NaN that comes first
         _row("AIM", "0.02"),
         _row("MWEM+PGM", "inf"),
-        _row("Adaptive", "0.03"),
+        _row(peers.RULE, "0.03"),
         _row("MST", "nan", k=4),
-        _row("Adaptive", "0.03", k=4),
+        _row(peers.RULE, "0.03", k=4),
     ]
     found = peers._means(rows)
-    assert {place[3] for place in found} == {"AIM", "Adaptive"}
+    assert {place[3] for place in found} == {"AIM", peers.RULE}
     compared = {line["k"]: line for line in peers._compared(found)}
     assert (compared[3]["best peer"], compared[3]["verdict"]) == ("AIM", "lost")
     assert (compared[4]["best peer"], compared[4]["verdict"]) == ("none", "not run")
     assert peers._verdict(math.nan) == "not run"
     assert "MST: an error that is not finite" in peers.report(tmp_path, rows)
+
+
+@pytest.mark.parametrize("ways", [2, 3])
+def test_mwem_measures_marginals_of_its_workload(cell, monkeypatch, tmp_path, ways):
+    """Six rounds after the table that counts the rows, with a model that is always uniform."""
+    monkeypatch.syspath_prepend(environments.SCRIPTS)
+    monkeypatch.setitem(sys.modules, "model", types.SimpleNamespace(Fitted=_Uniform))
+    monkeypatch.delitem(sys.modules, "mwem_pgm", raising=False)
+    public = cell.public(ways=ways, megabytes=25)
+    task = Task.of(public, cell.table.rows, tmp_path)
+    answer = importlib.import_module("mwem_pgm").release(task)
+    assert [len(axes) for axes in answer.__self__.measured] == [1, *[ways] * 6]
+
+
+class _Uniform:
+    """A model in place of mbi's."""
+
+    def __init__(self, task):
+        self.task, self.measured = task, []
+
+    def add(self, axes, noisy, deviation):
+        self.measured.append(axes)
+
+    def fit(self):
+        pass
+
+    def megabytes(self, *more):
+        return 0.0
+
+    def answer(self, axes):
+        shape = [self.task.sizes[axis] for axis in axes]
+        return np.full(shape, len(self.task.rows) / math.prod(shape))
 
 
 BELIEFS = """

@@ -1,6 +1,7 @@
 """`release(base=)`: kinds of base x mechanisms, what a file holds, and what is refused."""
 
 import dataclasses
+import hashlib
 import json
 import zipfile
 
@@ -21,6 +22,7 @@ from margin import (
     PublicTable,
     PureDP,
     Residual,
+    store,
 )
 from margin.cli.main import main
 
@@ -174,6 +176,55 @@ def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
     now.save(tmp_path / "now.margin")
     assert margin.load(tmp_path / "now.margin").provenance == now.provenance
     assert now.marginal(["a", "e"]).reconstructed
+
+
+def without(key):
+    return lambda stated: {name: value for name, value in stated.items() if name != key}
+
+
+def with_own(**change):
+    return lambda stated: {**stated, **change}
+
+
+FORGED = {
+    "nothing": lambda stated: None,
+    "empty": lambda stated: {},
+    "text": lambda stated: "release",
+    "list": lambda stated: [stated],
+    "kind": with_own(kind="table"),
+    "simulation": with_own(private=False),
+    "number for truth": with_own(private=1),
+    "text for truth": with_own(total_is_public="no"),
+    "other total": with_own(total_is_public=True),
+    "no statement": without("statement"),
+    "empty statement": with_own(statement={}),
+    "no charge": without("charge"),
+    "charge": with_own(charge={"sequence": "x"}),
+    "no base": without("base"),
+    "base": with_own(base="x"),
+    "base of the base": with_own(base={"kind": "release"}),
+    "source": with_own(base={"kind": "public table", "source": 7}),
+    "other source": with_own(base={"kind": "public table", "source": "x", "rows": 1}),
+    "itself": lambda stated: {**stated, "base": stated},
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
+def test_a_file_states_the_base_that_it_holds(forge, tmp_path):
+    """Whatever a file says about its base is checked when it is loaded, not when it is shown."""
+    settings = {"domain": DOMAIN, "budget": PureDP(1), "mechanism": MEASURED}
+    last = margin.release(PRIVATE, base=table(), **settings)
+    margin.release(PRIVATE, base=last, **settings).save(tmp_path / "x.margin")
+    contents = store.read(tmp_path / "x.margin")
+    manifest = json.loads(contents.members["manifest.json"])
+    manifest["base"] = forge(manifest["base"])
+    members = {**contents.members, "manifest.json": json.dumps(manifest).encode()}
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    forged = store.Contents(members, json.dumps(sums).encode(), None)
+    store.write(tmp_path / "y.margin", forged)
+    margin.load(tmp_path / "x.margin")
+    with pytest.raises(FileError, match="is damaged, or was not written by this library"):
+        margin.load(tmp_path / "y.margin")
 
 
 REFUSED = [

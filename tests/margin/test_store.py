@@ -22,7 +22,7 @@ _TABLES = "tables.npy"
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def synopsis(table, domain):
     return margin.release(
         table, domain=domain, budget=PureDP("0.3"), mechanism=PriView(views=VIEWS)

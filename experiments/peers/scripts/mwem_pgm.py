@@ -1,14 +1,16 @@
 """MWEM+PGM (McKenna, Sheldon and Miklau, ICML 2019) on mbi 2.0. Pure epsilon or zCDP.
 
-As many rounds as attributes; each chooses the pair that the model answers worst, and measures it.
-`megabytes`: the largest junction tree.
+As many rounds as attributes; each chooses the marginal of the workload that the model answers
+worst, and measures it. `ways`: the workload is all sets of that many attributes. `megabytes`: the
+largest junction tree.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 
 import numpy as np
-from model import Fitted, pairs
+from model import Fitted
 from task import Axes, Table, Task, main
 
 ALPHA = 0.9
@@ -26,7 +28,8 @@ def release(task: Task) -> Callable[[Axes], Table]:
         if task.pure
         else math.sqrt(8 * (1 - ALPHA) * task.amount / rounds)
     )
-    truths = {axes: task.counts(axes) for axes in pairs(task)}
+    workload = itertools.combinations(range(len(task.sizes)), task.options["ways"])
+    truths = {axes: task.counts(axes) for axes in workload}
     for number in range(1, rounds):
         limit = task.options["megabytes"] * number / (rounds - 1)
         fits = [axes for axes in truths if fitted.megabytes(axes) <= limit]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from audit_checks import CELLS, DOMAIN, ITEMS, MOSTLY, Ask, Draw
 
-from margin.audit import audit, neighbours
+from margin.audit import audit, neighbours, trial
 from margin.privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from margin.private import Groups, Keep, Largest, Private, Strategy
 from margin.sparse.axes import Halves, Tree
@@ -149,7 +149,9 @@ def test_of_items(ask, budget):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", MORE_BUDGETS, ids=repr)
-def test_of_all_under_more_budgets(budget):
+def test_of_all_under_more_budgets(budget, monkeypatch):
+    """With the laws of the draws in two runs instead of six."""
+    monkeypatch.setattr(trial, "_LAW_RUNS", 2)
     for ask in TABLES:
         check_tables(ask, budget)
     for ask in BASKETS:

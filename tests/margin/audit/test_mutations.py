@@ -370,7 +370,7 @@ MECHANISMS = [
 ]
 
 
-@pytest.mark.parametrize("ask", ["FAR", "LARGE"])
+@pytest.mark.parametrize("ask", ["FAR", "LARGE", "TOTAL", "RULED"])
 def test_sound_answers_on_large_tables_pass(ask):
     assert list(tried(globals()[ask], pairs=16).findings()) == []
 
@@ -1064,6 +1064,31 @@ def bought_at_once_with_a_ledger(patch):
     rewritten(patch, gate.Gate, "_is_all", " and self._ledger is None", "")
 
 
+def tables_made_to_have_the_declared_total(patch):
+    tables = gate.Gate._tables
+
+    def wrong(self, views):
+        found = tables(self, views)
+        rows = self.domain.rows
+        if rows is None:
+            return found
+        return [table * rows // max(1, int(table.sum())) for table in found]
+
+    patch.setattr(gate.Gate, "_tables", wrong)
+
+
+def tables_emptied_that_break_a_rule(patch):
+    tables = gate.Gate._tables
+
+    def wrong(self, views):
+        found = tables(self, views)
+        open_cells = map(self.domain.possible, views)
+        broken = [table[~free].any() for table, free in zip(found, open_cells, strict=True)]
+        return [0 * table for table in found] if any(broken) else found
+
+    patch.setattr(gate.Gate, "_tables", wrong)
+
+
 class On(Ask):
     """A mechanism of one question on a domain of its own."""
 
@@ -1075,6 +1100,8 @@ class On(Ask):
 NINE = Domain({f"a{place}": 1000 for place in range(9)})
 FAR = On(NINE, "sparse_cells", list(NINE), keep=Keep(59, 59, False))
 LARGE = On(Domain({"a": 20, "b": 30}), "measure", [["a", "b"]])
+TOTAL = On(Domain(DOMAIN, rows=50), "measure", VIEWS)
+RULED = On(Domain(DOMAIN, impossible=[{"a": 0, "b": 1}]), "measure", VIEWS)
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
@@ -1228,6 +1255,8 @@ GATES = [
     (two_rounds_by_the_same_random_numbers, Sampler(), PureDP(1), 0),
     (ledger_not_charged_for_approximate, Standard(), APPROX, 0),
     (bought_at_once_with_a_ledger, Standard(), APPROX, 0),
+    (tables_made_to_have_the_declared_total, TOTAL, PureDP(1), 0),
+    (tables_emptied_that_break_a_rule, RULED, PureDP(1), 0),
 ]
 
 

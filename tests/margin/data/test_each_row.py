@@ -396,6 +396,96 @@ def test_nor_in_a_view_of_an_attached_file(tmp_path):
         )
 
 
+DROPPED = [
+    "SELECT '01' AS v UNION ALL SELECT v::VARCHAR FROM {file} WHERE 1 = 0",
+    "SELECT v FROM (VALUES (1.5), (2)) AS t(v) UNION ALL SELECT v FROM {file} WHERE false",
+    "SELECT v FROM (SELECT 7 AS v UNION ALL SELECT v FROM {file}) LIMIT 0",
+    "SELECT typeof(v) AS v FROM {file} LIMIT 0",
+]
+"""Queries whose types depend on a file of which the optimizer reads no row."""
+
+
+# Before version 2, DuckDB tells nothing about what a relation reads but its last plan.
+from_version_2 = pytest.mark.skipif(
+    not source._can_query(), reason="DuckDB 2 tells what a relation reads"
+)
+
+
+@from_version_2
+@pytest.mark.parametrize("text", DROPPED)
+@pytest.mark.parametrize("by", ["file", "view", "macro", "frame"])
+def test_nor_where_the_optimizer_drops_the_file(text, by, tmp_path):
+    (tmp_path / "t.csv").write_text("v\n1\n2\n")
+    path = f"'{tmp_path}/t.csv'"
+    with duckdb.connect() as connection:
+        connection.execute("SET explain_output = 'optimized_only'")
+        connection.execute(f"CREATE VIEW seen AS SELECT * FROM {path}")
+        connection.execute(f"CREATE MACRO made() AS TABLE SELECT * FROM {path}")
+        connection.register("held", pd.DataFrame({"v": [1, 2]}))
+        name = {"file": path, "view": "seen", "macro": "made()", "frame": "held"}[by]
+        with pytest.raises(DataError, match="DuckDB guesses its types from some rows"):
+            open_source(connection.sql(text.format(file=name)))
+        # The connection stays as it was.
+        kept = connection.sql("SELECT current_setting('explain_output')").fetchall()
+        assert [word.lower() for (word,) in kept] == ["optimized_only"]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_relation_that_guesses_nothing_may_drop_parts(read_only, tmp_path):
+    """Nothing is left in its database, which may be read-only."""
+    pq.write_table(pa.table({"v": ["01", "2"]}), tmp_path / "t.parquet")
+    path = str(tmp_path / "d.duckdb")
+    with duckdb.connect(path) as connection:
+        connection.execute(f"CREATE VIEW seen AS SELECT * FROM '{tmp_path}/t.parquet'")
+    with duckdb.connect(path, read_only=read_only) as connection:
+        text = "SELECT v FROM seen UNION ALL SELECT '1' WHERE 1 = 0"
+        assert read(connection.sql(text), Attribute(values=["01", "2"])) == [0, 1]
+        views = connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")
+        assert views.fetchall() == [("seen",)]
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("attached", [False, True])
+@pytest.mark.parametrize("made", ["VIEW outer_days AS", "MACRO outer_days() AS TABLE"])
+def test_views_and_macros_do_not_hide_the_names_of_folders(made, attached, settled, tmp_path):
+    """A view of a view, and a macro of a view, over folders whose values look like dates."""
+    (tmp_path / "day=2020-1-1").mkdir()
+    pq.write_table(pa.table({"v": [1, 2]}), tmp_path / "day=2020-1-1" / "t.parquet")
+    domain = Domain({"day": {"values": ["2020-1-1"], "other": "other"}})
+    option = ", hive_types_autocast = false" if settled else ""
+    text = "SELECT day FROM outer_days()" if "MACRO" in made else "SELECT day FROM Outer_Days"
+    path = str(tmp_path / "d.duckdb")
+    with duckdb.connect(path) as connection:
+        rows = f"read_parquet('{tmp_path}/*/*.parquet'{option})"
+        connection.execute(f"CREATE VIEW days AS SELECT * FROM {rows}")
+        connection.execute(f"CREATE {made} SELECT * FROM days")
+
+    def counted(connection):
+        data = Sql(text, attach=path) if attached else connection.sql(text)
+        return count(data, domain, [["day"]])[0].tolist()
+
+    if not attached and not source._can_query():
+        pytest.skip("DuckDB 2 tells what a relation reads")
+    with duckdb.connect() if attached else duckdb.connect(path) as connection:
+        if settled:
+            assert counted(connection) == [2, 0]
+            return
+        with pytest.raises(DataError, match="the type of the values from all folders"):
+            counted(connection)
+
+
+@pytest.mark.parametrize("content", [b"PAR1 cut", b"\0", b"[{"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
+def test_no_message_shows_the_value_of_a_folder(content, ending, tmp_path):
+    folder = tmp_path / "site=S3cret" / "sex=S3cret"
+    folder.mkdir(parents=True)
+    (folder / f"t.{ending}").write_bytes(content)
+    for data in (tmp_path, Sql("SELECT v FROM t", files={"t": tmp_path})):
+        with pytest.raises(DataError) as error:
+            count(data, Domain({"v": 2}), [["v"]])
+        assert "S3cret" not in str(error.value)
+
+
 def test_the_two_columns_of_pairs_are_read_by_value():
     """Users and items of several kinds, in many batches: what a user holds does not depend on
     anybody else's id."""

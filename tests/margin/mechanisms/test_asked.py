@@ -411,7 +411,7 @@ def test_shares_for_the_largest_variance_are_a_minimum(budget):
 def test_it_is_private(kind):
     line = Domain({"x": {"size": 3, "ordered": True}, "y": 2})
     workload = Workload.of(line, [["x", "y"]], asked={"x": kind})
-    check_mechanism(Residual(workload=workload), domain=line)
+    check_mechanism(Residual(workload=workload), domain=line, pairs=12)
 
 
 def _people(leveled):

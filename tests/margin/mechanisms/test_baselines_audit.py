@@ -73,7 +73,7 @@ def name_of(mechanism):
 
 @pytest.mark.parametrize("mechanism", QUICK, ids=name_of)
 def test_under_five_budgets(mechanism):
-    check_mechanism(mechanism, pairs=12)
+    check_mechanism(mechanism, pairs=6)
 
 
 @pytest.mark.parametrize("mechanism", SLOW, ids=name_of)
@@ -89,4 +89,4 @@ def test_under_two_budgets(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*QUICK, *SLOW], ids=name_of)
 def test_under_five_budgets_on_many_pairs(mechanism):
-    check_mechanism(mechanism, domain=SMALL)
+    check_mechanism(mechanism, domain=SMALL, pairs=12)

@@ -29,7 +29,8 @@ def _table(rows=400):
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_it_is_private(nonnegative):
     tree = {"levels": {"names": ["top", "low"], "paths": [["x", "0"], ["x", "1"], ["y", "2"]]}}
-    check_mechanism(LevelCounts(nonnegative=nonnegative), domain=Domain({"a": 2, "b": tree}))
+    domain = Domain({"a": 2, "b": tree})
+    check_mechanism(LevelCounts(nonnegative=nonnegative), domain=domain, pairs=12)
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])

@@ -43,17 +43,17 @@ def test_the_contract(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_the_contract_under_all_budgets(mechanism):
-    check_mechanism(mechanism, domain=FEW, pairs=40)
-    check_mechanism(mechanism, pairs=20)
+    check_mechanism(mechanism, domain=FEW, pairs=12)
+    check_mechanism(mechanism, pairs=6)
     certified = (ApproxDP(2, "1e-5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2),)
-    check_mechanism(mechanism, domain=FEW, budgets=certified, pairs=20)
+    check_mechanism(mechanism, domain=FEW, budgets=certified, pairs=12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [MECHANISMS[0], MECHANISMS[3]], ids=short)
 def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
-    black_box = BlackBox(runs=3000, output=lambda found: found.marginal(["a", "b"]).counts.ravel())
-    check_mechanism(mechanism, domain=FEW, budgets=(PureDP(1),), pairs=4, black_box=black_box)
+    black_box = BlackBox(runs=1500, output=lambda found: found.marginal(["a", "b"]).counts.ravel())
+    check_mechanism(mechanism, domain=FEW, budgets=(PureDP(1),), pairs=1, black_box=black_box)
 
 
 # The compressive mechanism

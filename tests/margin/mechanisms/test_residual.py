@@ -44,7 +44,7 @@ def codes():
     ids=repr,
 )
 def test_it_is_private(mechanism):
-    check_mechanism(mechanism, pairs=15)
+    check_mechanism(mechanism, pairs=8)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)

@@ -18,7 +18,7 @@ from margin.audit import audit
 from margin.data.source import CodesSource
 from margin.domain.domain import Domain
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, SeededEntropy
-from margin.privacy import choices, loss
+from margin.privacy import choices, loss, purchase
 from margin.privacy.budget import UNIT, CertifiedDP, epsilon_of
 from margin.privacy.composition import Moved, composed_epsilon, shifts, smooth_limits, smooth_rho
 from margin.privacy.gaussian import gaussian_delta_above, gaussian_rho_below
@@ -519,6 +519,20 @@ def test_smoothing_is_above_the_grid(sigma2, times):
         )
     excess = 1 + 2 * 2 / float(F(sigma2)) + 1e-3
     assert float(on_grid) * (1 - 2e-3) <= high <= float(on_grid) * excess
+
+
+@pytest.mark.parametrize("l1", range(1, 6))
+@pytest.mark.parametrize("l2_squared", range(1, 8))
+def test_smoothing_is_paid_for_every_coordinate_that_changes(l1, l2_squared):
+    """All integer vectors within the two bounds, and sums over the answers of a plan."""
+    vectors = product(range(-2, 3), repeat=5)
+    changed = max(
+        np.count_nonzero(vector)
+        for vector in map(np.array, vectors)
+        if np.abs(vector).sum() <= l1 and (vector**2).sum() <= l2_squared
+    )
+    plan = purchase._Plan((((F(1, 3), l1, l2_squared), 4), ((F(2, 3), 1, 1), 10**6)))
+    assert plan.coordinates == 4 * changed + 10**6
 
 
 def test_what_smoothing_and_the_grid_do_not_cover():

@@ -473,3 +473,38 @@ def test_no_gate_method_is_left_out():
     }
     silent = {"affords"}  # does not look at the rows
     assert {case.split(",")[0] for case in CASES} == methods - silent - set(vars(Gate))
+
+
+def declared(domain, kind):
+    """A domain that also declares what is public: rows, impossible cells, or known tables."""
+    first, second = domain.attributes[:2]
+    shape = domain.shape([first, second])
+    if kind == "rows":
+        return Domain(domain, rows=3)
+    if kind == "rules":
+        rules = [{first: 0, second: 0}, {second: shape[1] - 1, domain.attributes[2]: 1}]
+        return Domain(domain, impossible=rules, rows=2)
+    counts = np.ones(shape, int)
+    counts[0, 0] = 0
+    total = int(counts.sum())
+    return Domain(domain, known={(first, second): counts, (domain.attributes[2],): [1, total - 1]})
+
+
+@pytest.mark.parametrize("kind", ["rows", "rules", "known"])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_public_changes_no_true_answer(case, kind, monkeypatch):
+    """Rows count as without a declaration, whether or not the table agrees with it: so neighbours
+    are as near as without, also if the declaration holds for neither of them."""
+    # The queries of the cases name the domain without what is declared.
+    monkeypatch.setattr(Watched, "_check_queries", lambda self, queries: None)
+    domain, call = CASES[case]
+    budget = ApproxDP(1, "1e-5") if case == "frequent_items" else PureDP(1, rows_per_person=2)
+    rng = np.random.default_rng(5)
+    for rows in (0, 1, 2, 3, 40):
+        codes = rng.integers(0, domain.sizes, (rows, len(domain)))
+        plain_gate = Watched(codes, domain, budget)
+        public_gate = Watched(codes, declared(domain, kind), budget)
+        call(plain_gate)
+        call(public_gate)
+        assert plain_gate.seen == public_gate.seen
+        assert plain_gate.seen

@@ -146,6 +146,28 @@ def test_bad_queries_are_refused(make, message):
         make()
 
 
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_flags_of_a_sparse_matrix_are_not_trusted(make, flag):
+    """An item that a row holds twice would count twice, and an index beyond the columns once."""
+    places = np.array([0, 0, 2, 1, 1, 1, 3], np.int32)
+    given = make((np.ones(7, np.int8), places, np.array([0, 3, 7])), shape=(2, 4))
+    given.has_sorted_indices = given.has_canonical_format = flag
+    with pytest.raises(DataError, match="only the values 0 and 1"):
+        SparseSource(given)
+    assert given.nnz == 7
+    given.indices[:] = [0, 1, 2, 0, 1, 2, 4]
+    with pytest.raises(DataError, match="indices within its shape"):
+        SparseSource(given)
+    # Columns in any order, and stored zeros: the given matrix stays as it is.
+    given.indices[:] = [2, 0, 1, 3, 2, 1, 0]
+    given.data[:] = [1, 1, 0, 1, 0, 0, 1]
+    source = SparseSource(given)
+    assert given.nnz == 7 and given.indices.tolist() == [2, 0, 1, 3, 2, 1, 0]
+    sets = source.baskets(Domain({"item": 4}))
+    assert (sets.sizes.tolist(), sets.items.tolist()) == ([2, 2], [0, 2, 0, 3])
+
+
 @pytest.mark.parametrize("rows", [0, 1, 64, 130])
 def test_packed_and_sparse_tables_hold_the_same_rows(rows):
     codes = codes_of(BINARY, rows, 3)

@@ -26,7 +26,7 @@ from margin.report.words import in_words
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def synopsis(table, domain):
     return margin.release(
         table, domain=domain, budget=PureDP("0.5"), mechanism=PriView(views=VIEWS)

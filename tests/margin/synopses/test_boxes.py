@@ -139,7 +139,7 @@ def test_what_the_boxes_do_not_have_is_refused(call, message):
         call(made())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def released():
     points = np.random.default_rng(1).integers(0, [5, 3, 2], (400, 3))
     mechanism = AdaptiveGrid(attributes=["y", "x"])

@@ -19,7 +19,7 @@ from margin.synopses.exports import to_mbi_constraints
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def synopsis(table, domain):
     return margin.release(
         table,

@@ -156,7 +156,7 @@ def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monke
         monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
     _, exact = joint_of(sizes)
     _, sampled = joint_of(sizes)
-    asked = list(itertools.combinations(range(len(sizes)), 3))
+    asked = list(itertools.combinations(range(len(sizes)), 3))[::4]
     expected = [exact.solve([axes])[0].variance for axes in asked]
     monkeypatch.setattr(context_module, "EXACT_BAR_CELLS", 0)
     monkeypatch.setattr(context_module._Surroundings, "_scaled", lambda *_: None)
