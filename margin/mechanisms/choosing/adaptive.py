@@ -18,6 +18,7 @@ from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
+from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..fitted import ROUNDS_GAIN
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
@@ -178,11 +179,17 @@ class _Course:
         self.spent = Fraction(0)
 
     def count_rows(self) -> None:
-        """Measure the number of rows, unless the domain declares it."""
+        """Measure the number of rows, unless the domain declares it.
+
+        The measurement is evidence like all others. It is often more precise than the sum of a
+        noisy table of many cells.
+        """
         count_share = self.mechanism.count_share
-        self.rows = counted_rows(self.private, spend=count_share)
+        rows, variance = counted_rows(self.private, spend=count_share)
+        self.rows = max(1.0, rows)
         if self.domain.rows is None:
             self.spent += _part(count_share)
+            self.evidence.add_component((), np.array(rows), max(variance, LEAST_VARIANCE))
 
     def learn_where_it_pays(self) -> None:
         """Measure a few small views and learn the strength of high-order structure from them, but

@@ -82,8 +82,8 @@ class Auto:
         if asked.asked:
             return measured_as_asked(private, asked)
         considered = Candidates(domain, asked, budget)
-        rows = counted_rows(private, spend=self.count_share)
-        chosen = considered.priced(Strength.of(self.structure), rows)[0]
+        rows, _ = counted_rows(private, spend=self.count_share)
+        chosen = considered.priced(Strength.of(self.structure), max(1.0, rows))[0]
         log.info("measuring %s", chosen.note)
         synopsis = chosen.mechanism.run(private, asked)
         assert isinstance(synopsis, ViewSynopsis)  # levels are measured only if they are asked
@@ -127,12 +127,16 @@ def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
     return Workload.all_kway(domain, min(3 if few else 2, len(domain)))
 
 
-def counted_rows(private: Private, *, spend: float) -> float:
-    """The number of rows: declared by the domain, or else measured with noise; at least 1.
+def counted_rows(
+    private: Private,
+    *,
+    spend: float,
+) -> tuple[float, float]:
+    """The number of rows and the variance of its noise: declared by the domain, or else measured.
 
-    `spend` is the share of the budget that the measurement takes.
+    `spend` is the share of the budget that the measurement takes. A declared number has variance 0.
     """
     if private.domain.rows is not None:
-        return float(max(1, private.domain.rows))
+        return float(private.domain.rows), 0.0
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)
-    return max(1.0, float(total.values.sum()))
+    return float(total.values.sum()), total.variance

@@ -319,6 +319,33 @@ def test_noise_in_small_parts_is_not_taken_for_structure():
         assert after.pairs < 1.5 * before.pairs
 
 
+def test_the_measured_number_of_rows_is_kept_while_learning(monkeypatch):
+    """The sum of a noisy table of 4,096 cells says little about the number of rows.
+
+    The noise of the count has the scale 1,000. It is above 16,000 with a probability of 1e-7.
+    """
+    totals = []
+
+    def spy(tables, before):
+        totals.append(tables.total)
+        return before
+
+    monkeypatch.setattr("margin.mechanisms.choosing.adaptive.pays", lambda *_: True)
+    monkeypatch.setattr("margin.mechanisms.choosing.adaptive.learned", spy)
+    domain = Domain({f"x{axis}": 16 for axis in range(6)})
+    codes = np.random.default_rng(0).integers(0, 16, (20_000, 6))
+    for seed in range(4):
+        margin.simulate(
+            codes,
+            domain=domain,
+            budget=PureDP("0.1"),
+            mechanism=Adaptive(rounds=0),
+            workload=Workload.all_kway(domain, 2),
+            seed=seed,
+        )
+    assert totals == pytest.approx([20_000] * 4, abs=16_000)
+
+
 class Watched:
     """An `Adaptive`, and the events of its run."""
 
