@@ -287,7 +287,7 @@ class BasedReconstruction:
     def _is_large(self, asked: Integers) -> bool:
         """Whether marginals of one shape are improved cell by cell; see `large_solutions`."""
         cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
-        return cells > _MOMENTS_CELLS
+        return bool(cells > _MOMENTS_CELLS)
 
     def problems(self, asked: Integers) -> Batch:
         """The problems of some marginals relative to the base."""

@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import margin
-from margin import Domain, Marginal, PriView, PureDP, Residual
+from margin import Domain, Marginal, PriView, PureDP, Residual, Workload
 from margin.notebook import html_table
 from margin.solvers import Newton, Problem
 
@@ -70,7 +70,12 @@ def test_a_domain_shows_bins_in_words():
 
 
 def test_a_plan_as_a_data_frame_has_its_order():
-    found = margin.plan(DOMAIN, budget=PureDP(1), mechanisms=[Residual(order=2), PriView()])
+    found = margin.plan(
+        DOMAIN,
+        workload=Workload.all_kway(DOMAIN, 2),
+        budget=PureDP(1),
+        mechanisms=[Residual(order=2), PriView()],
+    )
     frame = found.to_pandas()
     assert list(frame["mechanism"]) == [row.name for row in found.table]
     assert frame["error"].tolist() == [row.error for row in found.table]

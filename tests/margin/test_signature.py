@@ -180,7 +180,7 @@ def test_without_its_package_it_says_what_to_install(tmp_path, monkeypatch):
         lambda: margin.sign(tmp_path / "x", tmp_path / "k"),
         lambda: margin.verify(tmp_path / "x", tmp_path / "k"),
     ):
-        with pytest.raises(FileError, match=r"margin\[sign\]"):
+        with pytest.raises(FileError, match="run pip install cryptography"):
             call()
 
 

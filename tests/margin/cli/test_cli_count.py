@@ -191,8 +191,9 @@ def test_what_is_asked_is_part_of_the_workload(tmp_path, monkeypatch, capsys):
     asked = ["--workload", "home@state,visit", "sex", "--asked", "visit=ranges", "home=levels"]
     assert main([*options, *asked]) == 0
     for wrong, message in (
-        (["--asked", "visit"], "write it as in age=ranges"),
-        (["--asked", "sex=ranges"], "'sex' is not declared as ordered"),
+        (["--workload", "2way", "--asked", "visit"], "write it as in age=ranges"),
+        (["--workload", "2way", "--asked", "sex=ranges"], "'sex' is not declared as ordered"),
+        (["--asked", "visit=ranges"], "but there is no --workload"),
     ):
         assert main([*options, *wrong]) == 2
         assert message in capsys.readouterr().err

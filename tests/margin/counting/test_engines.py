@@ -561,5 +561,5 @@ def test_an_unreachable_server():
 
 def test_without_its_driver_postgres_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "adbc_driver_postgresql", None)
-    with pytest.raises(DataError, match=r"margin\[postgres\]"):
+    with pytest.raises(DataError, match="run pip install adbc-driver-postgresql"):
         Sql("SELECT 1", attach="postgres:host=x").check(NARROW)
