@@ -165,9 +165,10 @@ class Structure:
         if solutions.undetermined is None:
             return np.full_like(solutions.table, math.nan)
         count = len(asked)
-        scales = self.scales(asked).reshape(count, 1)
+        known = self._known(asked)
+        scales = self._scales_of(known).reshape(count, 1)
         tables = solutions.table.reshape(count, -1)
-        tilts = _spread(_tilt(tables), solutions.table.shape[1:], self._unknown(asked))
+        tilts = _spread(_tilt(tables), solutions.table.shape[1:], ~known)
         factors = 1 / self.tables.total + scales**2 * tilts
         return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
 
@@ -196,14 +197,14 @@ class Structure:
         -------
         ndarray of shape (q, q), in squared counts
         """
-        asked = np.array([axes], dtype=np.int64)
+        known = self._known(np.array([axes], dtype=np.int64))
         shape = tuple(self.tables.sizes[axis] for axis in axes)
-        tilts = _spread(_tilt(sums.table)[None], shape, self._unknown(asked))[0]
+        tilts = _spread(_tilt(sums.table)[None], shape, ~known)[0]
         parts = weights * sums.table[:, None]
         whole = parts.sum(axis=0)
         tilt = np.ones(len(whole))
         np.divide(tilts @ parts, whole, out=tilt, where=whole > 0)
-        scale = self.scales(asked)[0]
+        scale = self._scales_of(known)[0]
         factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
         return np.asarray(factors * sums.undetermined)
 
@@ -213,9 +214,7 @@ class Structure:
         `asked` are the axes of the marginals, ascending, shape (n, k). A scale is 0 where one view
         holds all axes.
         """
-        # Marginals of one pattern have one scale.
-        patterns, pattern = np.unique(self._shares(asked), axis=0, return_inverse=True)
-        return np.array([self._scale(one) for one in patterns])[pattern.ravel()]
+        return self._scales_of(self._known(asked))
 
     def usual_scales(self) -> dict[tuple[int, int], float]:
         """The scales that most marginals on 2 to 4 axes need; to 6 if no view has more than 4.
@@ -229,25 +228,20 @@ class Structure:
         needed: set[tuple[int, int]] = set()
         for count in range(2, min(most, axes) + 1):
             drawn = [rng.choice(axes, count, replace=False) for _ in range(_SAMPLE)]
-            for shares in np.unique(self._shares(np.sort(drawn)), axis=0):
+            for shares in np.unique(_shares(self._known(np.sort(drawn))), axis=0):
                 needed.update(_needed(shares))
         return {key: self._learnt(*key) for key in sorted(needed)}
 
-    def _shares(self, asked: Integers) -> Floats:
-        """For each number of axes up to k, the share of the sets of so many that the views hold.
-
-        Shape (n, k + 1), for marginals on axes of shape (n, k).
-        """
+    def _known(self, asked: Integers) -> NDArray[np.bool_]:
+        """Which components of marginals the views hold, shape (n, 2 ** k)."""
         precision, _ = self.tables.holders(asked)
-        known = precision > 0
-        order = np.bitwise_count(np.arange(known.shape[1]))
-        sizes = range(asked.shape[1] + 1)
-        return np.stack([known[:, order == size].mean(axis=1) for size in sizes], axis=1)
+        return np.asarray(precision > 0)
 
-    def _unknown(self, asked: Integers) -> NDArray[np.bool_]:
-        """Which components of marginals no view holds, shape (n, 2 ** k)."""
-        precision, _ = self.tables.holders(asked)
-        return np.asarray(~(precision > 0))
+    def _scales_of(self, known: NDArray[np.bool_]) -> Floats:
+        """The scales of marginals, shape (n,), from the components that the views hold."""
+        # Marginals of one pattern have one scale.
+        patterns, pattern = np.unique(_shares(known), axis=0, return_inverse=True)
+        return np.array([self._scale(one) for one in patterns])[pattern.ravel()]
 
     def _scale(self, shares: Floats) -> float:
         """The scale of marginals from the shares of sets of 0 to k axes that the views hold."""
@@ -364,6 +358,16 @@ class Structure:
     ) -> Reconstructs:
         """What reconstructs marginals on `count` axes from those of the views on `depth` axes."""
         return Reconstruction(marginals_on(self.tables, depth), self.solver)
+
+
+def _shares(known: NDArray[np.bool_]) -> Floats:
+    """The shares of the sets of 0, 1, ..., k axes that the views hold, shape (n, k + 1).
+
+    `known` tells which components of n marginals on k axes they hold, shape (n, 2 ** k).
+    """
+    order = np.bitwise_count(np.arange(known.shape[1]))
+    sizes = range(int(order[-1]) + 1)
+    return np.stack([known[:, order == size].mean(axis=1) for size in sizes], axis=1)
 
 
 def _needed(shares: Floats) -> list[tuple[int, int]]:

@@ -380,8 +380,7 @@ def wait_for(condition):
 
 
 def killed_runs(folder: Path, kills: int, seed: int) -> tuple[int, int]:
-    """How many releases were made, and how many charges wasted, when each of so many processes is
-    killed."""
+    """Kill `kills` processes that release; the numbers of releases and of wasted charges."""
     rng = random.Random(seed)
     ledger = Ledger(folder / "agency.db")
     ledger.register("census", PureDP(1))

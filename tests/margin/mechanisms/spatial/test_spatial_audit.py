@@ -56,5 +56,5 @@ def test_it_is_private_under_all_budgets(mechanism):
 @pytest.mark.parametrize("mechanism", [KDTree(height=1), AdaptiveGrid()], ids=short)
 def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
     domain = Domain({"x": 3, "y": 2})
-    black_box = BlackBox(runs=1500, output=boxes_and_counts)
-    check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=1, black_box=black_box)
+    black_box = BlackBox(runs=3000, output=boxes_and_counts)
+    check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=4, black_box=black_box)
