@@ -224,8 +224,8 @@ def _own(matrix: Any) -> Any:
         "a sparse matrix must have indices within its shape, but this one has not; make it anew",
     )
     if not rows.has_canonical_format or not rows.data.all():
+        # Duplicates and zeros are removed in place, so not from the given arrays.
         rows = rows.copy()
-        rows.has_canonical_format = False
         rows.sum_duplicates()
     return rows
 

@@ -457,8 +457,8 @@ def test_views_and_macros_do_not_hide_the_names_of_folders(made, attached, settl
     path = str(tmp_path / "d.duckdb")
     with duckdb.connect(path) as connection:
         rows = f"read_parquet('{tmp_path}/*/*.parquet'{option})"
-        connection.execute(f"CREATE VIEW days AS SELECT * FROM {rows}")
-        connection.execute(f"CREATE {made} SELECT * FROM days")
+        connection.execute(f"CREATE VIEW inner_rows AS SELECT * FROM {rows}")
+        connection.execute(f"CREATE {made} SELECT * FROM inner_rows")
 
     def counted(connection):
         data = Sql(text, attach=path) if attached else connection.sql(text)

@@ -178,6 +178,24 @@ def test_the_page_asks_nobody_and_hides_nothing():
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"time_limit": 61.0},
+        {"memory_limit": 7e9},
+        {"repeats": 61},
+        {"threads": 61},
+        {"jobs": 61},
+        {"tolerance": 0.61},
+        {"machine": "another"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_each_limit_separates_rows(change):
+    other = [{**one, **change} for one in ROWS]
+    assert list(bench.by_limits([*ROWS, *other]).values()) == [ROWS, other]
+
+
 def test_solves_under_different_limits_are_not_compared():
     longer = [{**one, "time_limit": 60.0, "solver": "C"} for one in ROWS if one["solver"] == "A"]
     groups = bench.by_limits([*ROWS, *longer])
@@ -188,8 +206,6 @@ def test_solves_under_different_limits_are_not_compared():
     for ask in (bench.times, bench.summary, bench.table_of, bench.performance_profile):
         with pytest.raises(ValueError, match=r"one time limit.*\(10 s, 60 s\).*by_limits"):
             ask([*ROWS, *longer])
-    other = [{**one, "machine": "another"} for one in ROWS]
-    assert len(bench.by_limits([*ROWS, *other])) == 2
     # Families are never compared with each other.
     apart = [{**one, "family": "cover"} for one in longer]
     assert len(bench.by_limits([*ROWS, *apart])) == 1
