@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import Newton, Reconstruction, Tables, Zeros
-from margin.solvers.trees.pairs import Forest
+from margin.solvers.trees.junction import JunctionTree
 
 SIZES = (2, 3, 4, 2, 3, 2, 1)
 
@@ -44,20 +44,20 @@ def held(array, views, **more):
 def test_every_marginal_is_that_of_the_whole_distribution(pairs):
     array = joint(pairs)
     alone = [(axis,) for axis in range(6) if not any(axis in pair for pair in pairs)]
-    forest = Forest.of(held(array, [*pairs, *alone]))
+    forest = JunctionTree.of(held(array, [*pairs, *alone]))
     for count in range(8):
         for asked in itertools.combinations(range(7), count):
             dropped = tuple(axis for axis in range(7) if axis not in asked)
             expected = array.sum(axis=dropped) / 1000
-            assert forest.shares(asked) == pytest.approx(expected, abs=1e-12)
+            assert forest.marginal(asked) == pytest.approx(expected, abs=1e-12)
 
 
 def test_categories_without_rows_do_no_harm():
     array = joint(FORESTS["a chain"])
     array[:, 1] = 0
-    forest = Forest.of(held(array, FORESTS["a chain"]))
-    assert forest.shares((0, 1, 2))[:, 1] == pytest.approx(0)
-    assert forest.shares((0, 5)).sum() == pytest.approx(1)
+    forest = JunctionTree.of(held(array, FORESTS["a chain"]))
+    assert forest.marginal((0, 1, 2))[:, 1] == pytest.approx(0)
+    assert forest.marginal((0, 5)).sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_categories_without_rows_do_no_harm():
     ids=["a cycle", "three axes"],
 )
 def test_other_views_are_no_forest(views):
-    assert Forest.of(held(joint([(0, 1), (1, 2)]), views)) is None
+    assert JunctionTree.of(held(joint([(0, 1), (1, 2)]), views)) is None
 
 
 def test_cells_that_must_be_zero_make_no_forest():
     zeros = Zeros(SIZES, (((0, (0,)), (1, (1,))),))
-    assert Forest.of(held(joint([(0, 1)]), [(0, 1)], zeros=zeros)) is None
+    assert JunctionTree.of(held(joint([(0, 1)]), [(0, 1)], zeros=zeros)) is None
 
 
 def test_a_chain_too_long_for_any_context_is_followed_to_its_ends():
