@@ -7,6 +7,7 @@ used to fit them.
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 # How strong structure is assumed to be (`choosing.strength`). The unit of a strength is the root
 # of the mean square of a moment; moments are means of functions of mean square one.
@@ -177,6 +178,25 @@ TREE_CHOICE = 0.2
 TREE_PENALTY = 0.5
 """Expected noise of the table of a pair that is subtracted from its score, divided by the noise
 before negative counts are removed; no unit."""
+
+LOOK_SHARE = Fraction(1, 5)
+"""Share of the budget for the look at strong pairs."""
+
+LOOK_DISTANCE = Fraction(1, 50)
+"""Share of the budget for the distance that judges what a look found."""
+
+LOOK_NOISE = 0.7
+"""Largest expected squared noise of a spanning tree, divided by the expected squared error of the
+best other candidate, for which there is a look."""
+
+LOOK_TREE = Fraction(1, 2)
+"""Share of the look for its spanning tree; the batches of further pairs have the rest."""
+
+LOOK_CHOICE = Fraction(2, 5)
+"""Share of a batch for the choice of its pairs; the rest measures them."""
+
+LOOK_BATCHES = 2
+"""Number of batches of further pairs."""
 
 FOREST_STRENGTH = 0.05
 """Assumed strength of the structure in pairs of attributes when a spanning tree is measured.

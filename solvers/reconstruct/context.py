@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..basis import transform
+from ..fitted import JUNCTION_SHARE
 from ..limits import (
     CONTEXT_CELLS,
     CONTEXT_CELLS_AT_ONCE,
@@ -243,7 +244,7 @@ class Reconstruction:
     def _tree(self) -> JunctionTree | None:
         """The exact model of all axes, if the views have a small junction tree."""
         assert isinstance(self.solver, Newton)  # other solvers have no context
-        return JunctionTree.of(self.tables, self.solver.strength or 0.0)
+        return JunctionTree.of(self.tables, JUNCTION_SHARE * (self.solver.strength or 0.0))
 
     @cached_property
     def _joint(self) -> "_Surroundings":

@@ -121,6 +121,12 @@ class Evidence:
             own = tuple(axes[place] for place in places)
             self.add_component(own, part, table.size * variance)
 
+    def add_evidence(self, other: "Evidence") -> None:
+        """Add all measurements that another object collected of the same array."""
+        for axes, precision in other.precision.items():
+            self.precision[axes] = self.precision.get(axes, 0.0) + precision
+            self.weighted[axes] = self.weighted.get(axes, 0.0) + other.weighted[axes]
+
     def tables(self) -> Tables:
         """Estimate consistent tables from all measurements.
 

@@ -1,9 +1,10 @@
 """Exact maximum entropy over tables whose views have a small junction tree."""
 
 import heapq
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..reconstruct.scaling.sweeps import cell_changes
 from ..tables.tables import Axes, Tables
 from ..types import Floats
 
-__all__ = ["JunctionTree"]
+__all__ = ["JunctionTree", "has_junction_tree"]
 
 _SWEEPS = 200
 """Largest number of sweeps over all cliques."""
@@ -204,7 +205,10 @@ class _Target:
     view: Axes
     shares: Floats
     ridge: float
-    dual: Floats
+    dual: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dual = np.zeros(self.shares.shape)
 
 
 class _Fit:
@@ -247,7 +251,7 @@ class _Fit:
         )
         relaxed = 0.0 if closed else strength
         self.targets = [
-            [target for number in numbers for target in _targets(tables, number, clique, relaxed)]
+            _targets(tables, numbers, clique, relaxed)
             for clique, numbers in zip(cliques, held, strict=True)
         ]
         self._sweep_until_met(1 if closed else _SWEEPS)
@@ -266,6 +270,7 @@ class _Fit:
         for place, clique in enumerate(self.cliques):
             if clique.parent is not None:
                 self._pass(clique.parent, place)
+        self.shares = [shares / shares.sum() for shares in self.shares]
 
     def _sweep(self, tour: Sequence[tuple[int, int]]) -> float:
         """Visit all cliques, depth first, and scale each to its targets.
@@ -312,6 +317,11 @@ class _Fit:
         axes = self.cliques[place].axes
         shape = [size if axis in shared else 1 for axis, size in zip(axes, shares.shape, strict=True)]
         shares *= change.reshape(shape)
+
+
+def has_junction_tree(sizes: Sequence[int], views: Sequence[Axes]) -> bool:
+    """Whether the cliques of some views have few enough cells; for `sizes` see `Tables`."""
+    return _cliques(sizes, views) is not None
 
 
 def _cliques(
@@ -392,37 +402,47 @@ def _highest(cliques: Sequence[_Clique]) -> dict[int, int]:
 
 def _targets(
     tables: Tables,
-    number: int,
+    numbers: Sequence[int],
     clique: _Clique,
     strength: float,
 ) -> list[_Target]:
-    """What a view tells its clique: its one-way tables, which are met, and itself, met nearly."""
-    view = tables.views[number]
-    value = tables.values[number]
-    held = np.expand_dims(
-        value / value.sum(),
-        tuple(place for place, axis in enumerate(clique.axes) if axis not in view),
-    )
-    varying = [axis for axis in view if tables.sizes[axis] > 1]
-    # The ridge of a moment on all axes (`Newton`), for cells instead of moments.
-    ridge = strength * len(varying) ** 2 * _variance(tables, number) / value.size
-    several = [(view, ridge)] if len(varying) > 1 or ridge == 0 else []
-    return [
-        _Target(view=axes, shares=shares, ridge=own, dual=np.zeros(shares.shape))
-        for axes, own in [*(((axis,), 0.0) for axis in varying), *several]
-        for shares in [_margin(held, clique.axes, axes)]
-    ]
+    """What some views tell their clique: themselves and their pairs, met nearly; and last their
+    one-way tables, which are met exactly."""
+    found: dict[Axes, _Target] = {}
+    for number in numbers:
+        view = tables.views[number]
+        value = tables.values[number]
+        others = tuple(place for place, axis in enumerate(clique.axes) if axis not in view)
+        shares = np.expand_dims(value / value.sum(), others)
+        varying = tuple(axis for axis in view if tables.sizes[axis] > 1)
+        for own in {varying, *itertools.combinations(varying, 2), *((axis,) for axis in varying)}:
+            found[own] = _Target(
+                view=own,
+                shares=_margin(shares, clique.axes, own),
+                ridge=strength * _ridge(tables, number, own),
+            )
+    return sorted(found.values(), key=lambda target: (-len(target.view), target.view))
 
 
-def _variance(tables: Tables, number: int) -> float:
-    """The error variance of a moment on all axes of a view, of shares."""
+def _ridge(
+    tables: Tables,
+    number: int,
+    axes: Axes,
+) -> float:
+    """The ridge of the moments on some axes of a view (`Newton`), for cells instead of moments.
+
+    One-way tables have none.
+    """
+    if len(axes) < 2:
+        return 0.0
     view = tables.views[number]
     if tables.precisions is None:
         variance = tables.values[number].size * tables.variances[number]
     else:
-        every = sum(1 << place for place, axis in enumerate(view) if tables.sizes[axis] > 1)
-        variance = 1 / float(tables.precisions[number][every])
-    return variance / tables.total**2
+        mask = sum(1 << place for place, axis in enumerate(view) if axis in axes)
+        variance = 1 / float(tables.precisions[number][mask])
+    cells = math.prod(tables.sizes[axis] for axis in axes)
+    return len(axes) ** 2 * variance / tables.total**2 / cells
 
 
 def _tour(cliques: Sequence[_Clique]) -> list[tuple[int, int]]:

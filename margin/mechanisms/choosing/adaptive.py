@@ -3,7 +3,7 @@
 import itertools
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,17 +19,20 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..fitted import ROUNDS_GAIN
+from ..fitted import LOOK_DISTANCE, LOOK_NOISE, LOOK_SHARE, ROUNDS_GAIN
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
+from .look import Judge
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
+from .offers import _reconstruction as usual_reconstruction
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
+from .strong_pairs import Found, StrongPairs
 from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
@@ -140,6 +143,9 @@ class Adaptive:
         course = _Course(self, private, asked)
         course.count_rows()
         course.learn_where_it_pays()
+        found = course.look_where_it_pays()
+        if found is not None:
+            return course.strong_pairs(found)
         chosen, views, rounds = course.plan()
         if rounds is None:
             synopsis = course.candidate_alone(chosen)
@@ -204,6 +210,53 @@ class _Course:
         tables = self.evidence.tables()
         self.rows = max(1.0, tables.total)
         self.strength = learned(tables, self.strength)
+
+    def look_where_it_pays(self) -> Found | None:
+        """Look for strong pairs if they may be the best candidate; None if they are not.
+
+        Then what the look measured is evidence for the other candidates.
+        """
+        best, hoped = self._best_and_hoped()
+        if hoped is None or hoped.noise > LOOK_NOISE * best.error:
+            return None
+        found = self._strong_pairs().look(self.private, self.workload, LOOK_SHARE)
+        judge = Judge(self.domain, self.workload, found)
+        distance = judge.distance(self.private, spend=LOOK_DISTANCE)
+        self.spent += LOOK_SHARE + LOOK_DISTANCE
+        expected = judge.expected_error(distance, self.budget, 1 - self.spent)
+        best, _ = self._best_and_hoped()
+        import os
+        per = best.error / sum(self.workload.weights)
+        if os.environ.get("LOOKDBG"): print("   look", round(expected**.5/self.rows,5), "noise,final,D", judge.dbg, "best", round(per**.5/self.rows,5), best.note)
+        force = os.environ.get("LOOKFORCE")
+        if force == "1" or (force != "0" and expected < per):
+            return found
+        self.evidence.add_evidence(found.evidence)
+        return None
+
+    def _best_and_hoped(self) -> tuple[Candidate, Candidate | None]:
+        """The best candidate, and a spanning tree if it misses as little as all pairs do."""
+        best, *_ = (
+            candidate
+            for candidate in self._priced(self.spent)
+            if not isinstance(candidate.mechanism, SpanningTree)
+        )
+        hopeful = replace(self.strength, forest=self.strength.pairs)
+        variance = variance_after(self.budget, self.spent)
+        for candidate in self.considered.priced(hopeful, self.rows, variance=variance):
+            if isinstance(candidate.mechanism, SpanningTree):
+                return best, candidate
+        return best, None
+
+    def _strong_pairs(self) -> StrongPairs:
+        return StrongPairs(
+            nonnegativity=self.mechanism.nonnegativity,
+            reconstruction=self.mechanism.reconstruction or usual_reconstruction(self.domain),
+        )
+
+    def strong_pairs(self, found: Found) -> ViewSynopsis:
+        """Measure the strong pairs with all that is left of the budget."""
+        return self._strong_pairs().measure_again(self.private, found)
 
     def plan(self) -> tuple[Candidate, list[View], Rounds | None]:
         """The candidate to measure, the views that rounds choose from, and the rounds or None.
@@ -297,7 +350,7 @@ class _Course:
         if isinstance(mechanism, SpanningTree):
             # The probes would close cycles: answers are exact for the tables of the tree alone.
             left = 1 - self.spent if spend is None else spend
-            self.evidence = mechanism.measure(
+            self.evidence, _ = mechanism.measure(
                 self.private,
                 self.workload,
                 left,

@@ -1,0 +1,143 @@
+"""What the strong pairs that a look found would miss, judged by one noisy distance."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ..._types import Floats
+from ...domain.domain import Domain, View
+from ...domain.workload import Workload
+from ...privacy.budget import Budget
+from ...private import Private
+from ...solvers import Evidence
+from ...solvers.basis import transform
+from .contests import comparable
+from .strong_pairs import Found, shares_of
+
+__all__ = ["Judge"]
+
+_SETS = 100
+"""Largest number of asked marginals that are compared."""
+
+_CELLS = 1 << 14
+"""Largest number of cells of such a marginal."""
+
+_UNIT = 1_000
+"""Weights are multiples of one over this number."""
+
+
+class Judge:
+    """Estimates the error of strong pairs, from the distance of their answers from the truth.
+
+    The distance is measured with noise (`Private.total_distance`). It holds what the pairs miss,
+    and what the noise of the look did. The latter is computed: the answers are taken for the truth,
+    noise is added to their components, and the change of the answers is the effect of noise.
+
+    Parameters
+    ----------
+    domain, workload
+        As in `margin.release`.
+    found
+        The strong pairs.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        workload: Workload,
+        found: Found,
+    ) -> None:
+        self.domain = domain
+        self.found = found
+        self.synopsis = found.synopsis(domain)
+        self.total = np.array(found.evidence.tables().total)
+        rng = np.random.default_rng(0)
+        places = rng.permutation(len(workload))[: 4 * _SETS].tolist()
+        views = [workload.views[place] for place in places]
+        self.sets = [view for view in views if domain.cells(view) <= _CELLS][:_SETS]
+        self.answers = self._answers_of(found)
+
+    def _answers_of(self, found: Found) -> list[Floats]:
+        synopsis = found.synopsis(self.domain)
+        return [answer.counts for answer in synopsis.marginals(self.sets)]
+
+    def distance(
+        self,
+        private: Private,
+        *,
+        spend: Fraction,
+    ) -> float:
+        """Measure the mean distance of the answers from the truth: the root of the sum of the
+        squared errors of a marginal, in rows.
+
+        The measured distances are sums of absolute errors. Errors are taken to grow with the count
+        p of a cell as p**(3/4), between the root of a count and the count itself. Then an L1
+        distance times sqrt(sum p**1.5) / sum p**0.75 is the L2 distance.
+        """
+        weights = [max(1, round(_UNIT * _spread(answer))) for answer in self.answers]
+        total = private.total_distance(
+            self.sets,
+            comparable(self.answers),
+            weights=weights,
+            spend=spend,
+        )
+        return max(0.0, total / (_UNIT * len(self.sets)))
+
+    def expected_error(
+        self,
+        distance: float,
+        budget: Budget,
+        left: Fraction,
+    ) -> float:
+        """The expected squared error of a marginal, in squared rows, if the pairs are measured
+        again with a share `left` of the budget."""
+        now = dict(self.found.evidence.precision)
+        later = self._precision_later(budget, left)
+        noise_now = self._noise(now)
+        missed = max(0.0, distance**2 - noise_now)
+        noise_later = self._noise(later)
+        self.dbg = (noise_now**.5, noise_later**.5, distance)
+        return missed + noise_later
+
+    def _precision_later(
+        self,
+        budget: Budget,
+        left: Fraction,
+    ) -> dict[tuple[int, ...], float]:
+        """The precision of each component after all pairs are measured again."""
+        after = Evidence(sizes=self.domain.sizes)
+        after.add_evidence(self.found.evidence)
+        shares = shares_of(self.domain, budget, self.found.views)
+        for view, share in zip(self.found.views, shares, strict=True):
+            units = max(1, math.floor(budget.units * left * share / sum(shares)))
+            axes = tuple(sorted(self.domain.axes(view)))
+            nothing = np.zeros([self.domain.sizes[axis] for axis in axes])
+            after.add_table(axes, nothing, budget.count_noise(units).variance)
+        return after.precision
+
+    def _noise(self, precision: dict[tuple[int, ...], float]) -> float:
+        """The mean squared change of the answers by noise, in squared rows."""
+        rng = np.random.default_rng(0)
+        drawn = Evidence(
+            sizes=self.domain.sizes,
+            zeros=self.domain.zeros,
+            known=self.domain.constraints,
+        )
+        for axes, own in precision.items():
+            names = [self.domain.attributes[axis] for axis in axes]
+            table = self.synopsis.marginal(names).counts if names else self.total
+            coefficients = transform(table.shape).analyse(table.reshape(-1)).reshape(table.shape)
+            moments = coefficients[(slice(1, None),) * len(axes)] * math.sqrt(table.size)
+            noise = rng.standard_normal(moments.shape) / math.sqrt(own)
+            drawn.add_component(axes, moments + noise, 1 / own)
+        answers = self._answers_of(Found(evidence=drawn, views=self.found.views))
+        pairs = zip(answers, self.answers, strict=True)
+        changes = [float(((one - other) ** 2).sum()) for one, other in pairs]
+        return float(np.mean(changes))
+
+
+def _spread(answer: Floats) -> float:
+    """The L2 distance for an L1 distance of one; see `Judge.distance`."""
+    shares = np.maximum(answer, 1e-9 * max(1.0, float(answer.sum())))
+    return float(np.sqrt((shares**1.5).sum()) / (shares**0.75).sum())
