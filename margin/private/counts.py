@@ -65,21 +65,7 @@ def whole(
         When `value` has another shape, or holds other things than finite numbers of at most 2**40
         in absolute value. The message names it as `name`.
     """
-    array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
-    if array.shape != shape:
-        raise DomainError(
-            f"{name} must have shape {shape}, but it has shape {array.shape}; reshape it"
-        )
-    kind = array.dtype.kind
-    if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
-        found = "other numbers" if kind in "iuf" else f"values of type {array.dtype}"
-        raise DomainError(
-            f"{name} must hold finite numbers of at most 2**40 in absolute value, but it holds "
-            f"{found}; replace them"
-        )
-    numbers = array if kind in "iu" else np.rint(array)
-    rounded: Integers = numbers.astype(np.int64, copy=False)
-    return rounded
+    return _rounded(_numbers(name, value, shape))
 
 
 def public_tables(
@@ -124,8 +110,8 @@ def view_weights(weights: Sequence[int] | None, views: int) -> Integers:
         When they are not whole numbers from 0 to `LARGEST_WEIGHT`, one for each view, or all are
         zero.
     """
-    given = np.array(np.ones(views, int) if weights is None else weights)
-    checked = whole("weights", given, (views,))
+    given = _numbers("weights", [1] * views if weights is None else weights, (views,))
+    checked = _rounded(given)
     if (checked != given).any():
         raise DomainError(
             "weights must be whole numbers, but they hold fractions; multiply them by a common "
@@ -182,3 +168,35 @@ def digest(*arrays: Integers) -> str:
     for array in arrays:
         hashed.update(np.ascontiguousarray(array, np.int64).data)
     return hashed.hexdigest()
+
+
+def _numbers(
+    name: str,
+    value: object,
+    shape: tuple[int, ...],
+) -> npt.NDArray[Any]:
+    """Copy a public array of numbers, and check its shape and size: see `whole`."""
+    try:
+        array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
+    except ValueError:
+        raise DomainError(
+            f"{name} must have shape {shape}, but its parts have different lengths; reshape it"
+        ) from None
+    if array.shape != shape:
+        raise DomainError(
+            f"{name} must have shape {shape}, but it has shape {array.shape}; reshape it"
+        )
+    kind = array.dtype.kind
+    if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
+        found = "other numbers" if kind in "iuf" else f"values of type {array.dtype}"
+        raise DomainError(
+            f"{name} must hold finite numbers of at most 2**40 in absolute value, but it holds "
+            f"{found}; replace them"
+        )
+    return array
+
+
+def _rounded(array: npt.NDArray[Any]) -> Integers:
+    numbers = array if array.dtype.kind in "iu" else np.rint(array)
+    rounded: Integers = numbers.astype(np.int64, copy=False)
+    return rounded

@@ -61,6 +61,8 @@ class Distances(Gate):
             When the budget does not hold enough. Nothing is charged.
         DataError
             When the rows do not fit the domain. Nothing is charged.
+        MarginError
+            When the noise would be larger than can be drawn. Nothing is charged.
         """
         # Check copies of the arguments.
         checked = self._views(views)
