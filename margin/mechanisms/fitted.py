@@ -189,6 +189,18 @@ LOOK_NOISE = 0.7
 """Largest expected squared noise of a spanning tree, divided by the expected squared error of the
 best other candidate, for which there is a look."""
 
+LOOK_PRICE = 25
+"""Largest expected squared error of a spanning tree, divided by that of the best other candidate,
+for which there is a look: what a tree misses is learnt from few triples."""
+
+LOOK_CHOICE_NOISE = 0.1
+"""Largest mean absolute noise of a choice of a look, as a share of the rows."""
+
+LOOK_DOUBT = 2.25
+"""Largest judged squared error of strong pairs, divided by the expected one of the best other
+candidate, for which they are measured: the judged one is too large, since noise that is removed
+with negative counts counts as missed."""
+
 LOOK_TREE = Fraction(1, 2)
 """Share of the look for its spanning tree; the batches of further pairs have the rest."""
 

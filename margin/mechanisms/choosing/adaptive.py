@@ -19,7 +19,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..fitted import LOOK_DISTANCE, LOOK_NOISE, LOOK_SHARE, ROUNDS_GAIN
+from ..fitted import LOOK_CHOICE_NOISE, LOOK_DISTANCE, LOOK_DOUBT, LOOK_NOISE, LOOK_PRICE, ROUNDS_GAIN
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
@@ -32,7 +32,7 @@ from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
-from .strong_pairs import Found, StrongPairs
+from .strong_pairs import Found, StrongPairs, look_share
 from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
@@ -216,37 +216,48 @@ class _Course:
 
         Then what the look measured is evidence for the other candidates.
         """
-        best, hoped = self._best_and_hoped()
-        if hoped is None or hoped.noise > LOOK_NOISE * best.error:
+        mechanism = self._strong_pairs()
+        share = look_share(self.budget)
+        if not self._may_pay(mechanism.choice_noise(self.private, self.workload, share)):
             return None
-        found = self._strong_pairs().look(self.private, self.workload, LOOK_SHARE)
+        found = mechanism.look(self.private, self.workload, share)
         judge = Judge(self.domain, self.workload, found)
         distance = judge.distance(self.private, spend=LOOK_DISTANCE)
-        self.spent += LOOK_SHARE + LOOK_DISTANCE
+        self.spent += share + LOOK_DISTANCE
         expected = judge.expected_error(distance, self.budget, 1 - self.spent)
-        best, _ = self._best_and_hoped()
-        import os
+        best, _ = self._best_and_tree(self.strength)
         per = best.error / sum(self.workload.weights)
+        import os
         if os.environ.get("LOOKDBG"): print("   look", round(expected**.5/self.rows,5), "noise,final,D", judge.dbg, "best", round(per**.5/self.rows,5), best.note)
         force = os.environ.get("LOOKFORCE")
-        if force == "1" or (force != "0" and expected < per):
+        if force == "1" or (force != "0" and expected < LOOK_DOUBT * per):
             return found
         self.evidence.add_evidence(found.evidence)
         return None
 
-    def _best_and_hoped(self) -> tuple[Candidate, Candidate | None]:
-        """The best candidate, and a spanning tree if it misses as little as all pairs do."""
-        best, *_ = (
-            candidate
-            for candidate in self._priced(self.spent)
-            if not isinstance(candidate.mechanism, SpanningTree)
-        )
-        hopeful = replace(self.strength, forest=self.strength.pairs)
+    def _may_pay(self, choice_noise: float) -> bool:
+        """Whether strong pairs may be better than all other candidates.
+
+        Choices must not be hidden by noise. The noise of a tree must be less than the error of the
+        other candidates. And its price may be too high, but not by any factor: what it misses is
+        learnt from few triples.
+        """
+        if choice_noise > LOOK_CHOICE_NOISE * self.rows:
+            return False
+        best, tree = self._best_and_tree(self.strength)
+        # A tree that misses as little as all pairs do.
+        _, hoped = self._best_and_tree(replace(self.strength, forest=self.strength.pairs))
+        if tree is None or hoped is None:
+            return False
+        return hoped.noise <= LOOK_NOISE * best.error and tree.error <= LOOK_PRICE * best.error
+
+    def _best_and_tree(self, strength: Strength) -> tuple[Candidate, Candidate | None]:
+        """The best candidate but the spanning tree, and this tree if it is a candidate."""
         variance = variance_after(self.budget, self.spent)
-        for candidate in self.considered.priced(hopeful, self.rows, variance=variance):
-            if isinstance(candidate.mechanism, SpanningTree):
-                return best, candidate
-        return best, None
+        priced = self.considered.priced(strength, self.rows, variance=variance)
+        trees = [one for one in priced if isinstance(one.mechanism, SpanningTree)]
+        others = [one for one in priced if not isinstance(one.mechanism, SpanningTree)]
+        return others[0], trees[0] if trees else None
 
     def _strong_pairs(self) -> StrongPairs:
         return StrongPairs(

@@ -13,7 +13,8 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...private import Private
-from ...private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
+from ...private.choose import LARGEST_PENALTY
+from ...private.counts import LARGEST_ANSWERS
 
 __all__ = [
     "CONTESTANTS",

@@ -128,7 +128,7 @@ class StrongPairs:
         workload: Workload | None,
     ) -> ViewSynopsis:
         """Run the mechanism: look, and measure what was found with the rest of the budget."""
-        found = self.look(private, workload, Fraction(self.look_share).limit_denominator(10**6))
+        found = self.look(private, workload, _fraction(self.look_share))
         return self.measure_again(private, found)
 
     def measure_again(
@@ -145,6 +145,17 @@ class StrongPairs:
         )
         add(found.evidence, domain, measured)
         return found.synopsis(domain, self.nonnegativity, self.reconstruction)
+
+    def choice_noise(
+        self,
+        private: Private,
+        workload: Workload | None,
+        spend: Fraction,
+    ) -> float:
+        """The mean absolute noise of a score in the choice of a tree, in rows, with that look."""
+        tree = SpanningTree()
+        choices = max(1, len(asked_names(private.domain, workload)) - 1)
+        return mean_noise(private.budget, spend * LOOK_TREE * _fraction(tree.choice_share) / choices)
 
     def look(
         self,
@@ -163,7 +174,7 @@ class StrongPairs:
             last=False,
         )
         names = asked_names(domain, workload)
-        of_pairs = first * (1 - Fraction(tree.singles_share + tree.choice_share).limit_denominator())
+        of_pairs = first * (1 - _fraction(tree.singles_share + tree.choice_share))
         noise = mean_noise(private.budget, of_pairs / len(names))
         for _ in range(self.batches):
             batch = (spend - first) / self.batches
@@ -201,7 +212,7 @@ class StrongPairs:
         most = len(asked_names(domain, workload))
         answers = comparable(answer.counts for answer in synopsis.marginals(pairs))
         # What the noise of the last measurement adds to a distance, and that of the answers.
-        last = Fraction(1 - self.look_share).limit_denominator(10**6)
+        last = _fraction(1 - self.look_share)
         later = mean_noise(private.budget, last / (len(chosen) + most))
         penalties = [
             penalty(later, domain.cells(pair))
@@ -243,6 +254,15 @@ class _SmallCliques:
         return True
 
 
+def look_share(budget: Budget) -> Fraction:
+    """The share of a budget for a look.
+
+    It is half as large for pure differential privacy, where noise is in proportion to one over the
+    budget, not to one over its root: so it costs as much accuracy.
+    """
+    return LOOK_SHARE / 2 if isinstance(budget, PureDP) else LOOK_SHARE
+
+
 def shares_of(
     domain: Domain,
     budget: Budget,
@@ -255,3 +275,7 @@ def shares_of(
     """
     power = 2 if isinstance(budget, PureDP) else 1
     return [domain.cells(view) ** (1 / (power + 1)) for view in views]
+
+
+def _fraction(share: float) -> Fraction:
+    return Fraction(share).limit_denominator(10**6)
