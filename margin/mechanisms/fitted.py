@@ -180,7 +180,8 @@ TREE_PENALTY = 0.5
 before negative counts are removed; no unit."""
 
 LOOK_SHARE = Fraction(1, 5)
-"""Share of the budget for the look at strong pairs."""
+LOOK_SHARE_PURE = Fraction(3, 20)
+"""Shares of the budget for the look at strong pairs; the second for pure differential privacy."""
 
 LOOK_DISTANCE = Fraction(1, 50)
 """Share of the budget for the distance that judges what a look found."""
@@ -189,11 +190,11 @@ LOOK_NOISE = 0.7
 """Largest expected squared noise of a spanning tree, divided by the expected squared error of the
 best other candidate, for which there is a look."""
 
-LOOK_PRICE = 25
+LOOK_PRICE = 110
 """Largest expected squared error of a spanning tree, divided by that of the best other candidate,
 for which there is a look: what a tree misses is learnt from few triples."""
 
-LOOK_CHOICE_NOISE = 0.1
+LOOK_CHOICE_NOISE = 0.25
 """Largest mean absolute noise of a choice of a look, as a share of the rows."""
 
 LOOK_DOUBT = 2.25

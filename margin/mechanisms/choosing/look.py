@@ -1,6 +1,8 @@
 """What the strong pairs that a look found would miss, judged by one noisy distance."""
 
+import itertools
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +13,7 @@ from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...private import Private
 from ...solvers import Evidence
-from ...solvers.basis import transform
+from ...solvers.tables.tables import Axes
 from .contests import comparable
 from .strong_pairs import Found, shares_of
 
@@ -20,7 +22,7 @@ __all__ = ["Judge"]
 _SETS = 100
 """Largest number of asked marginals that are compared."""
 
-_CELLS = 1 << 14
+_CELLS = 1 << 17
 """Largest number of cells of such a marginal."""
 
 _UNIT = 1_000
@@ -50,8 +52,6 @@ class Judge:
     ) -> None:
         self.domain = domain
         self.found = found
-        self.synopsis = found.synopsis(domain)
-        self.total = np.array(found.evidence.tables().total)
         rng = np.random.default_rng(0)
         places = rng.permutation(len(workload))[: 4 * _SETS].tolist()
         views = [workload.views[place] for place in places]
@@ -104,7 +104,7 @@ class Judge:
         self,
         budget: Budget,
         left: Fraction,
-    ) -> dict[tuple[int, ...], float]:
+    ) -> dict[Axes, float]:
         """The precision of each component after all pairs are measured again."""
         after = Evidence(sizes=self.domain.sizes)
         after.add_evidence(self.found.evidence)
@@ -116,25 +116,24 @@ class Judge:
             after.add_table(axes, nothing, budget.count_noise(units).variance)
         return after.precision
 
-    def _noise(self, precision: dict[tuple[int, ...], float]) -> float:
-        """The mean squared change of the answers by noise, in squared rows."""
-        rng = np.random.default_rng(0)
-        drawn = Evidence(
-            sizes=self.domain.sizes,
-            zeros=self.domain.zeros,
-            known=self.domain.constraints,
-        )
-        for axes, own in precision.items():
-            names = [self.domain.attributes[axis] for axis in axes]
-            table = self.synopsis.marginal(names).counts if names else self.total
-            coefficients = transform(table.shape).analyse(table.reshape(-1)).reshape(table.shape)
-            moments = coefficients[(slice(1, None),) * len(axes)] * math.sqrt(table.size)
-            noise = rng.standard_normal(moments.shape) / math.sqrt(own)
-            drawn.add_component(axes, moments + noise, 1 / own)
-        answers = self._answers_of(Found(evidence=drawn, views=self.found.views))
-        pairs = zip(answers, self.answers, strict=True)
-        changes = [float(((one - other) ** 2).sum()) for one, other in pairs]
-        return float(np.mean(changes))
+    def _noise(self, precision: Mapping[Axes, float]) -> float:
+        """The mean squared effect of noise on an answer, in squared rows.
+
+        A moment of variance v adds v / C to the squared error of an answer of C cells. Noise that
+        is removed with negative counts is not subtracted.
+        """
+        sizes = np.array(self.domain.sizes)
+        total = 0.0
+        for view in self.sets:
+            axes = sorted(self.domain.axes(view))
+            variance = sum(
+                float(np.prod(sizes[list(part)] - 1)) / precision[part]
+                for length in range(3)
+                for part in itertools.combinations(axes, length)
+                if part in precision
+            )
+            total += variance / self.domain.cells(view)
+        return total / len(self.sets)
 
 
 def _spread(answer: Floats) -> float:

@@ -15,7 +15,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...solvers.trees.junction import has_junction_tree
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
-from ..fitted import LOOK_BATCHES, LOOK_CHOICE, LOOK_SHARE, LOOK_TREE, TREE_PENALTY
+from ..fitted import LOOK_BATCHES, LOOK_CHOICE, LOOK_SHARE, LOOK_SHARE_PURE, LOOK_TREE, TREE_PENALTY
 from .contests import choose_in_turn, comparable, contestants, mean_noise, penalty
 from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names
 
@@ -172,6 +172,7 @@ class StrongPairs:
             workload,
             first,
             last=False,
+            again=1 - spend,
         )
         names = asked_names(domain, workload)
         of_pairs = first * (1 - _fraction(tree.singles_share + tree.choice_share))
@@ -215,7 +216,7 @@ class StrongPairs:
         last = _fraction(1 - self.look_share)
         later = mean_noise(private.budget, last / (len(chosen) + most))
         penalties = [
-            penalty(later, domain.cells(pair))
+            penalty(TREE_PENALTY * later, domain.cells(pair))
             + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
             for pair in pairs
         ]
@@ -257,10 +258,10 @@ class _SmallCliques:
 def look_share(budget: Budget) -> Fraction:
     """The share of a budget for a look.
 
-    It is half as large for pure differential privacy, where noise is in proportion to one over the
-    budget, not to one over its root: so it costs as much accuracy.
+    It is smaller for pure differential privacy, where noise is in proportion to one over the
+    budget, not to one over its root.
     """
-    return LOOK_SHARE / 2 if isinstance(budget, PureDP) else LOOK_SHARE
+    return LOOK_SHARE_PURE if isinstance(budget, PureDP) else LOOK_SHARE
 
 
 def shares_of(

@@ -108,6 +108,7 @@ class SpanningTree:
         spend: Fraction,
         *,
         last: bool,
+        again: Fraction = Fraction(0),
     ) -> tuple[Evidence, list[View]]:
         """Make the measurements, as a part of another mechanism; return them and the chosen pairs.
 
@@ -117,6 +118,8 @@ class SpanningTree:
             The share of the whole budget to spend.
         last
             Whether the last measurement takes all that is left of the budget.
+        again
+            The share of the budget that will measure the chosen pairs once more.
         """
         domain = private.domain
         names = asked_names(domain, workload)
@@ -131,7 +134,7 @@ class SpanningTree:
         add(evidence, domain, singles)
         rest = spend - first - choice
         noise = mean_noise(private.budget, first / len(names))
-        chosen, spent = self._chosen(private, workload, evidence, choice, rest, noise)
+        chosen, spent = self._chosen(private, workload, evidence, choice, rest + again, noise)
         connected = {name for pair in chosen for name in pair}
         views = [*chosen, *((name,) for name in names if name not in connected)]
         log.info("measuring %d pairs", len(chosen))
