@@ -1,5 +1,6 @@
 """The base class of `Private`: it counts the rows, charges the budget, and then draws noise."""
 
+import itertools
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +30,9 @@ __all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
 log = logging.getLogger("margin")
 
 T = TypeVar("T")
+
+_CELLS_TOGETHER = 1 << 15
+"""Largest number of cells of small tables to which noise is added together."""
 
 LARGEST_WEIGHT = 1 << 20
 """Largest weight, multiplier, or L1 sensitivity of counts in small units."""
@@ -244,12 +248,21 @@ class Gate:
         for row, event in enumerate(events):
             rows_of.setdefault(event.noise, []).append(row)
         for sampler, rows in rows_of.items():
-            ends = np.cumsum([tables[row].size for row in rows])
-            together = sampler.sample(int(ends[-1]), self._entropy)
-            drawn = np.split(together, ends[:-1])
-            for row, draws in zip(rows, drawn, strict=True):
-                true = tables[row]
-                noisy[row] = noisy_sum(true, draws.reshape(true.shape))
+            sizes = [tables[row].size for row in rows]
+            drawn = sampler.sample(sum(sizes), self._entropy)
+            # The noisy sums replace the draws. The sums of several small tables are made together.
+            step = max(1, _CELLS_TOGETHER // max(1, *sizes))
+            stop = 0
+            for first in range(0, len(rows), step):
+                some = rows[first : first + step]
+                true = [tables[row].reshape(-1) for row in some]
+                begin, stop = stop, stop + sum(sizes[first : first + step])
+                drawn[begin:stop] = noisy_sum(
+                    true[0] if len(true) == 1 else np.concatenate(true), drawn[begin:stop]
+                )
+                ends = itertools.accumulate(sizes[first : first + step], initial=begin)
+                for row, (low, high) in zip(some, itertools.pairwise(ends), strict=True):
+                    noisy[row] = drawn[low:high].reshape(tables[row].shape)
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
