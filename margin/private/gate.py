@@ -288,11 +288,12 @@ class Gate:
     def _tables(self, views: Sequence[View]) -> list[Integers]:
         """Count the rows in each cell of each view: the true tables, which never leave this object.
 
-        Each view is counted once and then kept.
+        Each view is counted once and then kept, until an answer spends all that is left.
         """
-        new = list(dict.fromkeys(view for view in views if view not in self._counted))
+        counted = self._counted
+        new = list(dict.fromkeys(view for view in views if view not in counted))
         if new:
             log.info("counting the views")
             tables = count(self._source, self.domain, new)
-            self._counted.update(zip(new, tables, strict=True))
-        return [self._counted[view] for view in views]
+            counted.update(zip(new, tables, strict=True))
+        return [counted[view] for view in views]

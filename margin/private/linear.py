@@ -113,7 +113,7 @@ class Linear(Gate):
         )
         true = self._linear(copies)
         if units == self._account.remaining:
-            self._counted.clear()  # nothing is left for another answer
+            self._counted = {}  # nothing is left for another answer
         noisy = self._noisy(events, true)
         del true
         return tuple(
