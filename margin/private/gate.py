@@ -255,12 +255,12 @@ class Gate:
             stop = 0
             for first in range(0, len(rows), step):
                 some = rows[first : first + step]
-                true = [tables[row].reshape(-1) for row in some]
-                begin, stop = stop, stop + sum(sizes[first : first + step])
-                drawn[begin:stop] = noisy_sum(
-                    true[0] if len(true) == 1 else np.concatenate(true), drawn[begin:stop]
-                )
-                ends = itertools.accumulate(sizes[first : first + step], initial=begin)
+                lengths = sizes[first : first + step]
+                begin, stop = stop, stop + sum(lengths)
+                flat = [tables[row].reshape(-1) for row in some]
+                true = flat[0] if len(flat) == 1 else np.concatenate(flat)
+                drawn[begin:stop] = noisy_sum(true, drawn[begin:stop])
+                ends = itertools.accumulate(lengths, initial=begin)
                 for row, (low, high) in zip(some, itertools.pairwise(ends), strict=True):
                     noisy[row] = drawn[low:high].reshape(tables[row].shape)
         return noisy

@@ -33,15 +33,20 @@ class Answers:
     ----------
     strategy
         The strategy as it was passed.
-    values
-        The answers, array of shape ``strategy.shape``.
+    noisy
+        The answers as integers, array of shape ``strategy.shape``.
     variance
         The variance of the noise in each answer. The noise is independent from answer to answer.
     """
 
     strategy: Strategy
-    values: Floats
+    noisy: Integers
     variance: float
+
+    @property
+    def values(self) -> Floats:
+        """The answers as floats; each call makes a new array."""
+        return self.noisy.astype(np.float64)
 
 
 class Linear(Gate):
@@ -117,7 +122,7 @@ class Linear(Gate):
         noisy = self._noisy(events, true)
         del true
         return tuple(
-            Answers(strategy, answers.astype(np.float64), variance_of(event))
+            Answers(strategy, answers, variance_of(event))
             for strategy, answers, event in zip(asked, noisy, events, strict=True)
         )
 
