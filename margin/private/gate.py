@@ -25,7 +25,7 @@ from ..privacy.event import Event, pure_epsilon
 from ..privacy.ledger import Ledger, Token
 from ..privacy.rounds import Rounds
 
-__all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
+__all__ = ["Chargeable", "Gate", "Integers"]
 
 log = logging.getLogger("margin")
 
@@ -33,9 +33,6 @@ T = TypeVar("T")
 
 _CELLS_TOGETHER = 1 << 15
 """Largest number of cells of small tables to which noise is added together."""
-
-LARGEST_WEIGHT = 1 << 20
-"""Largest weight, multiplier, or L1 sensitivity of counts in small units."""
 
 
 class Chargeable(Protocol):
