@@ -46,13 +46,17 @@ of processor time."""
 _SUMMED_CELLS = 1 << 14
 """Largest number of cells of a reconstructed table that is summed to levels."""
 
+_ANSWER = 200
+"""What each further answer adds to its number of cells, so that a page of many small ones is
+written in two seconds, too."""
+
 _MOST_ASKED = 6
 """Largest number of attributes that a reader can choose."""
 
 _ERRORS = 12
 """Number of marginals of each number of attributes from which the page takes the typical error."""
 
-_ERROR_CELLS = 20_000
+_ERROR_CELLS = 10_000
 """Number of cells of these marginals after which no further one is taken."""
 
 _MOST_SETS = 200_000
@@ -217,7 +221,7 @@ def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
         cells = domain.cells(view)
         if cells > room:
             break
-        room -= cells
+        room -= cells + _ANSWER
         chosen.append(view)
     log.info("answering the marginals of the page")
     return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
