@@ -5,17 +5,19 @@ The commands are imported in `run`, so that Ctrl-C during the import is told lik
 
 import sys
 
+from .interrupts import BEFORE, watched
+
 __all__ = ["run"]
 
 
 def run() -> int:
     """Run the command line; the result is its exit code, see `margin.cli.main.main`."""
     try:
-        from .cli.main import main
-
+        with watched(ends=True, text=BEFORE):
+            from .cli.main import main
         return main()
-    except KeyboardInterrupt:
-        print("margin: interrupted before the command began", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"margin: {error or BEFORE}", file=sys.stderr)
         return 130
 
 

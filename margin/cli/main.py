@@ -13,7 +13,7 @@ from typing import Any
 from .. import __version__
 from .._secrecy import masked
 from ..errors import BudgetSpentError, MarginError
-from ..interrupts import watched
+from ..interrupts import BEFORE, watched
 from ..interrupts.progress import progress
 from . import compare as cli_compare
 from . import count as cli_count
@@ -67,15 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
     explains, 3 for a release that costs more than what is left in the ledger, and 130 for an
-    interrupt.
+    interrupt. Before the command begins, an interrupt is the exception KeyboardInterrupt.
     """
-    parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
-
-        argcomplete.autocomplete(parser)
-    given = sys.argv[1:] if arguments is None else arguments
-    parsed = parser.parse_args(_ordered(given, parser))
+    with watched(ends=True, text=BEFORE):
+        parser, parsed = _parsed(arguments)
     try:
         with watched(ends=True):
             return _run(parsed)
@@ -95,6 +90,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem = in_words_of_the_command(problem, parser.options)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
+
+
+def _parsed(arguments: Sequence[str] | None) -> tuple[Parser, argparse.Namespace]:
+    """The parser of all commands, and the arguments that it reads; those of the process if None."""
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    given = sys.argv[1:] if arguments is None else arguments
+    return parser, parser.parse_args(_ordered(given, parser))
 
 
 def _run(parsed: argparse.Namespace) -> int:

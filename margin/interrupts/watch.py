@@ -23,7 +23,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Watch", "at_the_end", "check", "interruptible", "shielded", "watched"]
+__all__ = ["BEFORE", "Watch", "at_the_end", "check", "interruptible", "shielded", "watched"]
+
+BEFORE = "interrupted before the command began; nothing has been charged"
+"""What an interrupt of the command line says until its command runs."""
 
 _PAUSE = 0.25
 """Seconds between two attempts to stop the main thread."""
@@ -52,9 +55,9 @@ class Watch:
         The signal that was raised as an exception; 0 before.
     """
 
-    def __init__(self, *, ends: bool = False) -> None:
+    def __init__(self, *, ends: bool = False, text: str = "interrupted") -> None:
         self.number = 0
-        self.explain: Callable[[], str] = lambda: "interrupted"
+        self.explain: Callable[[], str] = lambda: text
         self._ends = ends
         self._process = os.getpid()
         self._shields = 0
@@ -186,7 +189,7 @@ class Watch:
 
 
 @contextmanager
-def watched(*, ends: bool = False) -> Iterator[Watch]:
+def watched(*, ends: bool = False, text: str = "interrupted") -> Iterator[Watch]:
     """Watch for signals for the length of a `with` block; it gives the watch.
 
     Inside another watch it does nothing of its own. In a thread other than the main one there is
@@ -196,6 +199,9 @@ def watched(*, ends: bool = False) -> Iterator[Watch]:
     ----------
     ends
         End the process if the main thread does not stop in time; for commands.
+    text
+        What `Watch.explain` returns until it is replaced. Another watch around this one keeps its
+        own.
 
     Raises
     ------
@@ -211,7 +217,7 @@ def watched(*, ends: bool = False) -> Iterator[Watch]:
     if _watch is not None:
         yield _watch
         return
-    watch = Watch(ends=ends)
+    watch = Watch(ends=ends, text=text)
     told = ""
     problem: BaseException | None = None
     try:

@@ -206,6 +206,60 @@ def test_a_command_that_is_interrupted_before_its_release_says_so(tmp_path, monk
     assert NOTHING in capsys.readouterr().err
 
 
+WHILE_IMPORTED = """
+import os, signal, sys
+
+module, number = sys.argv[1:]
+
+class Signalled:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), int(number))
+
+sys.meta_path.insert(0, Signalled)
+"""
+IN_A_PROGRAM = """
+import margin
+try:
+    margin.release
+except KeyboardInterrupt as error:
+    sys.exit(f"told: {error}")
+"""
+ON_THE_COMMAND_LINE = """
+from margin.__main__ import run
+sys.argv[1:] = ["--version"]
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "module", "code"),
+    [(IN_A_PROGRAM, "margin.private", 1), (ON_THE_COMMAND_LINE, "margin.cli.main", 130)],
+    ids=["program", "command"],
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_modules_are_imported_is_told(program, module, code, number):
+    done = subprocess.run(
+        [sys.executable, "-c", WHILE_IMPORTED + program, module, str(int(number))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == (code if number == signal.SIGINT else -number)
+    assert done.stderr.count(NOTHING) == 1 and "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_a_watch_around_another_one_keeps_its_text():
+    def inner():
+        with watched(text="inner"):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="outer"), watched(text="outer"):
+        inner()
+
+
 STUCK = """
 import os, signal, sys, threading
 import margin.cli.main as cli
