@@ -5,19 +5,21 @@ The commands are imported in `run`, so that Ctrl-C during the import is told lik
 
 import sys
 
-from .interrupts import BEFORE, watched
-
 __all__ = ["run"]
+
+_BEFORE = "interrupted before the command began; nothing has been charged"
 
 
 def run() -> int:
     """Run the command line; the result is its exit code, see `margin.cli.main.main`."""
     try:
-        with watched(ends=True, text=BEFORE):
+        from .interrupts import watched
+
+        with watched(ends=True, text=_BEFORE):
             from .cli.main import main
         return main()
     except KeyboardInterrupt as error:
-        print(f"margin: {error or BEFORE}", file=sys.stderr)
+        print(f"margin: {error or _BEFORE}", file=sys.stderr)
         return 130
 
 

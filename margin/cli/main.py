@@ -13,7 +13,7 @@ from typing import Any
 from .. import __version__
 from .._secrecy import masked
 from ..errors import BudgetSpentError, MarginError
-from ..interrupts import BEFORE, watched
+from ..interrupts import watched
 from ..interrupts.progress import progress
 from . import compare as cli_compare
 from . import count as cli_count
@@ -33,6 +33,8 @@ from .common import Parser, Said, add_command, add_force, check_free, did_you_me
 __all__ = ["main"]
 
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _INTERRUPTED = 0, 1, 2, 3, 130
+
+_BEFORE = "interrupted before the command began; nothing has been charged"
 
 _COMPLETION = {
     "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     explains, 3 for a release that costs more than what is left in the ledger, and 130 for an
     interrupt. Before the command begins, an interrupt is the exception KeyboardInterrupt.
     """
-    with watched(ends=True, text=BEFORE):
+    with watched(ends=True, text=_BEFORE):
         parser, parsed = _parsed(arguments)
     try:
         with watched(ends=True):

@@ -23,10 +23,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["BEFORE", "Watch", "at_the_end", "check", "interruptible", "shielded", "watched"]
-
-BEFORE = "interrupted before the command began; nothing has been charged"
-"""What an interrupt of the command line says until its command runs."""
+__all__ = ["Watch", "at_the_end", "check", "interruptible", "shielded", "watched"]
 
 _PAUSE = 0.25
 """Seconds between two attempts to stop the main thread."""

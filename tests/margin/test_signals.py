@@ -32,7 +32,7 @@ TRIALS, SEED = 200, 26
 
 @pytest.mark.slow
 def test_signals_at_random_moments_are_told_truly(tmp_path):
-    """Two hundred releases of sixteen kinds of sources, with one signal each."""
+    """Two hundred releases of seventeen kinds of sources, with one signal each."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.helpers.interrupted_releases"),
