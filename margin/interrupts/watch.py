@@ -104,17 +104,21 @@ class Watch:
             signal.signal(number, self._arrived)
 
     def end(self) -> None:
-        """Restore the handlers and end the thread."""
+        """End the thread and restore the handlers.
+
+        The thread may end late if the machine is busy. So the handlers come last: a signal in the
+        meantime is still told.
+        """
         if self._thread is None:
             return
-        for number, handler in self._before.items():
-            if signal.getsignal(number) == self._arrived:
-                signal.signal(number, handler)
         if self._before:
             signal.set_wakeup_fd(self._fd)
         self._ended.set()
         self._writer.close()
         self._thread.join()
+        for number, handler in self._before.items():
+            if signal.getsignal(number) == self._arrived:
+                signal.signal(number, handler)
 
     @property
     def late(self) -> int:

@@ -108,8 +108,12 @@ def tell_times(out: Path) -> None:
         begin()
 
     def ended(self: Any) -> None:
-        out.with_suffix(".end").write_text(str(time.monotonic()))
         end(self)
+        moment = time.monotonic()
+        # A signal from here on is too late, and must not keep the time from being written.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        out.with_suffix(".end").write_text(str(moment))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
     def charged(self: Any, units: Any) -> None:
         out.with_suffix(".charge").write_text(str(time.monotonic()))

@@ -260,6 +260,20 @@ def test_a_watch_around_another_one_keeps_its_text():
         inner()
 
 
+def test_a_signal_while_a_watch_ends_is_told(monkeypatch):
+    """The thread of the watch may end late; until then the handlers stay."""
+    join = threading.Thread.join
+
+    def slow(thread, timeout=None):
+        signal.raise_signal(signal.SIGINT)
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", slow)
+    with pytest.raises(KeyboardInterrupt, match="told"), watched(text="told"):
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 STUCK = """
 import os, signal, sys, threading
 import margin.cli.main as cli
