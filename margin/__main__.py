@@ -19,7 +19,7 @@ def run() -> int:
             from .cli.main import main
         return main()
     except KeyboardInterrupt as error:
-        print(f"margin: {error or _BEFORE}", file=sys.stderr)
+        print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130
 
 
