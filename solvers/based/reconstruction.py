@@ -148,6 +148,10 @@ class BasedReconstruction:
             undetermined=_between(share, other.undetermined, based.undetermined),
         )
 
+    def width(self, axes: Axes) -> int:
+        """The number of cells over which `sums` are computed; see `Reconstruction.width`."""
+        return self.alone.width(axes)
+
     def weights(self, asked: Integers) -> Floats:
         """The weights of the estimates with the base, for marginals on `asked`, shape (n, k)."""
         count = asked.shape[1]

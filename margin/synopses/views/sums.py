@@ -14,7 +14,7 @@ from ...domain.where import Chosen
 from ...solvers import covered_group_variances
 from ..counting import Sums, covered_sums, left_open, weights_on
 from ..noisy_tables import in_view_order
-from .answering import MOST_BASED, MOST_CELLS, Answering, at_once
+from .answering import MOST_BASED, Answering, at_once
 
 __all__ = ["rolled", "sums_of"]
 
@@ -22,8 +22,8 @@ _MOST_WEIGHTS = 1 << 30
 """Largest number of weights, cells times sums, for which the errors of sums of reconstructed cells
 are computed."""
 
-_SUMS_AT_ONCE = 256
-"""Largest number of sums of reconstructed cells that are computed together."""
+_WEIGHTS_AT_ONCE = 1 << 20
+"""Largest number of weights, cells times sums, that are held together. One sum may have more."""
 
 
 def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
@@ -109,7 +109,9 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
     missed = np.full(counts.size, math.nan)
     if counts.size * cells.counts.size <= _MOST_WEIGHTS:
         chosen = list(view.cells())
-        step = max(1, min(_SUMS_AT_ONCE, MOST_CELLS // cells.counts.size))
+        width = answering.reconstruction.width(tuple(sorted(axes)))
+        # Only the variances are kept, so that parts can be as small as memory wants them.
+        step = max(1, _WEIGHTS_AT_ONCE // width)
         for start in range(0, len(chosen), step):
             sums = sums_of(answering, chosen[start : start + step])
             noise[start : start + step] = sums.noise.diagonal()
