@@ -183,7 +183,10 @@ def _released(parsed: argparse.Namespace) -> Said:
     if number == "1":
         title = title.removesuffix("s")
     described = f"{number} {title}" if number[0].isdigit() else f"{title} of {text}"
-    return Said(f"{parsed.output}: {described}; {guarantee}", values)
+    # Attributes that the workload left out are easily taken for measured ones.
+    lacking = summary.get("unmeasured")
+    more = f"; not measured: {lacking}" if lacking else ""
+    return Said(f"{parsed.output}: {described}; {guarantee}{more}", values)
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:

@@ -249,7 +249,8 @@ def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
     for _, cells, asked in sorted(sets, key=lambda one: one[:2]):
         if cells > room:
             continue
-        if synopsis.source(asked) in (Source.RECONSTRUCTED, Source.BASED):
+        source = synopsis.source(asked)
+        if source.is_reconstructed or source is Source.BASED:
             summed = domain.cells(attribute_of[name] for name in asked)
             if cells > sums or summed > _SUMMED_CELLS:
                 continue

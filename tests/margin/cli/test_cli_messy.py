@@ -1,0 +1,59 @@
+"""A survey as offices have them: signs of other countries, spellings, and attributes left out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import margin
+from margin.cli.main import main
+from margin.synopses.source import Source
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(capsys, *words):
+    code = main(list(words))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def write(path, text, encoding="utf-8"):
+    with open(path, "w", encoding=encoding, newline="") as file:
+        file.write(text)
+
+
+def test_attributes_that_the_workload_leaves_out_are_said_to_be_unmeasured(capsys):
+    write("t.csv", "a,b,c\n" + "0,1,2\n1,0,1\n" * 500)
+    write("d.json", json.dumps({"a": 2, "b": 2, "c": 3}))
+    words = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "--workload", "a,b"]
+    code, out, _ = run(capsys, *words, "-o", "o.margin")
+    assert code == 0 and out.endswith("; not measured: c\n")
+    code, out, _ = run(capsys, "info", "o.margin")
+    assert "\nunmeasured  c\n" in out
+    code, out, _ = run(capsys, "marginal", "o.margin", "a", "c")
+    assert "equally frequent" in out
+    synopsis = margin.load("o.margin")
+    assert synopsis.source(["c"]) is Source.ASSUMED and Source.ASSUMED.is_reconstructed
+    assert synopsis.source(["a", "b"]) is Source.MEASURED
+    code, _, _ = run(capsys, "publish", "o.margin", "--tables", "a,c", "-o", "tables")
+    (entry,) = json.loads(Path("tables/manifest.json").read_text("utf-8"))["tables"]
+    assert entry["source"] == "assumed" and entry["reconstructed"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"known": {("c",): [0, 500, 500]}},
+        {"determined": {"c": {"a": {"0": 2, "1": 1}}}},
+    ],
+    ids=["known", "determined"],
+)
+def test_what_is_known_or_determined_needs_no_measurement(told):
+    domain = margin.Domain({"a": 2, "b": 2, "c": 3}, **told)
+    rows = {"a": [0, 1] * 500, "b": [1, 0] * 500, "c": [2, 1] * 500}
+    made = margin.release(rows, domain=domain, budget=margin.PureDP(1), workload=[["a", "b"]])
+    assert made.source(["a", "c"]) is not Source.ASSUMED
