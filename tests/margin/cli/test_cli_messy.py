@@ -57,3 +57,27 @@ def test_what_is_known_or_determined_needs_no_measurement(told):
     rows = {"a": [0, 1] * 500, "b": [1, 0] * 500, "c": [2, 1] * 500}
     made = margin.release(rows, domain=domain, budget=margin.PureDP(1), workload=[["a", "b"]])
     assert made.source(["a", "c"]) is not Source.ASSUMED
+
+
+def test_the_rows_of_a_query_are_checked(capsys):
+    write("t.csv", "income;n\n" + "1,5;a\n" * 9)
+    write("d.json", '{"income": {"bins": [0, 1, 2]}}')
+    code, out, _ = run(capsys, "domain", "check", "t.csv", "d.json")
+    assert code == 2 and "decimal comma" in out
+    query = "SELECT replace(income, ',', '.') AS income FROM t"
+    words = ["domain", "check", "--sql", query, "--table", "t=t.csv", "d.json"]
+    code, out, err = run(capsys, *words)
+    assert code == 0 and out.endswith("all 1 attributes fit\n") and not err
+    write("d.json", '{"income": {"bins": [0, 1, 2], "other": "?"}}')
+    code, out, err = run(capsys, "domain", "check", "t.csv", "d.json")
+    assert code == 0 and 'counted as "other" in 9 of 9 rows' in out and "not private" in err
+
+
+def test_drafts_of_decimal_commas_and_of_numbers_with_a_few_texts(capsys):
+    lines = [f'"{row},{row % 90 + 10}";{row % 83}' for row in range(300)]
+    lines[7] = '"7,5";unknown'
+    write("t.csv", "income;age\n" + "\n".join(lines) + "\n")
+    code, out, _ = run(capsys, "domain", "suggest", "t.csv")
+    draft = json.loads(out)
+    assert code == 0 and "'income' (numbers with a decimal comma" in draft["$draft"]
+    assert draft["age"]["other"] == "other" and draft["age"]["bins"][0] is None
