@@ -194,7 +194,7 @@ class ViewSynopsis(Synopsis):
         """How the marginal of a view without levels is answered if it is not known."""
         axes = tuple(sorted(self.domain.position[name] for name in view))
         if self.held.covering(axes) is None:
-            lacks_one = any(name in self._not_measured for name in view)
+            lacks_one = any(name in self.not_measured for name in view)
             return Source.ASSUMED if lacks_one else Source.RECONSTRUCTED
         is_based = self.base is not None and self._answering.cells(axes) <= MOST_BASED
         return Source.BASED if is_based else Source.MEASURED
@@ -296,23 +296,26 @@ class ViewSynopsis(Synopsis):
             listed.append(f"... {len(self.names) - len(listed)} more")
         cells = sum(value.size for value in self.held.values)
         texts = {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
-        if self._not_measured:
-            lacking = list(self._not_measured[:_LISTED])
-            if len(self._not_measured) > _LISTED:
-                lacking.append(f"{len(self._not_measured) - _LISTED} more")
+        if self.not_measured:
+            lacking = list(self.not_measured[:_LISTED])
+            if len(self.not_measured) > _LISTED:
+                lacking.append(f"{len(self.not_measured) - _LISTED} more")
             texts["unmeasured"] = ", ".join(lacking)
         if self.base is not None:
             texts["base"] = f"{self.base.described}\n{self._trusted}"
         return texts
 
     @cached_property
-    def _not_measured(self) -> tuple[str, ...]:
-        """The attributes of which no view, no base and no declaration tells anything."""
-        if self.base is not None:
-            return ()
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes of which no view, no base and no declaration tells anything.
+
+        In answers, their categories are taken to be equally frequent.
+        """
         domain = self.domain
         told = {split_level(domain, name)[0] for view in domain.known for name in view}
         told.update(*self.names)
+        if self.base is not None:
+            told.update(set(domain) - set(self.base.not_measured))
         for name, form in domain.determined.items():
             by = form if isinstance(form, str) else next(iter(form))
             if split_level(domain, by)[0] in told:

@@ -44,6 +44,18 @@ def test_attributes_that_the_workload_leaves_out_are_said_to_be_unmeasured(capsy
     assert entry["source"] == "assumed" and entry["reconstructed"]
 
 
+def test_a_base_that_did_not_measure_an_attribute_tells_nothing_of_it():
+    domain = margin.Domain({"a": 2, "b": 2, "c": 3})
+    rows = {"a": [0, 1] * 500, "b": [1, 0] * 500, "c": [2, 1] * 500}
+    common = {"domain": domain, "budget": margin.PureDP(1), "workload": [["a", "b"]]}
+    first = margin.release(rows, **common)
+    second = margin.release(rows, **common, base=first)
+    assert first.not_measured == second.not_measured == ("c",)
+    assert second.source(["a", "c"]) is Source.ASSUMED
+    public = margin.release(rows, **common, base=margin.PublicTable(rows, source="a test"))
+    assert public.not_measured == ()
+
+
 @pytest.mark.parametrize(
     "told",
     [
