@@ -451,7 +451,7 @@ function picker() {
     const size = document.createElement("span");
     size.className = "size";
     size.textContent = attribute.labels.length === 1 ? "1 category" : `${attribute.labels.length} categories`;
-    if (data.not_measured.includes(data.attributes[attributeOf(axis)].name)) size.textContent += ", not measured";
+    if (data.not_measured.includes(data.attributes[attributeOf(axis)].name)) size.textContent = "not measured";
     label.append(box, attribute.name, size);
     if (attribute.level_of !== null) label.className = "level";
     return box;
