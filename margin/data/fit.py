@@ -27,6 +27,9 @@ _MOST_COUNTED = 100_000
 _SHOWN = 5
 """Number of values that a misfit shows."""
 
+_MOST_NAMES = 20
+"""Largest number of columns that a message lists."""
+
 _MANY_OTHERS = 0.5
 """Share of the rows in `other` above which a column is listed."""
 
@@ -169,12 +172,22 @@ def _unreadable(source: Source, domain: Domain) -> list[tuple[str, str]]:
             source.check(Domain({name: attribute}))
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)
-            hint = "" if is_named else did_you_mean(name, known)
-            problems.append((name, f"{error}{hint}"))
+            if is_named or not known:
+                problems.append((name, str(error)))
+            else:
+                problems.append((name, _no_column(name, known)))
     reasons = {problem.replace(repr(name), "") for name, problem in problems}
     if len(problems) == len(domain) and len(reasons) == 1 and not known:
         raise DataError(problems[0][1])
     return problems
+
+
+def _no_column(name: str, known: Sequence[str]) -> str:
+    """The problem of an attribute without a column, with the names of the columns."""
+    listed = ", ".join(map(repr, known[:_MOST_NAMES]))
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    hint = did_you_mean(name, known)
+    return f"there is no such column; the columns are {listed}{more}{hint}"
 
 
 def _names(source: Source) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import margin
+from margin.cli.arguments.workload import views_of
 from margin.cli.main import main
 from margin.synopses.source import Source
 
@@ -69,6 +70,19 @@ def test_what_is_known_or_determined_needs_no_measurement(told):
     rows = {"a": [0, 1] * 500, "b": [1, 0] * 500, "c": [2, 1] * 500}
     made = margin.release(rows, domain=domain, budget=margin.PureDP(1), workload=[["a", "b"]])
     assert made.source(["a", "c"]) is not Source.ASSUMED
+
+
+def test_names_with_commas_are_views_of_the_workload(capsys):
+    domain = margin.Domain({"a": 2, "job, status": 3, "job": 2})
+    assert views_of(domain, ["job, status,a", "a, job"]) == [("job, status", "a"), ("a", "job")]
+    with pytest.raises(margin.DomainError, match="unknown attribute 'b'"):
+        views_of(domain, ["a,b"])
+
+
+def test_a_date_of_another_form_is_refused_in_words(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "o.margin", "--date", "31.12.2025"])
+    assert "must be a date such as 2025-12-31" in capsys.readouterr().err
 
 
 def test_the_rows_of_a_query_are_checked(capsys):
