@@ -97,6 +97,7 @@ def content(
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),
         "version": provenance.version,
         "summary": synopsis.summary(),
+        "not_measured": list(synopsis.not_measured),
         "attributes": _attributes(synopsis.domain),
         "views": views,
         "answers": [*_answers(synopsis, summed=summed), *_level_answers(synopsis)],
@@ -253,7 +254,8 @@ def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
     for _, cells, asked in sorted(sets, key=lambda one: one[:2]):
         if cells > room:
             continue
-        if synopsis.source(asked) in (Source.RECONSTRUCTED, Source.BASED):
+        source = synopsis.source(asked)
+        if source.is_reconstructed or source is Source.BASED:
             summed = domain.cells(attribute_of[name] for name in asked)
             if cells > sums or summed > _SUMMED_CELLS:
                 continue
@@ -277,13 +279,20 @@ def _candidates(names: Sequence[str]) -> Iterator[View]:
 def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     """The typical error of a count in rows, for each number of attributes where it is known.
 
-    It is the root of the mean variance over the cells that are not known, of some tables.
+    It is the root of the mean variance over the cells that are not known, of some tables. Tables of
+    attributes that were not measured are left out: nothing is known about their counts.
     """
-    found = []
-    for size in range(1, _MOST_ASKED + 1):
+    found: list[dict[str, float]] = []
+    measured = [name for name in synopsis.domain if name not in synopsis.not_measured]
+    if not measured:
+        return found
+    domain = synopsis.domain
+    if synopsis.not_measured:
+        domain = domain.restrict(measured)
+    for size in range(1, min(_MOST_ASKED, len(domain)) + 1):
         log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
         variances = []
-        some = random_views(synopsis.domain, size, draws=_ERRORS)
+        some = random_views(domain, size, draws=_ERRORS)
         before = np.cumsum([0, *[synopsis.domain.cells(view) for view in some]])
         few = list(itertools.compress(some, before < _ERROR_CELLS))
         for marginal in answered(synopsis, few):

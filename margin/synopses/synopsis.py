@@ -355,6 +355,11 @@ class Synopsis(Counting):
             f"{type(self).__name__} has no records; release with PriView or DualQuery instead"
         )
 
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes of which the release tells nothing; empty where this is not known."""
+        return ()
+
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
         raise NotImplementedError

@@ -23,6 +23,7 @@ from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .batch import Solutions
 from .context import Reconstruction
+from .lacking import cells_alone, lacking_axes, sums_alone
 from .problem import Solution, Solver
 from .sums import Sums
 
@@ -122,6 +123,10 @@ class Structure:
     for each cell j, with the weights P_ij ** 2 of the projection P on the unknown moments. It is
     also multiplied by a fixed factor, since some marginals miss more than others.
 
+    An axis that no view holds is reconstructed as uniform. What its own counts miss is usually much
+    more than what its dependence on other axes misses. So functions of this axis alone have the
+    scale for t = 0 and k = 1, where it is larger than that of the marginal.
+
     Parameters
     ----------
     tables
@@ -170,7 +175,15 @@ class Structure:
         tables = solutions.table.reshape(count, -1)
         tilts = _spread(_tilt(tables), solutions.table.shape[1:], ~known)
         factors = 1 / self.tables.total + scales**2 * tilts
-        return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
+        missed = factors.reshape(solutions.table.shape) * solutions.undetermined
+        for row in np.flatnonzero(lacking_axes(known).any(axis=1)):
+            shape = solutions.table.shape[1:]
+            own = cells_alone(tables[row], shape, lacking_axes(known[row : row + 1])[0])
+            more = self._more_alone(float(scales[row, 0]))
+            # The rules may tell a part of what no view says.
+            left = np.minimum(own.reshape(shape), solutions.undetermined[row])
+            missed[row] += more * left
+        return np.asarray(missed)
 
     def missed_covariance(
         self,
@@ -206,7 +219,20 @@ class Structure:
         np.divide(tilts @ parts, whole, out=tilt, where=whole > 0)
         scale = self._scales_of(known)[0]
         factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
-        return np.asarray(factors * sums.undetermined)
+        missed = factors * sums.undetermined
+        lacking = lacking_axes(known)[0]
+        if lacking.any():
+            own = sums_alone(sums.table, shape, lacking, weights)
+            # As for cells: the rules may tell a part of what no view says.
+            most = np.maximum(sums.undetermined.diagonal(), 0.0)
+            share = np.sqrt(np.minimum(1.0, most / np.maximum(own.diagonal(), 1e-300)))
+            missed = missed + self._more_alone(float(scale)) * own * np.outer(share, share)
+        return np.asarray(missed)
+
+    def _more_alone(self, scale: float) -> float:
+        """The square of the scale of single axes, less that of a marginal; at least 0."""
+        alone = STRUCTURE_WIDENING * self._learnt(0, 1)
+        return max(alone**2 - scale**2, 0.0)
 
     def scales(self, asked: Integers) -> Floats:
         """The scales s of marginals, with the fixed factor: array of shape (n,).

@@ -451,6 +451,7 @@ function picker() {
     const size = document.createElement("span");
     size.className = "size";
     size.textContent = attribute.labels.length === 1 ? "1 category" : `${attribute.labels.length} categories`;
+    if (data.not_measured.includes(data.attributes[attributeOf(axis)].name)) size.textContent = "not measured";
     label.append(box, attribute.name, size);
     if (attribute.level_of !== null) label.className = "level";
     return box;
@@ -475,11 +476,18 @@ function picker() {
   });
 }
 
+/** Some names in a sentence; of many, the first ones. */
+function listed(names) {
+  const few = names.length > 8 ? [...names.slice(0, 7), `${names.length - 7} more attributes`] : names;
+  return new Intl.ListFormat("en").format(few);
+}
+
 function facts() {
   const names = attributes.map((attribute) => attribute.name);
-  const listed = names.length > 8 ? [...names.slice(0, 7), `${names.length - 7} more attributes`] : names;
-  const list = new Intl.ListFormat("en").format(listed);
-  element("facts").textContent = `${data.description ? `${data.description} ` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
+  const list = listed(names);
+  // The description may end without a full stop.
+  const stop = /[.!?]["')]?$/.test(data.description) ? " " : ". ";
+  element("facts").textContent = `${data.description ? `${data.description}${stop}` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
     + "Random noise was added to protect the people in the table.";
   element("mechanism").textContent = data.mechanism;
   element("simulation").hidden = data.private;
@@ -526,9 +534,12 @@ async function pictures() {
     const measured = `${single ? `One table of ${of} was counted` : `${data.views.length} tables of a few attributes each were counted`}, and noise was added to every cell.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared
-      ? `Numbers were measured with noise, and these ${data.views.length} tables of a few attributes each were computed from them.`
+      ? `Numbers were measured with noise, and ${single ? `one table of ${of} was` : `these ${data.views.length} tables of a few attributes each were`} computed from them.`
       : single ? measured : equal ? `${measured} Each got the same share of the budget.`
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
+    if (data.not_measured.length) {
+      element("views-text").textContent += ` Not measured: ${listed(data.not_measured)}. The categories of what was not measured are taken to be equally frequent.`;
+    }
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
       view: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..._checks import whole_number
 from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.level_views import LevelView
+from ...domain.level_views import LevelView, split_level
 from ...domain.marginal import Marginal
 from ...domain.where import Chosen
 from ...errors import DomainError
@@ -194,7 +194,8 @@ class ViewSynopsis(Synopsis):
         """How the marginal of a view without levels is answered if it is not known."""
         axes = tuple(sorted(self.domain.position[name] for name in view))
         if self.held.covering(axes) is None:
-            return Source.RECONSTRUCTED
+            lacks_one = any(name in self.not_measured for name in view)
+            return Source.ASSUMED if lacks_one else Source.RECONSTRUCTED
         is_based = self.base is not None and self._answering.cells(axes) <= MOST_BASED
         return Source.BASED if is_based else Source.MEASURED
 
@@ -295,9 +296,32 @@ class ViewSynopsis(Synopsis):
             listed.append(f"... {len(self.names) - len(listed)} more")
         cells = sum(value.size for value in self.held.values)
         texts = {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
+        if self.not_measured:
+            lacking = list(self.not_measured[:_LISTED])
+            if len(self.not_measured) > _LISTED:
+                lacking.append(f"{len(self.not_measured) - _LISTED} more")
+            texts["unmeasured"] = ", ".join(lacking)
         if self.base is not None:
             texts["base"] = f"{self.base.described}\n{self._trusted}"
         return texts
+
+    @cached_property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes of which no view, no base and no declaration tells anything.
+
+        In answers, their categories are taken to be equally frequent.
+        """
+        domain = self.domain
+        told = {split_level(domain, name)[0] for view in domain.known for name in view}
+        told.update(*self.names)
+        if self.base is not None:
+            told.update(set(domain) - set(self.base.not_measured))
+        for name, form in domain.determined.items():
+            by = form if isinstance(form, str) else next(iter(form))
+            if split_level(domain, by)[0] in told:
+                told.add(name)
+        sizes = zip(domain, domain.sizes, strict=True)
+        return tuple(name for name, size in sizes if size > 1 and name not in told)
 
     @property
     def _trusted(self) -> str:

@@ -213,3 +213,16 @@ def test_solves_under_different_limits_are_not_compared():
     assert len(bench.by_limits([*ROWS, *apart])) == 1
     assert bench.table_of([*ROWS, *apart])
     assert bench.failures([*ROWS, *apart])["C"] == bench.failures(apart)["C"]
+
+
+def test_notes_say_why_instances_were_not_solved():
+    row = {"family": "cover", "cause": ""}
+    rows = [row | {"instance": name, "solver": "A", "outcome": "solved"} for name in ("1", "2")]
+    rows += [
+        row | {"instance": "1", "solver": "B", "outcome": "raised", "cause": "KeyError: 3"},
+        row | {"instance": "2", "solver": "B", "outcome": "time"},
+    ]
+    assert bench.notes(rows) == [
+        "cover: B raised an error on 1 of 2 instances: KeyError: 3",
+        "cover: B reached the time limit on 1 of 2 instances",
+    ]
