@@ -101,6 +101,10 @@ class BasedReconstruction:
         self._weight = weight
         self._weights: dict[tuple[int, int], float] = {}
         self._width = max(len(view) for view in tables.views)
+        # The removal of negative counts lowers what views say beyond fewer axes.
+        self._unbiased = tables
+        if tables.unbiased is not None:
+            self._unbiased = dataclasses.replace(tables, values=tables.unbiased, unbiased=None)
 
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
         """Estimate n marginals of one shape; see `Reconstruction.solve`."""
@@ -235,9 +239,9 @@ class BasedReconstruction:
         x is the difference of the two reconstructions and y what the first misses, both as
         coefficients on more than `depth` axes.
         """
-        row = self.tables.covering(part)
+        row = self._unbiased.covering(part)
         assert row is not None  # `parts_of_views` takes it from a view
-        view = self.tables.project(row, part)
+        view = self._unbiased.project(row, part)
         basis = transform(view.shape)
         unknown = basis.order > depth
         missed = basis.analyse((view - without).ravel())[unknown]
@@ -391,6 +395,10 @@ class BasedStructure(Structure):
         rest = np.maximum(own - sums.variance.diagonal(), sums.undetermined.diagonal())
         share = np.minimum(1.0, rest / np.maximum(missed.diagonal(), 1e-300))
         return np.asarray(missed * np.sqrt(np.outer(share, share)))
+
+    def _alone(self, asked: Integers) -> Floats:
+        """The base tells of emptied categories, as far as it has weight."""
+        return np.asarray((1 - self.based.weights(asked)) ** 2)
 
     def _noise(self, asked: Integers) -> Floats:
         """The variance of the noise of the base in each cell, in squared counts, (n, cells)."""
