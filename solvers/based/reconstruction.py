@@ -203,6 +203,8 @@ class BasedReconstruction:
         if depth >= self._width:
             return before
         parts = parts_of_views(self.tables, max(min(count, self._width), depth + 1))
+        if depth == 1:
+            before *= self._dependence(parts)
         shapes: dict[tuple[int, ...], list[Axes]] = {}
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
@@ -253,6 +255,25 @@ class BasedReconstruction:
             float(change @ change),
             float(change**2 @ variance),
         )
+
+    def _dependence(self, parts: list[Axes]) -> float:
+        """The part of the base's dependence between axes that its own noise does not explain.
+
+        It is 1 - e / d, at least 0. Here d is the sum of squares by which marginals of the base
+        differ from independent axes, and e what is expected of a sample of independent axes.
+        """
+        differences = chance = 0.0
+        for part in parts:
+            asked = np.array([part], dtype=np.int64)
+            shares = self.base.marginals(asked)[0] / self.base.rows
+            independent = np.ones(1)
+            for place in range(shares.ndim):
+                others = tuple(axis for axis in range(shares.ndim) if axis != place)
+                independent = np.multiply.outer(independent, shares.sum(axis=others))
+            differences += float(((shares - independent[0]) ** 2).sum())
+            spread = (1 - float((independent**2).sum())) / self.base.rows
+            chance += spread + float(self.base.noise(asked).sum())
+        return max(1 - chance / max(differences, 1e-300), 0.0)
 
     def _based(self, asked: Integers) -> Solutions:
         """Estimate marginals of one shape relative to the base."""
