@@ -42,6 +42,9 @@ _LEAST_SCALE = 1e-9
 _LEAST_RIDGE = 1e-10
 """Smallest ridge; see `Penalised.ridges`."""
 
+_LEAST_LEFT = 0.05
+"""Smallest part of the noise that the removal of negative counts is taken to leave."""
+
 _CELLS_AT_ONCE = 1 << 22
 """Largest number of cells of the bases of a batch."""
 
@@ -292,7 +295,8 @@ class BasedReconstruction:
         batch = self.problems(asked)
         scales = self.scales(asked).reshape(len(asked), -1)
         variances = self.tables.covered_variances(asked)
-        return held_solutions(batch, self.trusting.solve(batch), variances, scales)
+        based = self.trusting.solve(batch)
+        return held_solutions(batch, based, variances, scales, self._left(batch, asked))
 
     def _held_sums(
         self,
@@ -307,7 +311,19 @@ class BasedReconstruction:
         sums = self._based_sums(tuple(asked[0].tolist()), weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
-        return held_sums(batch, based, sums, weights, self.scales(asked).reshape(1, -1))
+        scales = self.scales(asked).reshape(1, -1)
+        return held_sums(batch, based, sums, weights, scales, self._left(batch, asked))
+
+    def _left(self, batch: Batch, asked: Integers) -> Floats:
+        """The part of the noise that the removal of negative counts left, shape (n,).
+
+        It moves tables towards the truth, so by Pythagoras' theorem at least the square of the way
+        is taken from the squared error.
+        """
+        own = Batch.of(self._unbiased, asked).target * self._unbiased.total / self.tables.total
+        squares = ((own - batch.target) ** 2).reshape(len(asked), -1).sum(axis=1)
+        noise = batch.variance.reshape(len(asked), -1).sum(axis=1)
+        return np.clip(1 - squares / np.maximum(noise, 1e-300), _LEAST_LEFT, 1.0)
 
     def _is_large(self, asked: Integers) -> bool:
         """Whether marginals of one shape are improved cell by cell; see `large_solutions`."""
