@@ -69,7 +69,8 @@ class BasedReconstruction:
     marginals on t axes, and the weight is the regression of what the first way misses on the
     difference of the two, in the moments on more than t axes. Their noise is independent of both
     reconstructions. The prior mean of the weight is 0.8 times the square of the weight for t - 1,
-    or a half for t = 0.
+    or a half for t = 0. For t = 1 it is also multiplied by the part of the base's dependence
+    between axes that is not chance.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ class BasedReconstruction:
         own = Batch.of(self._unbiased, asked).target * self._unbiased.total / self.tables.total
         squares = ((own - batch.target) ** 2).reshape(len(asked), -1).sum(axis=1)
         noise = batch.variance.reshape(len(asked), -1).sum(axis=1)
-        return np.clip(1 - squares / np.maximum(noise, 1e-300), _LEAST_LEFT, 1.0)
+        return np.asarray(np.clip(1 - squares / np.maximum(noise, 1e-300), _LEAST_LEFT, 1.0))
 
     def _is_large(self, asked: Integers) -> bool:
         """Whether marginals of one shape are improved cell by cell; see `large_solutions`."""
