@@ -65,6 +65,9 @@ def pack(
         fields["total"] = content.total
         arrays["trust"] = np.concatenate([scales.ravel() for scales in content.trust])
         arrays |= prefixed(packed.arrays)
+        # The tables before negative counts were removed tell how far the base is right.
+        if held.unbiased is not None:
+            arrays["unbiased"] = np.concatenate([value.ravel() for value in held.unbiased])
     return Packed(fields, arrays)
 
 
@@ -84,7 +87,7 @@ def room(
         **ComponentErrors.room(domain.sizes, fields.get("components", ())),
     }
     if "base" in fields:
-        entries["trust"] = entries["tables"]
+        entries["trust"] = entries["unbiased"] = entries["tables"]
         entries |= base_room(fields["base"], domain, room_of_release)
     return entries
 
@@ -136,11 +139,14 @@ def unpack(
     base = None
     trust: tuple[Floats, ...] = ()
     total = None
+    unbiased = None
     if "base" in fields:
         stated = fields.get("total")
         total = None if stated is None else _checked_total(stated)
         base = read_base(Packed(fields["base"], of_base), domain, unpack_release)
         trust = _tables(arrays.pop("trust"), shapes)
+        flat = arrays.pop("unbiased", None)
+        unbiased = None if flat is None else _tables(flat, shapes)
 
     # The noise, if attributes were measured in bases of their own.
     noise = None
@@ -157,6 +163,7 @@ def unpack(
         values=values,
         variances=tuple(float(variance) for variance in fields["variances"]),
         precisions=precisions,
+        unbiased=unbiased,
         zeros=domain.zeros,
         known=domain.constraints,
     )
