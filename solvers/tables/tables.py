@@ -54,6 +54,10 @@ class Tables(Stated):
     unbiased
         None, or the tables before negative counts were removed, shaped like `values`. What is
         learnt about the noise is learnt from them.
+    measured
+        The axes of each table that was measured cell by cell, and the variance of the independent
+        error of each cell. None stands for the views themselves without `precisions`, and for no
+        such table with them.
 
     Raises
     ------
@@ -81,6 +85,7 @@ class Tables(Stated):
     zeros: Zeros | None = None
     known: Known | None = None
     unbiased: tuple[Floats, ...] | None = None
+    measured: tuple[tuple[Axes, float], ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
@@ -144,6 +149,15 @@ class Tables(Stated):
     def with_values(self, values: Sequence[Floats]) -> "Tables":
         """Copy this object with other tables of the same views."""
         return replace(self, values=tuple(values))
+
+    @property
+    def measurements(self) -> tuple[tuple[Axes, float], ...]:
+        """The axes and the cell variance of each table that was measured cell by cell."""
+        if self.measured is not None:
+            return self.measured
+        if self.precisions is not None:
+            return ()
+        return tuple(zip(self.views, self.variances, strict=True))
 
     @property
     def known_total(self) -> float | None:
@@ -439,6 +453,53 @@ class Tables(Stated):
         parts = [self.holders(asked[start : start + step])[0] for start in starts]
         precision = np.concatenate(parts)[:, held]
         return np.asarray((functions[held] / precision).sum(axis=1) / cells**2)
+
+    def concentration(
+        self,
+        asked: Integers,
+        variances: Floats,
+        cells: Floats | float = 1.0,
+    ) -> Floats:
+        """How far the error of sums of a marginal's cells is the error of few measured cells.
+
+        It is the sum of the squares of the shares that measured cells have in the variance V: 1 if
+        the error is that of one cell, and 1 / m if it is the sum of m independent errors of one
+        variance.
+
+        A measured table holds the sum as the sum of K of its cells, each with variance s. A best
+        linear estimate has the covariance V with every unbiased estimate of the same number, so
+        with this sum, too. Each of the K cells therefore has the mean weight V / (K s) in it, and
+        the share V / (K**2 s) of the variance: together V**2 / (K**3 s**2). Cells that the table
+        does not add up are left out, because they have smaller weights.
+
+        Parameters
+        ----------
+        asked
+            The axes of n marginals, ascending, shape (n, k).
+        variances
+            The variance of each sum, shape (n,); see `covered_variances`.
+        cells
+            The number of the marginal's cells in each sum.
+        """
+        member, weights = self._measured_cells
+        holds = np.ones((len(asked), len(weights)), dtype=np.bool_)
+        for axis in asked.T:
+            holds &= member[axis]
+        sizes = np.prod(np.array(self.sizes)[asked], axis=1)
+        found = variances**2 * (sizes / cells) ** 3 * (holds @ weights)
+        return np.asarray(np.minimum(found, 1.0))
+
+    @cached_property
+    def _measured_cells(self) -> tuple[NDArray[np.bool_], Floats]:
+        """Which measured tables hold each axis, shape (axes, tables); and 1 / (N**3 s**2) for a
+        table of N cells with variance s, shape (tables,)."""
+        member = np.zeros((len(self.sizes), len(self.measurements)), dtype=np.bool_)
+        weights = []
+        for row, (view, variance) in enumerate(self.measurements):
+            member[list(view), row] = True
+            number = math.prod(self.sizes[axis] for axis in view)
+            weights.append(1 / (float(number) ** 3 * variance**2))
+        return member, np.array(weights)
 
 
 def _moments(table: Floats) -> Floats:

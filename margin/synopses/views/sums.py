@@ -34,7 +34,8 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
     covered = all(view is not None for view in views)
     uses_base = answering.base is not None and asked and answering.cells(asked) <= MOST_BASED
     if covered and not uses_base:
-        return covered_sums(domain, answering.tables, chosen, answering.noise)
+        sums = covered_sums(domain, answering.tables, chosen, answering.noise)
+        return dataclasses.replace(sums, kurtosis=_kurtosis(answering, chosen, sums))
     at_once(tuple(domain.sizes[axis] for axis in asked))
     weights = weights_on(domain, asked, chosen)
     # With no positive total, zero is the only non-negative answer.
@@ -55,6 +56,20 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
         reconstructed=True,
     )
     return _like_cells(answering, asked, chosen, sums)
+
+
+def _kurtosis(
+    answering: Answering,
+    chosen: Sequence[Chosen],
+    sums: Sums,
+) -> Floats:
+    """The excess kurtosis of the noise in sums of cells of views, shape (q,)."""
+    found = []
+    for codes, variance in zip(chosen, sums.noise.diagonal(), strict=True):
+        axes = np.array([_axes(answering.domain, codes)], dtype=np.int64)
+        cells = float(math.prod(map(len, codes.values())))
+        found.append(answering.kurtosis_of(axes, variance, cells).item())
+    return np.array(found)
 
 
 def _like_cells(
@@ -104,7 +119,13 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
             variance = covered_group_variances(answering.tables, tuple(sorted(axes)), groups)
         else:
             variance = answering.noise.cell_variances(tuple(sorted(axes)), groups)
-        return Marginal(view.rolled, counts, in_view_order(variance, axes))
+        # The number of cells in each sum.
+        summed = view.rolled_up(np.ones(cells.counts.shape))
+        variance = in_view_order(variance, axes)
+        kurtosis = answering.kurtosis_of(np.array([sorted(axes)]), variance.ravel(), summed.ravel())
+        return Marginal(
+            view.rolled, counts, variance, noise_kurtosis=kurtosis.reshape(counts.shape)
+        )
     noise = np.full(counts.size, math.nan)
     missed = np.full(counts.size, math.nan)
     if counts.size * cells.counts.size <= _MOST_WEIGHTS:
