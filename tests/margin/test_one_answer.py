@@ -77,10 +77,14 @@ def on_page(synopsis, names):
         if set(axes) <= set(table["axes"]):
             summed = np.prod([DOMAIN.sizes[axis] for axis in table["axes"]]) / np.prod(shape)
             share += variance**2 / (summed**3 * table["variance"] ** 2)
-    normal = NormalDist().inv_cdf(0.975)
-    quantile = normal + (np.log(20) / np.sqrt(2) - normal) * 8 * share / (5 + 3 * share)
-    half = quantile * np.sqrt(variance)
-    return counts, np.full(shape, half + (min(half, 0.5) if share > 0 else 0.0)), None
+    half = NormalDist().inv_cdf(0.975) * np.sqrt(variance)
+    if share > 0 and variance > 0:
+        rate = 2 * np.arcsinh(np.sqrt(1 / (2 * variance)))
+        single = np.log(2 / (0.05 * (1 + np.exp(-rate)))) / rate
+        kurtosis = min(3.0, 3 * min(share, 1.0) + 1 / variance)
+        share = 8 * kurtosis / (15 + 3 * kurtosis)
+        half = share * single + (1 - share) * (half + min(half, 0.5))
+    return counts, np.full(shape, half), None
 
 
 @pytest.mark.parametrize("with_known", [False, True])

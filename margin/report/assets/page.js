@@ -2,9 +2,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
-// The numbers of standard deviations for 95 %: of the normal and of the Laplace law.
-const QUANTILE = 1.959963984540054;
-const LAPLACE_QUANTILE = Math.log(20) / Math.SQRT2;
+const LEVEL = 0.95;
+const QUANTILE = 1.959963984540054; // of the normal law, for LEVEL
 const MOST_ROWS = 1000;
 const MOST_BARS = 60;
 const format = new Intl.NumberFormat("en-US", {
@@ -79,10 +78,13 @@ function halfWidthOf(variance, asked) {
       concentration += variance ** 2 / (summed ** 3 * table.variance ** 2);
     }
   }
-  const share = Math.min(concentration, 1);
-  const quantile = QUANTILE + (LAPLACE_QUANTILE - QUANTILE) * 8 * share / (5 + 3 * share);
-  const half = quantile * Math.sqrt(variance);
-  return half + (share > 0 ? Math.min(half, 0.5) : 0);
+  const normal = QUANTILE * Math.sqrt(variance);
+  if (concentration === 0) return normal;
+  const rate = 2 * Math.asinh(Math.sqrt(1 / (2 * variance)));
+  const single = Math.log(2 / ((1 - LEVEL) * (1 + Math.exp(-rate)))) / rate;
+  const kurtosis = Math.min(3 * Math.min(concentration, 1) + 1 / variance, 3);
+  const share = 8 * kurtosis / (15 + 3 * kurtosis);
+  return share * single + (1 - share) * (normal + Math.min(normal, 0.5));
 }
 
 /** A marginal of a view. A sum of cells that must be zero is zero, without noise. */
