@@ -1,5 +1,6 @@
 """`half_widths`: how far the bounds of intervals for true counts are from the counts."""
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -32,6 +33,10 @@ rules, by the number of cells of the study `intervals` with a share from .92 to 
 reconstructed marginals. The last number was raised because of one release of MSNBC, where .875 of
 the true counts were inside without it: so MSNBC does not judge this rule. Command: none.
 """
+
+
+_LEAST_VARIANCE = 1e-300
+"""Variance in squared rows that stands for none, so that its inverse is finite."""
 
 
 def half_widths(
@@ -97,15 +102,15 @@ def half_widths(
     near_zero = np.sqrt(noise + missed) + growth * np.maximum(counts, 0.0)
     spread = np.where(np.greater(missed_variance, 0), np.minimum(spread, near_zero), spread)
     normal = np.asarray(NormalDist().inv_cdf((1 + level) / 2) * spread)
-    if not np.any(kurtosis):
+    if isinstance(kurtosis, float) and kurtosis == 0:
         return normal
-    heavy = _of_laplace_draws(variance, np.asarray(kurtosis), normal, level)
-    return np.where(np.greater(kurtosis, 0), heavy, normal)
+    heavy = _of_laplace_draws(variance, kurtosis, normal, level)
+    return np.where((np.asarray(kurtosis) > 0) & (variance > 0), heavy, normal)
 
 
 def _of_laplace_draws(
     variance: Floats,
-    kurtosis: Floats,
+    kurtosis: Floats | float,
     normal: Floats,
     level: float,
 ) -> Floats:
@@ -133,11 +138,11 @@ def _of_laplace_draws(
     level
         As in `half_widths`.
     """
-    with np.errstate(divide="ignore"):
-        inverse = 1 / variance
-    rate = 2 * np.arcsinh(np.sqrt(inverse / 2))
-    single = np.log(2 / ((1 - level) * (1 + np.exp(-rate)))) / rate
-    whole = np.minimum(kurtosis + inverse, LAPLACE_KURTOSIS)
+    # 1 / (2 V); no error has the smallest variance.
+    half_inverse = 0.5 / np.maximum(variance, _LEAST_VARIANCE)
+    rate = 2 * np.arcsinh(np.sqrt(half_inverse))
+    single = (math.log(2 / (1 - level)) - np.log1p(np.exp(-rate))) / rate
+    whole = np.minimum(kurtosis + 2 * half_inverse, LAPLACE_KURTOSIS)
     share = 8 * whole / (15 + 3 * whole)
     many = normal + np.minimum(normal, 0.5)
-    return np.asarray(share * single + (1 - share) * many)
+    return np.asarray(many + share * (single - many))

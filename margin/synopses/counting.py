@@ -54,17 +54,16 @@ class Sums:
             parts.append(0.0 if variance < 0 else variance)
         return parts[0], parts[1]
 
-    def kurtosis_of(self, weights: Floats) -> float:
-        """The excess kurtosis of the noise of a weighted sum of the numbers.
+    def kurtosis_of(self, weights: Floats, variance: float) -> float:
+        """The excess kurtosis of the noise of a weighted sum of the numbers, from its variance.
 
         Fourth cumulants add up where the numbers have no draw of noise in common. Draws in common
         cancel or add up; then this is an upper bound for differences.
         """
-        if self.kurtosis is None or not self.kurtosis.any():
+        if self.kurtosis is None or not variance > 0:
             return 0.0
-        variance, _ = self.combined(weights)
-        fourth = float(weights**4 @ (self.kurtosis * self.noise.diagonal() ** 2))
-        return min(LAPLACE_KURTOSIS, fourth / variance**2) if variance > 0 else 0.0
+        fourth = weights**4 @ (self.kurtosis * self.noise.diagonal() ** 2)
+        return min(LAPLACE_KURTOSIS, float(fourth) / variance**2)
 
     def count(self, row: int) -> Count:
         """One of the numbers by itself."""
@@ -145,7 +144,7 @@ class Counting:
             noise_variance=noise,
             missed_variance=missed,
             reconstructed=sums.reconstructed,
-            noise_kurtosis=sums.kurtosis_of(weights),
+            noise_kurtosis=sums.kurtosis_of(weights, noise),
         )
 
     def ratio(
@@ -174,7 +173,7 @@ class Counting:
             estimate = top.estimate / bottom.estimate
             weights = np.array([1.0, -estimate]) / bottom.estimate
             noise, missed = sums.combined(weights)
-            kurtosis = sums.kurtosis_of(weights)
+            kurtosis = sums.kurtosis_of(weights, noise)
         return Ratio(
             estimate=estimate,
             noise_variance=noise,
@@ -258,11 +257,13 @@ def covered_sums(
     tables: Tables,
     chosen: Sequence[Chosen],
     component_noise: ComponentErrors | None = None,
+    kurtosis: float = 0.0,
 ) -> Sums:
     """Add up cells of views, if each set of restricted attributes lies within a view.
 
     The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`, and
-    `ComponentErrors.covariance` if that is given.
+    `ComponentErrors.covariance` if that is given. `kurtosis` is that of the noise of a measured
+    cell.
     """
     estimates = []
     sums = []
@@ -278,7 +279,19 @@ def covered_sums(
         noise = covered_covariance(tables, sums)
     else:
         noise = component_noise.covariance(sums)
-    return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
+    excess = None
+    if kurtosis and component_noise is None:
+        excess = np.empty(len(sums))
+        for row, (one, codes) in enumerate(zip(sums, chosen, strict=True)):
+            cells = math.prod(map(len, codes.values()))
+            variance = float(noise[row, row])
+            excess[row] = kurtosis * tables.concentration_of(one.axes, variance, cells)
+    return Sums(
+        estimates=np.array(estimates),
+        noise=noise,
+        missed=np.zeros_like(noise),
+        kurtosis=excess,
+    )
 
 
 def left_open(

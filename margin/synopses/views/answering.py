@@ -214,8 +214,12 @@ class Answering:
         if not len(rows):
             return
         known = self.tables.covered_variances(answers.axes[rows])
-        kurtosis = self.kurtosis_of(answers.axes[rows], known)
-        for row, variance, excess in zip(rows.tolist(), known, kurtosis.tolist(), strict=True):
+        if len(rows) == 1 and self.noise is None and self.kurtosis:
+            own = tuple(answers.axes[rows[0]].tolist())
+            kurtosis = [self.kurtosis * self.tables.concentration_of(own, float(known[0]), 1.0)]
+        else:
+            kurtosis = self.kurtosis_of(answers.axes[rows], known).tolist()
+        for row, variance, excess in zip(rows.tolist(), known, kurtosis, strict=True):
             own = tuple(answers.axes[row].tolist())
             view = self.tables.covering(own)
             assert view is not None
@@ -244,7 +248,7 @@ class Answering:
         """
         if self.noise is not None or not self.kurtosis:
             return np.zeros(np.broadcast_shapes((len(axes),), np.shape(variances)))
-        return self.kurtosis * self.tables.concentration(axes, np.asarray(variances), cells)
+        return self.kurtosis * self.tables.concentration(axes, variances, cells)
 
     def _reconstruct(
         self,

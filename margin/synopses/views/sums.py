@@ -34,8 +34,7 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
     covered = all(view is not None for view in views)
     uses_base = answering.base is not None and asked and answering.cells(asked) <= MOST_BASED
     if covered and not uses_base:
-        sums = covered_sums(domain, answering.tables, chosen, answering.noise)
-        return dataclasses.replace(sums, kurtosis=_kurtosis(answering, chosen, sums))
+        return covered_sums(domain, answering.tables, chosen, answering.noise, answering.kurtosis)
     at_once(tuple(domain.sizes[axis] for axis in asked))
     weights = weights_on(domain, asked, chosen)
     # With no positive total, zero is the only non-negative answer.
@@ -56,20 +55,6 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
         reconstructed=True,
     )
     return _like_cells(answering, asked, chosen, sums)
-
-
-def _kurtosis(
-    answering: Answering,
-    chosen: Sequence[Chosen],
-    sums: Sums,
-) -> Floats:
-    """The excess kurtosis of the noise in sums of cells of views, shape (q,)."""
-    found = []
-    for codes, variance in zip(chosen, sums.noise.diagonal(), strict=True):
-        axes = np.array([_axes(answering.domain, codes)], dtype=np.int64)
-        cells = float(math.prod(map(len, codes.values())))
-        found.append(answering.kurtosis_of(axes, variance, cells).item())
-    return np.array(found)
 
 
 def _like_cells(
