@@ -285,12 +285,16 @@ class Tables(Stated):
 
     def covering(self, axes: Axes) -> int | None:
         """The position of the smallest view that contains all the axes, or None."""
-        holders = np.flatnonzero(self.member[:, list(axes)].all(axis=1))
-        return min(
-            map(int, holders),
-            key=lambda row: self.values[row].size,
-            default=None,
-        )
+        order, member = self._smallest_first
+        holds = member[:, list(axes)].all(axis=1)
+        first = int(holds.argmax())
+        return order[first] if holds[first] else None
+
+    @cached_property
+    def _smallest_first(self) -> tuple[list[int], NDArray[np.bool_]]:
+        """The positions of the views by their numbers of cells, and `member` in this order."""
+        order = np.argsort([value.size for value in self.values], kind="stable")
+        return order.tolist(), self.member[order]
 
     def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
         """Whether each of n sets of axes lies within a view, shape (n,).
