@@ -9,6 +9,7 @@ docs/proofs, one page for each method.
 from .above import Comparisons
 from .choose import Choices
 from .cuts import Cuts
+from .distances import Distances
 from .frequent import Cut, Frequent, FrequentItems
 from .gate import Chargeable
 from .linear import Answers, Linear
@@ -33,7 +34,9 @@ __all__ = [
 ]
 
 
-class Private(Measures, Linear, Choices, Cuts, Comparisons, Sparse, Sketches, Sets, Frequent):
+class Private(
+    Measures, Linear, Choices, Distances, Cuts, Comparisons, Sparse, Sketches, Sets, Frequent
+):
     """A table that can only be measured with noise, and only within a budget.
 
     The guarantee holds for all results of this object together, for any two tables that are

@@ -9,13 +9,10 @@ from .._numbers import Number
 from ..errors import DomainError
 from ..noise.selection import peel
 from ..privacy.split import split_units
-from .counts import digest, gaps, total, whole
-from .gate import LARGEST_WEIGHT, Gate
+from .counts import digest, gaps, public_tables, view_weights, whole
+from .gate import Gate
 
-__all__ = ["LARGEST_ANSWERS", "LARGEST_PENALTY", "Choices"]
-
-LARGEST_ANSWERS = 1 << 39
-"""Largest sum of the absolute values of all public answers of a choice."""
+__all__ = ["LARGEST_PENALTY", "Choices"]
 
 LARGEST_PENALTY = 1 << 40
 """Largest absolute value of a penalty."""
@@ -76,34 +73,15 @@ class Choices(Gate):
         # Check copies of the arguments.
         views = self._views(candidates)
         wanted = positive_integer("count", count)
-        if len(public) != len(views):
-            raise DomainError(
-                f"{len(public)} public answers are given for {len(views)} candidates; give one for "
-                "each"
-            )
         if wanted > len(views):
             raise DomainError(
                 f"count ({wanted}) must be at most the number of candidates, {len(views)}; pass a "
                 "smaller number"
             )
-        arrays = [
-            whole("a public answer", array, self.domain.shape(view))
-            for array, view in zip(public, views, strict=True)
-        ]
-        given = np.ones(len(views), int) if weights is None else weights
-        weight = whole("weights", given, (len(views),))
+        arrays = public_tables(public, views, self.domain)
+        weight = view_weights(weights, len(views))
         given = np.zeros(len(views), int) if penalties is None else penalties
         penalty = whole("penalties", given, (len(views),))
-        if sum(total(np.abs(array)) for array in arrays) > LARGEST_ANSWERS:
-            raise DomainError(
-                "the absolute values of public answers must sum to at most 2**39, but their sum is "
-                "larger; pass smaller answers"
-            )
-        if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
-            raise DomainError(
-                "weights must be whole numbers from 0 to 2**20, not all zero, but they go from "
-                f"{int(weight.min())} to {int(weight.max())}; pass other weights"
-            )
 
         # Count, charge, draw.
         about = (tuple(views), digest(*arrays, weight, penalty))

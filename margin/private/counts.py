@@ -15,9 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from .._types import Integers
+from ..domain.domain import Domain, View
+from ..domain.marginal import Marginal
 from ..errors import DomainError
 
-__all__ = ["LARGEST_GAP", "LARGEST_TRUE", "cut_off", "digest", "gaps", "total", "whole", "within"]
+__all__ = [
+    "LARGEST_ANSWERS",
+    "LARGEST_GAP",
+    "LARGEST_TRUE",
+    "LARGEST_WEIGHT",
+    "cut_off",
+    "digest",
+    "gaps",
+    "public_tables",
+    "total",
+    "view_weights",
+    "whole",
+    "within",
+]
 
 
 LARGEST_TRUE = 1 << 61
@@ -25,6 +40,12 @@ LARGEST_TRUE = 1 << 61
 
 LARGEST_GAP = 1 << 40
 """Cut-off of the distances of tables from public answers."""
+
+LARGEST_ANSWERS = 1 << 39
+"""Largest sum of the absolute values of all public answers of a call."""
+
+LARGEST_WEIGHT = 1 << 20
+"""Largest weight of a view; where distances are added up, largest sum of all weights."""
 
 _LARGEST = 1 << 40  # largest absolute value of a public number
 
@@ -44,21 +65,64 @@ def whole(
         When `value` has another shape, or holds other things than finite numbers of at most 2**40
         in absolute value. The message names it as `name`.
     """
-    array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
-    if array.shape != shape:
+    return _rounded(_numbers(name, value, shape))
+
+
+def public_tables(
+    public: Sequence[object],
+    views: Sequence[View],
+    domain: Domain,
+) -> list[Integers]:
+    """Copy the public answers of views, rounded to integers, and check them.
+
+    Raises
+    ------
+    DomainError
+        When there is not one answer for each view, an answer is not as described in `whole` or is
+        the Marginal of another view, or the absolute values sum to more than `LARGEST_ANSWERS`.
+    """
+    if len(public) != len(views):
         raise DomainError(
-            f"{name} must have shape {shape}, but it has shape {array.shape}; reshape it"
+            f"{len(public)} public answers are given for {len(views)} views; give one for each"
         )
-    kind = array.dtype.kind
-    if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
-        found = "other numbers" if kind in "iuf" else f"values of type {array.dtype}"
+    tables = []
+    for answer, view in zip(public, views, strict=True):
+        if isinstance(answer, Marginal) and answer.attributes != view:
+            raise DomainError(
+                f"the public answer of view {view} must be a marginal of the same attributes in "
+                f"the same order, but it is one of {answer.attributes}; pass the view's own"
+            )
+        tables.append(whole("a public answer", answer, domain.shape(view)))
+    if sum(total(np.abs(table)) for table in tables) > LARGEST_ANSWERS:
         raise DomainError(
-            f"{name} must hold finite numbers of at most 2**40 in absolute value, but it holds "
-            f"{found}; replace them"
+            "the absolute values of public answers must sum to at most 2**39, but their sum is "
+            "larger; pass smaller answers"
         )
-    numbers = array if kind in "iu" else np.rint(array)
-    rounded: Integers = numbers.astype(np.int64, copy=False)
-    return rounded
+    return tables
+
+
+def view_weights(weights: Sequence[int] | None, views: int) -> Integers:
+    """Copy the weights of views, and check them; None gives each view the weight 1: (views,).
+
+    Raises
+    ------
+    DomainError
+        When they are not whole numbers from 0 to `LARGEST_WEIGHT`, one for each view, or all are
+        zero.
+    """
+    given = _numbers("weights", [1] * views if weights is None else weights, (views,))
+    checked = _rounded(given)
+    if (checked != given).any():
+        raise DomainError(
+            "weights must be whole numbers, but they hold fractions; multiply them by a common "
+            "denominator"
+        )
+    if checked.min() < 0 or not 1 <= checked.max() <= LARGEST_WEIGHT:
+        raise DomainError(
+            "weights must be whole numbers from 0 to 2**20, not all zero, but they go from "
+            f"{int(checked.min())} to {int(checked.max())}; pass other weights"
+        )
+    return checked
 
 
 def within(array: npt.NDArray[Any], largest: int) -> bool:
@@ -104,3 +168,35 @@ def digest(*arrays: Integers) -> str:
     for array in arrays:
         hashed.update(np.ascontiguousarray(array, np.int64).data)
     return hashed.hexdigest()
+
+
+def _numbers(
+    name: str,
+    value: object,
+    shape: tuple[int, ...],
+) -> npt.NDArray[Any]:
+    """Copy a public array of numbers, and check its shape and size: see `whole`."""
+    try:
+        array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
+    except ValueError:
+        raise DomainError(
+            f"{name} must have shape {shape}, but its parts have different lengths; reshape it"
+        ) from None
+    if array.shape != shape:
+        raise DomainError(
+            f"{name} must have shape {shape}, but it has shape {array.shape}; reshape it"
+        )
+    kind = array.dtype.kind
+    if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
+        found = "other numbers" if kind in "iuf" else f"values of type {array.dtype}"
+        raise DomainError(
+            f"{name} must hold finite numbers of at most 2**40 in absolute value, but it holds "
+            f"{found}; replace them"
+        )
+    return array
+
+
+def _rounded(array: npt.NDArray[Any]) -> Integers:
+    numbers = array if array.dtype.kind in "iu" else np.rint(array)
+    rounded: Integers = numbers.astype(np.int64, copy=False)
+    return rounded

@@ -24,14 +24,11 @@ from ..privacy.event import Event, pure_epsilon
 from ..privacy.ledger import Ledger, Token
 from ..privacy.rounds import Rounds
 
-__all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
+__all__ = ["Chargeable", "Gate", "Integers"]
 
 log = logging.getLogger("margin")
 
 T = TypeVar("T")
-
-LARGEST_WEIGHT = 1 << 20
-"""Largest weight, multiplier, or L1 sensitivity of counts in small units."""
 
 
 class Chargeable(Protocol):

@@ -11,7 +11,8 @@ from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
-from ...private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
+from ...private.choose import LARGEST_PENALTY
+from ...private.counts import LARGEST_ANSWERS
 
 __all__ = ["CONTESTANTS", "comparable", "contestants", "mean_noise", "penalty"]
 

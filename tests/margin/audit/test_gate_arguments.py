@@ -30,6 +30,9 @@ TABLES = [
     Ask("select", views, zeros, weights=[1, 3, 5, 0]),
     Ask("select", views, zeros, weights=[0, 0, 1 << 20, 7], penalties=[5, -3, 1 << 30, 0], count=3),
     Ask("select", views[::-1], zeros[::-1], weights=[2, 9, 4, 3], count=4, spend="1/3"),
+    Ask("total_distance", views, zeros, spend="2/3"),
+    Ask("total_distance", views * 2, zeros * 2, weights=[1, 3, 5, 0, 0, 9, 2, 1]),
+    Ask("total_distance", views, [answer + 7 for answer in zeros], weights=[0, 0, 1 << 19, 1]),
     Ask("measure_linear", [Strategy(("c",), [[[-3, 2, 0, 1], [0, -5, 1, 1]]])]),
     Ask(
         "measure_linear",

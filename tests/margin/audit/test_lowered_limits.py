@@ -55,6 +55,7 @@ ASKS = [
     Ask("count_rows"),
     Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])]),
     Ask("select", [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.zeros(4)], count=2),
+    Ask("total_distance", [["a"], ["b"]], [np.zeros(2), np.full(3, 60)], weights=[2, 3]),
     Draw(step="1/90", samples=(2, 4, 30), size=1),
     Ask("query_errors", CELLS, np.arange(len(CELLS)), records=7, size=5),
     Ask("sparse_cells", ["a", "b", "c"], keep=Keep(2, 5, True)),

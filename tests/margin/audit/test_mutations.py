@@ -54,6 +54,7 @@ from margin.private import (
     choose,
     counts,
     cuts,
+    distances,
     frequent,
     gate,
     item_counts,
@@ -737,6 +738,21 @@ def spread_of_the_first_weight(patch):
     )
 
 
+def distances_of_the_largest_weight(patch):
+    rewritten(
+        patch,
+        distances.Distances,
+        "total_distance",
+        r"largest = total\(weight\)",
+        "largest = int(weight.max())",
+    )
+
+
+def replaced_rows_count_once_in_distances(patch):
+    once = "budget.rows_per_person *"
+    rewritten(patch, distances.Distances, "total_distance", r"budget\.rows \*", once)
+
+
 def boxes_that_overlap(patch):
     patch.setattr(cuts, "_check_boxes", lambda boxes, along, shape: None)
 
@@ -1109,6 +1125,13 @@ APPROX = ApproxDP("0.2", "1e-3")
 WEIGHTS = Ask(
     "select", [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.zeros(4)], weights=[1, 3, 5]
 )
+# Some cells far below their public answers, others above.
+DISTANCES = Ask(
+    "total_distance",
+    [["a"], ["b"], ["c"]],
+    [[500, 0], [500, 0, 0], [500, 0, 500, 0]],
+    weights=[1, 3, 5],
+)
 SCALES = Ask("select_scaled", None, [1, 2], scales=[1, 4], penalties=[[0, 0], [1, 1]], grain=12)
 SIGNS = Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])])
 PATTERNS = Ask("pattern_counts", None, [(((0, 1),), ()), (((1, 2, 3),), ()), ((), ((4,),))])
@@ -1169,6 +1192,8 @@ GATES = [
     (sparse_without_empty_cells, Sparse(), PureDP(1), 1200),
     (sparse_threshold_on_the_truth, Sparse(), PureDP(1), 1200),
     (spread_of_the_first_weight, WEIGHTS, PureDP(1), 0),
+    (distances_of_the_largest_weight, DISTANCES, PureDP(1), 0),
+    (replaced_rows_count_once_in_distances, DISTANCES, REPLACE, 0),
     (boxes_that_overlap, Ask("select_cuts", ["b"], [[[0, 3]]] * 2, [0, 0]), PureDP(1), 0),
     (
         cuts_by_the_difference_of_both_parts,

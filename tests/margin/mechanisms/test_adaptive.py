@@ -13,7 +13,7 @@ from margin.mechanisms.choosing import offers as _offers
 from margin.mechanisms.choosing.candidates import Candidates
 from margin.mechanisms.choosing.contests import contestants
 from margin.mechanisms.choosing.strength import Strength, learned
-from margin.private.choose import LARGEST_ANSWERS
+from margin.private.counts import LARGEST_ANSWERS
 from margin.solvers import Newton, Tables
 from margin.testing import check_mechanism
 

@@ -38,6 +38,7 @@ def test_every_method_of_private_states_its_sensitivity():
         "measure",
         "measure_linear",
         "select",
+        "total_distance",
         "sample_queries",
         "count_rows",
         "affords",
@@ -124,6 +125,7 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
     gate.measure([["a"], ["b", "c"]], spend="1/6")
     gate.measure_linear([private.Strategy(("a", "c"), [[[1, -1]], [[3, 0]]])], spend="1/96")
     gate.select([["a"], ["b"]], [np.full(2, 0.4), np.full(2, 1.6)], spend="1/6")
+    gate.total_distance([["a"], ["b"]], [np.full(2, 0.4), np.full(2, 1.6)], spend="1/96")
     gate.count_rows(spend="1/12")
     cells = Conjunctions.cells(domain, [["a"]])
     gate.sample_queries(cells, Rounds(step="1/9", samples=(3, 3), size=4), spend="1/12").draw(
@@ -140,7 +142,7 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
     gate.chosen_counts(["a", "b", "c"], chosen=[2], spend="1/48")
     gate.walsh_counts(["a", "b", "c"], first=2, most=2, spend="1/48")
     gate.select_cuts(["a", "b"], [[[0, 2], [0, 1]], [[0, 2], [1, 2]]], [0, 0], spend="1/96")
-    assert len(gate.tape) == 14
+    assert len(gate.tape) == 15
     for reply in gate.tape:
         for part in (*reply.true, _integers(reply.answer)):
             for array in part if isinstance(part, list | tuple) else [part]:
@@ -163,6 +165,7 @@ FLOATS = {"float", "float64", "float32", "sqrt", "mean", "astype", "rint", "divi
         ("../sparse/grid", set(), 0),
         ("cell_counts", set(), 0),
         ("cuts", {"astype"}, 0),
+        ("distances", set(), 0),
         ("item_counts", {"astype"}, 0),
         ("sparse_noise", {"float", "sqrt"}, 4),
     ],

@@ -179,6 +179,16 @@ def test_a_choice_of_views_never_refuses(monkeypatch, times):
     assert abs(private.true[0]).max() <= 2**61
 
 
+@pytest.mark.parametrize("times", [2**36, 2**45, 2**56])
+@pytest.mark.parametrize("weights", [[2**20 - 1, 1], [0, 2**20]], ids=str)
+def test_a_sum_of_distances_never_refuses(monkeypatch, times, weights):
+    many(monkeypatch, times)
+    private = gate(CodesSource(CODES), DOMAIN)
+    private.total_distance([["a"], ["b"]], [np.zeros(2), np.zeros(3)], weights=weights)
+    # Each of 24 rows counts once in each table.
+    assert private.true[0].tolist() == [2**20 * min(LARGEST_GAP, 24 * times)]
+
+
 @given(
     st.lists(st.integers(0, 2**50), min_size=4, max_size=4),
     st.lists(st.integers(0, 2**38), min_size=4, max_size=4),

@@ -81,6 +81,12 @@ CALLS = {
         [["a"], ["b"]], [np.array([bad, 0]), np.zeros(2)]
     ),
     "weights": lambda gate, bad: gate.select([["a"], ["b"]], [np.zeros(2)] * 2, weights=[bad, 1]),
+    "public answers of distances": lambda gate, bad: gate.total_distance(
+        [["a"], ["b"]], [[0, 0], [bad, 0]]
+    ),
+    "weights of distances": lambda gate, bad: gate.total_distance(
+        [["a"], ["b"]], [[0, 0], [0, 0]], weights=[bad, 1]
+    ),
     "penalties": lambda gate, bad: gate.select(
         [["a"], ["b"]], [np.zeros(2)] * 2, penalties=[0, bad]
     ),
@@ -245,8 +251,11 @@ class Meddling(list):
 
 def test_public_answers_are_those_that_were_checked():
     private = gate()
-    private.select([["a"], ["b"]], Meddling([np.zeros(2, np.int64), np.zeros(2, np.int64)]))
+    views = [["a"], ["b"]]
+    private.select(views, Meddling([np.zeros(2, np.int64), np.zeros(2, np.int64)]), spend="1/2")
     assert private.true[0].tolist() == [3, 3]
+    private.total_distance(views, Meddling([np.zeros(2, np.int64), np.zeros(2, np.int64)]))
+    assert private.true[0].tolist() == [6]
 
 
 class Slippery(np.ndarray):
@@ -263,6 +272,8 @@ def test_a_subclass_of_arrays_is_not_asked_how_large_it_is():
     assert large.max() == 0
     for call in (
         lambda private: private.select([["a"]], [large]),
+        lambda private: private.total_distance([["a"]], [large]),
+        lambda private: private.total_distance([["a"], ["b"]], [[0, 0]] * 2, weights=large),
         lambda private: private.query_errors(
             CELLS, np.full(4, 2**50).view(Slippery), records=1, size=1
         ),

@@ -176,6 +176,12 @@ def choose(gate, **more):
     )
 
 
+def compare(gate, **more):
+    return gate.total_distance(
+        [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.array([2.0, 2.0])], **more
+    )
+
+
 def sparse(gate, **more):
     return gate.sparse_cells(["a", "b", "c"], **{"keep": Keep(3, 3, False), **more})
 
@@ -215,7 +221,7 @@ def count_waves(gate, **more):
 
 
 ITEMS = [choose_scaled, choose_items, count_few, count_chosen, count_waves]
-METHODS = [*ITEMS, prioritise, choose, sparse, truncate, choose_most]
+METHODS = [*ITEMS, prioritise, choose, compare, sparse, truncate, choose_most]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -256,7 +262,15 @@ def test_bad_parts_of_the_budget_cost_nothing(method, spend):
         (choose, {"weights": [0, 0, 0]}),
         (choose, {"weights": [1, -1, 1]}),
         (choose, {"weights": [1, 2**21, 1]}),
+        (choose, {"weights": [1, 0.5, 1]}),
         (choose, {"penalties": [0, math.nan, 0]}),
+        (compare, {"weights": [1, 1]}),
+        (compare, {"weights": [0, 0, 0]}),
+        (compare, {"weights": [1, -1, 1]}),
+        (compare, {"weights": [2**19, 2**19, 1]}),
+        (compare, {"weights": [1, 0.5, 1]}),
+        (compare, {"weights": [1, math.nan, 1]}),
+        (compare, {"weights": [True, True, True]}),
         (sparse, {"keep": Keep(0, 3, False)}),
         (sparse, {"keep": Keep(1.5, 3, False)}),
         (sparse, {"keep": Keep(3, 2, False)}),
@@ -300,6 +314,11 @@ def test_arguments_of_the_wrong_shape_cost_nothing():
         lambda: gate.select([["a"]], [np.zeros(3)]),
         lambda: gate.select([["a"]], [np.array(["x", "y"])]),
         lambda: gate.select([["a"]], [np.full(2, 2.0**41)]),
+        lambda: gate.total_distance([], []),
+        lambda: gate.total_distance([["a"]], []),
+        lambda: gate.total_distance([["a"]], [np.zeros(3)]),
+        lambda: gate.total_distance([["a"]], [[math.nan, 0]]),
+        lambda: gate.total_distance([["a"]] * 2, [np.full(2, 2.0**38)] * 2),
         lambda: gate.truncated_counts(["b"], most=1),
         lambda: gate.sparse_cells(["nobody"], keep=Keep(1, 1, False)),
     ):

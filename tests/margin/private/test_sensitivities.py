@@ -25,6 +25,7 @@ from margin.private import Keep, Private, cuts, items, queries
 from margin.private.above import Comparisons
 from margin.private.choose import Choices
 from margin.private.cuts import Cuts
+from margin.private.distances import Distances
 from margin.private.gate import Gate
 from margin.private.items import Items
 from margin.private.queries import Queries
@@ -74,6 +75,18 @@ CASES = {
             weights=[2, 7, 5, 0],
             penalties=[3, -1, 0, 4],
         ),
+    ),
+    "total_distance": (
+        TABLE,
+        lambda gate: gate.total_distance(
+            [["a"], ["b", "c"], ["a"], ["c", "b", "a"]],
+            [[20, 0], [[20, 3], [8, 1], [9, 0]], [30, -1], np.full((2, 3, 2), 4)],
+            weights=[2, 7, 5, 0],
+        ),
+    ),
+    "total_distance, zeros": (
+        TABLE,
+        lambda gate: gate.total_distance([["a"], ["c", "b"]], [[0, 0], np.zeros((2, 3))]),
     ),
     "measure_linear, groups": (TABLE, lambda gate: gate.measure_linear([GROUPS])),
     "select_cuts": (
@@ -187,6 +200,8 @@ REACHED = {
         F(6, 7),
         F(6, 7),
     ),  # weights 7 and 5 in opposite directions; twice the largest is declared
+    # The distance from zeros is the number of rows.
+    "total_distance, zeros": (1, 0),
     "query_errors": (F(1, 6), F(1, 6)),  # a row is in two of the twelve cells that are asked about
     "query_errors, one query": (
         1,
@@ -374,6 +389,14 @@ def test_no_neighbours_are_further_apart_than_declared_and_some_come_as_near_as_
 MISTAKES = [
     (Choices, "select", "int(weight.max())", "int(weight[0])", "select"),
     (Choices, "select", "2 * self.budget.rows", "self.budget.rows", "select"),
+    (Distances, "total_distance", "self.budget.rows * largest", "largest", "total_distance"),
+    (
+        Distances,
+        "total_distance",
+        "total(weight)",
+        "int(weight.max())",
+        "total_distance",
+    ),
     (
         Items,
         "select_most",
