@@ -286,7 +286,7 @@ class Tables(Stated):
     def covering(self, axes: Axes) -> int | None:
         """The position of the smallest view that contains all the axes, or None."""
         order, member = self._smallest_first
-        holds = member[:, list(axes)].all(axis=1)
+        holds = np.asarray(member[:, list(axes)].all(axis=1))
         first = int(holds.argmax())
         return order[first] if holds[first] else None
 
