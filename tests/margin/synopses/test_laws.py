@@ -12,6 +12,7 @@ import margin
 from margin import ZCDP, Domain, PriView, PureDP
 from margin.domain.bounds import half_widths
 from margin.mechanisms import Direct, DPSense, Flat, FourierItems, PlainItems, SpanningTree
+from margin.synopses.kurtosis import packed_kurtosis, read_kurtosis
 
 DOMAIN = Domain({"a": 10, "b": 10})
 TRUTH = np.random.default_rng(5).poisson(300, (10, 10))
@@ -242,3 +243,11 @@ def _sums(sizes, view):
     codes = np.indices(sizes).reshape(len(sizes), -1)
     cell = np.ravel_multi_index([codes[axis] for axis in view], [sizes[axis] for axis in view])
     return (cell == np.arange(cell.max() + 1)[:, None]).astype(float)
+
+
+def test_a_file_of_an_older_version_has_normal_noise():
+    assert read_kurtosis({}) == 0.0
+    assert read_kurtosis(packed_kurtosis(1.5)) == 1.5 and packed_kurtosis(0.0) == {}
+    for damaged in (-1.0, 4.0, math.nan):
+        with pytest.raises(ValueError, match="kurtosis"):
+            read_kurtosis({"kurtosis": damaged})
