@@ -100,6 +100,7 @@ def content(
         "not_measured": list(synopsis.not_measured),
         "attributes": _attributes(synopsis.domain),
         "views": views,
+        "measured": _measured(synopsis),
         "answers": [*_answers(synopsis, summed=summed), *_level_answers(synopsis)],
         "sources": {source.value: source.words for source in Source},
         "errors": _errors(synopsis),
@@ -114,7 +115,11 @@ def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
     """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and of
     the half-widths of their 95 % intervals."""
     half = half_widths(
-        marginal.counts, marginal.noise_variance, marginal.missed_variance, level=0.95
+        marginal.counts,
+        marginal.noise_variance,
+        marginal.missed_variance,
+        level=0.95,
+        kurtosis=marginal.noise_kurtosis,
     )
     return {
         "axes": _places(synopsis.domain, marginal.attributes),
@@ -189,6 +194,19 @@ def _views(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
         }
         views.append(view)
     return views
+
+
+def _measured(synopsis: Synopsis) -> list[dict[str, Any]]:
+    """Convert the tables that were measured with Laplace noise to JSON values: axes, variance.
+
+    The law of the noise in sums of the views' cells follows from them; see
+    `Tables.concentration`. Empty for Gaussian noise.
+    """
+    if not isinstance(synopsis, ViewSynopsis) or not synopsis.kurtosis:
+        return []
+    return [
+        {"axes": list(axes), "variance": variance} for axes, variance in synopsis.held.measurements
+    ]
 
 
 def _shares(synopsis: ViewSynopsis) -> list[float | None]:

@@ -308,6 +308,7 @@ class Synopsis(Counting):
         view: View,
         counts: Floats,
         variance: Floats,
+        kurtosis: Floats | float = 0.0,
     ) -> Marginal:
         """Make a marginal; cells that the rules of the domain exclude get count and variance
         zero."""
@@ -315,7 +316,8 @@ class Synopsis(Counting):
             possible = self.domain.possible(view)
             counts = np.where(possible, counts, 0.0)
             variance = np.where(possible, variance, 0.0)
-        return Marginal(self.domain.restrict(view, checked=True), counts, variance)
+        domain = self.domain.restrict(view, checked=True)
+        return Marginal(domain, counts, variance, noise_kurtosis=kurtosis)
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """The answers to queries, such as `margin.queries.Conjunctions`, as shares of the rows.

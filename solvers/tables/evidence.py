@@ -38,6 +38,8 @@ class Evidence:
     weighted
         For each component, the sum over its measurements of total times moment times precision, of
         shape ``[sizes[a] - 1 for a in component]``.
+    measured
+        The axes and the cell variance of each table that was added; see `Tables`.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Evidence:
     known: Known | None = None
     precision: dict[Axes, float] = field(default_factory=dict)
     weighted: dict[Axes, Floats] = field(default_factory=dict)
+    measured: list[tuple[Axes, float]] = field(default_factory=list)
 
     def add_component(
         self,
@@ -120,6 +123,7 @@ class Evidence:
             part = moments[_part(places, len(axes))]
             own = tuple(axes[place] for place in places)
             self.add_component(own, part, table.size * variance)
+        self.measured.append((axes, variance))
 
     def tables(self) -> Tables:
         """Estimate consistent tables from all measurements.
@@ -169,6 +173,7 @@ class Evidence:
             precisions=tuple(precisions),
             zeros=self.zeros,
             known=self.known,
+            measured=tuple(self.measured),
         )
 
     def _with_known(self) -> dict[Axes, float]:

@@ -2,7 +2,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
-const QUANTILE = 1.959963984540054; // of the normal law, for 95 %
+const LEVEL = 0.95;
+const QUANTILE = 1.959963984540054; // of the normal law, for LEVEL
 const MOST_ROWS = 1000;
 const MOST_BARS = 60;
 const format = new Intl.NumberFormat("en-US", {
@@ -67,10 +68,29 @@ function coveredVariance(view, asked) {
   return sum / product(asked.map((axis) => sizes[axis])) ** 2;
 }
 
+/** Half the width of the interval of each cell of a marginal of a view: see `Tables.concentration` and `half_widths`. */
+function halfWidthOf(variance, asked) {
+  const cells = product(asked.map((axis) => sizes[axis]));
+  let concentration = 0;
+  for (const table of data.measured) {
+    if (asked.every((axis) => table.axes.includes(axis))) {
+      const summed = product(table.axes.map((axis) => sizes[axis])) / cells;
+      concentration += variance ** 2 / (summed ** 3 * table.variance ** 2);
+    }
+  }
+  const normal = QUANTILE * Math.sqrt(variance);
+  if (concentration === 0) return normal;
+  const rate = 2 * Math.asinh(Math.sqrt(1 / (2 * variance)));
+  const single = Math.log(2 / ((1 - LEVEL) * (1 + Math.exp(-rate)))) / rate;
+  const kurtosis = Math.min(3 * Math.min(concentration, 1) + 1 / variance, 3);
+  const share = 8 * kurtosis / (15 + 3 * kurtosis);
+  return share * single + (1 - share) * (normal + Math.min(normal, 0.5));
+}
+
 /** A marginal of a view. A sum of cells that must be zero is zero, without noise. */
 function covered(view, asked) {
   const counts = project(doubles(view.counts), view.axes, asked);
-  const halfWidths = new Float64Array(counts.length).fill(QUANTILE * Math.sqrt(coveredVariance(view, asked)));
+  const halfWidths = new Float64Array(counts.length).fill(halfWidthOf(coveredVariance(view, asked), asked));
   if (view.empty.length) {
     const possible = new Float64Array(product(view.axes.map((axis) => sizes[axis]))).fill(1);
     view.empty.forEach((cell) => { possible[cell] = 0; });

@@ -34,7 +34,7 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
     covered = all(view is not None for view in views)
     uses_base = answering.base is not None and asked and answering.cells(asked) <= MOST_BASED
     if covered and not uses_base:
-        return covered_sums(domain, answering.tables, chosen, answering.noise)
+        return covered_sums(domain, answering.tables, chosen, answering.noise, answering.kurtosis)
     at_once(tuple(domain.sizes[axis] for axis in asked))
     weights = weights_on(domain, asked, chosen)
     # With no positive total, zero is the only non-negative answer.
@@ -104,7 +104,13 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
             variance = covered_group_variances(answering.tables, tuple(sorted(axes)), groups)
         else:
             variance = answering.noise.cell_variances(tuple(sorted(axes)), groups)
-        return Marginal(view.rolled, counts, in_view_order(variance, axes))
+        # The number of cells in each sum.
+        summed = view.rolled_up(np.ones(cells.counts.shape))
+        variance = in_view_order(variance, axes)
+        kurtosis = answering.kurtosis_of(np.array([sorted(axes)]), variance.ravel(), summed.ravel())
+        return Marginal(
+            view.rolled, counts, variance, noise_kurtosis=kurtosis.reshape(counts.shape)
+        )
     noise = np.full(counts.size, math.nan)
     missed = np.full(counts.size, math.nan)
     if counts.size * cells.counts.size <= _MOST_WEIGHTS:

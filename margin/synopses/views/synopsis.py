@@ -77,6 +77,8 @@ class ViewSynopsis(Synopsis):
         A base, and what was learnt about it: see `margin.solvers.Learnt`. All marginals are then
         reconstructed: the base also reduces the noise of those within views. None and nothing
         without a base.
+    kurtosis
+        The excess kurtosis of the noise in each cell of a table that was measured; see `Marginal`.
     scales
         Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file;
         the others are learnt when answers need them. A changed copy of the synopsis has none.
@@ -89,6 +91,7 @@ class ViewSynopsis(Synopsis):
     base: StatedBase | None = None
     trust: tuple[Floats, ...] = ()
     total: tuple[float, float] | None = None
+    kurtosis: float = 0.0
     scales: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
 
     @classmethod
@@ -117,6 +120,7 @@ class ViewSynopsis(Synopsis):
             names=names,
             held=tables,
             reconstruction=reconstruction,
+            kurtosis=min(float(np.min(marginal.noise_kurtosis)) for marginal in measured),
         )
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
@@ -143,6 +147,7 @@ class ViewSynopsis(Synopsis):
         *,
         reconstruction: Solver,
         noise: ComponentErrors | None = None,
+        kurtosis: float = 0.0,
     ) -> "ViewSynopsis":
         """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
@@ -152,6 +157,7 @@ class ViewSynopsis(Synopsis):
             held=tables,
             reconstruction=reconstruction,
             noise=noise,
+            kurtosis=kurtosis,
         )
 
     @property
@@ -164,7 +170,15 @@ class ViewSynopsis(Synopsis):
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
-            views.append(Marginal(self.domain, counts, variance, attributes=names))
+            (kurtosis,) = self._answering.kurtosis_of(np.array([axes]), self.held.variance(axes))
+            view = Marginal(
+                self.domain,
+                counts,
+                variance,
+                attributes=names,
+                noise_kurtosis=float(kurtosis),
+            )
+            views.append(view)
         return tuple(views)
 
     @cached_property
@@ -178,6 +192,7 @@ class ViewSynopsis(Synopsis):
             base=self.base,
             trust=self.trust,
             total=self.total,
+            kurtosis=self.kurtosis,
             scales=self.scales,
         )
 
@@ -343,6 +358,7 @@ class ViewSynopsis(Synopsis):
             base=self.base,
             trust=self.trust,
             total=self.total,
+            kurtosis=self.kurtosis,
         )
         return stored.pack(content, self._usual_scales())
 
