@@ -7,8 +7,20 @@
 (2, 2)
 """
 
+from typing import Any
+
 import lazy_loader
 
 # `__init__.pyi` lists the public names and their modules. A module is imported when one of its
 # names is first used.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module of a public name, once. Ctrl-C meanwhile says that nothing was charged."""
+    if name not in __all__:
+        return _load(name)
+    from .interrupts import watched
+
+    with watched(text="interrupted while margin was imported; nothing has been charged"):
+        return _load(name)

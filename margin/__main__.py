@@ -7,15 +7,19 @@ import sys
 
 __all__ = ["run"]
 
+_BEFORE = "interrupted before the command began; nothing has been charged"
+
 
 def run() -> int:
     """Run the command line; the result is its exit code, see `margin.cli.main.main`."""
     try:
-        from .cli.main import main
+        from .interrupts import watched
 
+        with watched(ends=True, text=_BEFORE):
+            from .cli.main import main
         return main()
-    except KeyboardInterrupt:
-        print("margin: interrupted before the command began", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130
 
 

@@ -144,7 +144,7 @@ class Comparison:
     def _title(self) -> str:
         """What was compared, and that it is not private, as a line."""
         guarantee = self.budget.describe()
-        views = f"{len(self.views)} views asked"
+        views = f"{len(self.views)} view{'' if len(self.views) == 1 else 's'} asked"
         if self.workload_size > len(self.views):
             drawn = f"{len(self.views)} of {self.workload_size:,} views"
             views = f"{drawn}, drawn at random (seed {self.seed})"

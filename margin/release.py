@@ -12,7 +12,7 @@ from .bases.given import stated_base
 from .bases.known import with_known
 from .data.opening import open_source
 from .data.rows_per_person import bound
-from .data.scratch import remove_stale
+from .data.scratch import check_temporary, remove_stale
 from .data.source import Source
 from .domain.domain import Domain
 from .domain.workload import Workload
@@ -385,6 +385,7 @@ class _Work:
             )
 
         # Open the data. Temporary files of runs that were killed are removed first.
+        check_temporary()
         remove_stale()
         source = open_source(request.data)
         rows = source

@@ -81,6 +81,9 @@ def single_thread() -> AbstractContextManager[Any]:
 @cache
 def _libraries() -> ThreadpoolController:
     """The numerical libraries of this process, looked up once."""
+    # scipy brings a library of its own. It must be loaded before the libraries are looked up.
+    import scipy.linalg  # noqa: F401
+
     return ThreadpoolController()
 
 

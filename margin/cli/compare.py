@@ -12,8 +12,9 @@ from .._names import METRICS
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .arguments.mechanisms import PLAIN, known_as
+from .arguments.own import is_own
 from .arguments.workload import add_workload, workload_of
-from .arguments.written import is_class, is_written, split_mechanisms, written
+from .arguments.written import is_class, is_written, own_mechanism, split_mechanisms, written
 from .common import (
     Said,
     add_command,
@@ -68,8 +69,8 @@ def add_commands(commands: Any) -> None:
         default=[_DEFAULT],
         metavar="NAME",
         help=f"the mechanisms to compare, of {', '.join(COMPARED)}; or with parameters as in "
-        "Python, such as 'HighPass(theta=5)'; DualQuery answers the cells of the workload; "
-        f"default: {_DEFAULT.replace(',', ', ')}",
+        "Python, such as 'HighPass(theta=5)'; or FILE.py:NAME for one of your own; DualQuery "
+        f"answers the cells of the workload; default: {_DEFAULT.replace(',', ', ')}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing, default="2way", words="2way")
@@ -101,6 +102,8 @@ def add_commands(commands: Any) -> None:
 
 def _mechanism(given: str) -> tuple[str, Any]:
     """The name under which a mechanism is shown, and the mechanism."""
+    if is_own(given):
+        return given, own_mechanism(given)
     if is_written(given):
         return given, written(given)
     name = known_as(given, COMPARED)
@@ -110,8 +113,8 @@ def _mechanism(given: str) -> tuple[str, Any]:
         return given, written(f"{given}()")
     raise MarginError(
         f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
-        f"{', '.join(COMPARED)}, or a mechanism as in Python, such as 'DualQuery(size=60000)', so "
-        "name some of these"
+        f"{', '.join(COMPARED)}, a mechanism as in Python, such as 'DualQuery(size=60000)', or "
+        "FILE.py:NAME for one of your own, so name some of these"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import margin
 
+from .arguments.table import add_table, table_of
 from .common import Said, add_command, add_group, painted, printable
 
 __all__ = ["add_commands"]
@@ -32,9 +33,12 @@ def add_commands(commands: Any) -> None:
         "check",
         _check,
         does="list everything in a table that does not fit a domain; the list is not private",
-        examples=["margin domain check people.csv domain.json"],
+        examples=[
+            "margin domain check people.csv domain.json",
+            'margin domain check --sql "SELECT * FROM rows" --table rows=people.csv domain.json',
+        ],
     )
-    _add_table(check)
+    add_table(check)
     check.add_argument(
         "domain",
         type=Path,
@@ -69,17 +73,19 @@ def _check(parsed: argparse.Namespace) -> Said:
     from ..data.fit import check_fit
 
     domain = margin.Domain(parsed.domain)
-    misfits = check_fit(parsed.file, domain)
+    found = check_fit(table_of(parsed), domain)
+    misfits = [misfit for misfit in found if not misfit.fits]
     values = []
     lines = []
-    for misfit in misfits:
+    for misfit in found:
         values.append({**vars(misfit), "values": [list(shown) for shown in misfit.values]})
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
-    found = f"{len(misfits)} of {len(domain)} attributes do not fit"
-    heading = found if misfits else f"all {len(domain)} attributes fit"
+    heading = f"all {len(domain)} attributes fit"
     if misfits:
+        heading = f"{len(misfits)} of {len(domain)} attributes do not fit"
+    if found:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
-    text = "\n".join([f"{parsed.file}: {heading}", *map(printable, lines)])
+    text = "\n".join([f"{parsed.file or parsed.sql}: {heading}", *map(printable, lines)])
     said = {"fits": not misfits, "private": False, "attributes": values}
     return Said(text, said, code=2 if misfits else 0)
 

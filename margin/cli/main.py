@@ -34,6 +34,8 @@ __all__ = ["main"]
 
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _INTERRUPTED = 0, 1, 2, 3, 130
 
+_BEFORE = "interrupted before the command began; nothing has been charged"
+
 _COMPLETION = {
     "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
     "zsh": 'eval "$(margin completion zsh)"    # add this line to ~/.zshrc',
@@ -67,15 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
     explains, 3 for a release that costs more than what is left in the ledger, and 130 for an
-    interrupt.
+    interrupt. Before the command begins, an interrupt is the exception KeyboardInterrupt.
     """
-    parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
-
-        argcomplete.autocomplete(parser)
-    given = sys.argv[1:] if arguments is None else arguments
-    parsed = parser.parse_args(_ordered(given, parser))
+    with watched(ends=True, text=_BEFORE):
+        parser, parsed = _parsed(arguments)
     try:
         with watched(ends=True):
             return _run(parsed)
@@ -95,6 +92,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem = in_words_of_the_command(problem, parser.options)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
+
+
+def _parsed(arguments: Sequence[str] | None) -> tuple[Parser, argparse.Namespace]:
+    """The parser of all commands, and the arguments that it reads; those of the process if None."""
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    given = sys.argv[1:] if arguments is None else arguments
+    return parser, parser.parse_args(_ordered(given, parser))
 
 
 def _run(parsed: argparse.Namespace) -> int:

@@ -6,11 +6,12 @@ from typing import Any
 
 import margin
 
-from ..errors import FileError, MarginError
+from ..errors import FileError
 from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
+from .arguments.table import add_table, table_of
 from .arguments.workload import USUAL, add_workload, views_of, workload_of
 from .common import Said, add_command, add_domain, add_force, check_free
 from .ledger import charged
@@ -48,7 +49,7 @@ def add_commands(commands: Any) -> None:
         examples=_EXAMPLES,
     )
     release.description = f"{release.description}\n\n{_CODES}"
-    _add_table(release)
+    add_table(release)
     add_domain(release)
     add_unit(release)
     add_budget(release, with_unit=True)
@@ -84,42 +85,6 @@ def add_commands(commands: Any) -> None:
     add_force(release)
 
 
-def _add_table(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the private table: a file or a query."""
-    parser.add_argument(
-        "file",
-        nargs="?",
-        metavar="TABLE",
-        help="a CSV, Parquet or JSON file, a folder of such files, or a pattern such as "
-        "'people*.csv'; leave it out if you give --sql",
-    )
-    parser.add_argument(
-        "--sql",
-        metavar="SELECT",
-        help="a query whose rows are the table, such as \"SELECT * FROM 'x.parquet'\"",
-    )
-    parser.add_argument(
-        "--attach",
-        metavar="DATABASE",
-        help="the database of the query: a DuckDB file, or postgres:host=... dbname=...",
-    )
-    parser.add_argument(
-        "--table",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="a file that the query refers to by NAME; may be repeated; in CSV and JSON files, "
-        "the query reads all cells as texts",
-    )
-    parser.add_argument(
-        "--memory-limit",
-        default="1GB",
-        metavar="SIZE",
-        help="the memory for reading the table, for the query, and for grouping rows by --unit; "
-        "what does not fit goes to a temporary folder; default: 1GB",
-    )
-
-
 def _add_ledger(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the data set to charge."""
     parser.add_argument(
@@ -147,7 +112,7 @@ def _released(parsed: argparse.Namespace) -> Said:
     )
     mechanism = mechanism_of(parsed, domain, views)
     check_free(parsed.output, parsed)
-    data = _data(parsed)
+    data = table_of(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
     workload = workload_of(domain, parsed.workload, parsed.asked)
     synopsis = margin.release(
@@ -183,7 +148,10 @@ def _released(parsed: argparse.Namespace) -> Said:
     if number == "1":
         title = title.removesuffix("s")
     described = f"{number} {title}" if number[0].isdigit() else f"{title} of {text}"
-    return Said(f"{parsed.output}: {described}; {guarantee}", values)
+    # Attributes that the workload left out are easily taken for measured ones.
+    lacking = summary.get("unmeasured")
+    more = f"; not measured: {lacking}" if lacking else ""
+    return Said(f"{parsed.output}: {described}; {guarantee}{more}", values)
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
@@ -205,47 +173,3 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
             watch.explain = lambda: f"interrupted; {kept}"
             return
     raise FileError(f"{problem}; {lost}")
-
-
-def _data(parsed: argparse.Namespace) -> object:
-    """Find the table to read, from the options: the path of a file, or a query."""
-    if parsed.file is None and parsed.sql is None:
-        raise MarginError(
-            "a release needs a table, but none is given; add a file, or a query with --sql"
-        )
-    if parsed.file is not None and parsed.sql is not None:
-        raise MarginError(
-            "the table comes either from a file or from --sql, but both are given; leave one of "
-            "them out"
-        )
-    if parsed.sql is not None:
-        files = dict(map(_named, parsed.table))
-        return margin.Sql(
-            parsed.sql,
-            attach=parsed.attach,
-            memory_limit=parsed.memory_limit,
-            files=files,
-        )
-    if parsed.attach is not None:
-        raise MarginError(
-            "--attach names the database of a query, but no query is given; add the query with "
-            "--sql"
-        )
-    if parsed.table:
-        raise MarginError(
-            "--table names a file for a query, but no query is given; add the query with --sql"
-        )
-    from ..data.folders import open_path
-
-    return open_path(parsed.file, memory_limit=parsed.memory_limit)
-
-
-def _named(text: str) -> tuple[str, str]:
-    """Split one value of --table into a name and a path."""
-    name, separator, path = text.partition("=")
-    if not (name and separator and path):
-        raise MarginError(
-            f"--table must be NAME=FILE, but it is {text!r}; write it as in --table "
-            "visits=visits.csv"
-        )
-    return name, path

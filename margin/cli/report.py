@@ -19,6 +19,16 @@ def add_commands(commands: Any) -> None:
     _add_explore(commands)
 
 
+def _date(text: str) -> datetime.date:
+    """The date that a text stands for, as the type of an option."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a date such as 2025-12-31, but it is {text!r}; write it like this"
+        ) from None
+
+
 def _add_report(commands: Any) -> None:
     report = add_command(
         commands,
@@ -51,7 +61,7 @@ def _add_report(commands: Any) -> None:
     report.add_argument("--cite", metavar="TEXT", help="how to cite it; default: a proposal")
     report.add_argument(
         "--date",
-        type=datetime.date.fromisoformat,
+        type=_date,
         default=datetime.date.today(),
         metavar="YYYY-MM-DD",
         help="the date of publication; default: today",

@@ -86,8 +86,9 @@ class Compiled(Kernel):
         self._layout = _layout(domain, views, self._names)
 
         # Divide the views among the threads, for each of the three ways to count.
-        sliced = [at for at, view in enumerate(views) if self._is_sliced(view)]
-        whole = [at for at, view in enumerate(views) if not self._is_sliced(view)]
+        is_sliced = [self._is_sliced(view) for view in views]
+        sliced = [at for at, has_slices in enumerate(is_sliced) if has_slices]
+        whole = [at for at, has_slices in enumerate(is_sliced) if not has_slices]
         self._bits = {name for at in sliced for name in views[at]}
         self._sliced = _shares(sliced, threads)
         self._whole = _shares(whole, threads)

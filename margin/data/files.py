@@ -239,7 +239,7 @@ class FileSource:
 
     def _connected(self) -> Any:
         """A new DuckDB connection with the memory limit of the file."""
-        wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
+        wrong = f"the memory limit ({self.memory_limit!r}) must be a size such as '500MB'"
         return quietly(lambda: connect(self.memory_limit), wrong)
 
     @property

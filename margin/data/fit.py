@@ -1,6 +1,7 @@
 """`check_fit`: every column of a table that does not fit a domain, with counts. It shows values of
 the data, so it is for the holder of the data only."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,10 +27,24 @@ _MOST_COUNTED = 100_000
 _SHOWN = 5
 """Number of values that a misfit shows."""
 
+_MOST_NAMES = 20
+"""Largest number of columns that a message lists."""
+
+_MANY_OTHERS = 0.5
+"""Share of the rows in `other` above which a column is listed."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
+"""Numbers such as 12,50 or 1.234,50."""
+
+_DAY_FIRST = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
+"""Dates such as 31.12.2025 or 12/31/25."""
+
 
 @dataclass
 class Misfit:
-    """What does not fit in one column. It is derived from the data, so it is not private.
+    """What does not fit in one column, or fits only as `other`.
+
+    It is derived from the data, so it is not private.
 
     Attributes
     ----------
@@ -46,6 +61,12 @@ class Misfit:
         "; did you mean 'female'?".
     has_bins
         Whether the attribute declares bins.
+    rows
+        Number of rows of the table.
+    others
+        Number of rows that are counted in the category of other values, if these are most rows.
+    advice
+        What to do about values that are written in the manner of another country; else empty.
     """
 
     column: str
@@ -54,6 +75,14 @@ class Misfit:
     unseen: int = 0
     values: list[tuple[str, int, str]] = field(default_factory=list)
     has_bins: bool = False
+    rows: int = 0
+    others: int = 0
+    advice: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether a release would take the column, though most of it may be `other`."""
+        return not (self.problem or self.missing or self.unseen)
 
     def lines(self) -> list[str]:
         """The misfit in words, one line for each problem."""
@@ -62,18 +91,27 @@ class Misfit:
             rows = _rows(self.missing)
             declare = 'add "missing": "unknown" to the attribute'
             lines.append(f"empty in {rows} (null or blank): {declare}")
+        shown = ", ".join(f"{value!r} ({_rows(rows)}{hint})" for value, rows, hint in self.values)
         if self.unseen:
-            shown = [f"{value!r} ({_rows(rows)}{hint})" for value, rows, hint in self.values]
             declare = "widen the bins" if self.has_bins else "declare the value"
+            declare += ', or add "other": "other" to the attribute'
             lines.append(
-                f"a value without a category in {_rows(self.unseen)}, such as "
-                f'{", ".join(shown)}: {declare}, or add "other": "other" to the attribute'
+                f"a value without a category in {_rows(self.unseen)}, such as {shown}: "
+                f"{self.advice or declare}"
+            )
+        if self.others:
+            lines.append(
+                f'counted as "other" in {self.others:,} of {_rows(self.rows)}, such as {shown}: '
+                f"{self.advice or 'declare the values that should have a category of their own'}"
             )
         return lines
 
 
 def check_fit(data: object, domain: Domain) -> list[Misfit]:
     """Compare a table with a domain. All columns and all rows are looked at.
+
+    A column of which most rows are counted as `other` fits, but is listed, too: most often its
+    values are written in another way than the declaration expects.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.
@@ -88,7 +126,7 @@ def check_fit(data: object, domain: Domain) -> list[Misfit]:
     Returns
     -------
     list of Misfit
-        One for each column that does not fit; empty if the table fits.
+        One for each column that does not fit or is mostly `other`; empty if there is none.
 
     Raises
     ------
@@ -117,7 +155,7 @@ def check_fit(data: object, domain: Domain) -> list[Misfit]:
                 for column, array in zip(columns, arrays, strict=True):
                     column.add(array)
     for column in columns:
-        if column.missing or column.unseen:
+        if column.missing or column.unseen or column.is_mostly_other:
             misfits[column.name] = column.misfit()
     return [misfits[name] for name in domain if name in misfits]
 
@@ -134,12 +172,22 @@ def _unreadable(source: Source, domain: Domain) -> list[tuple[str, str]]:
             source.check(Domain({name: attribute}))
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)
-            hint = "" if is_named else did_you_mean(name, known)
-            problems.append((name, f"{error}{hint}"))
+            if is_named or not known:
+                problems.append((name, str(error)))
+            else:
+                problems.append((name, _no_column(name, known)))
     reasons = {problem.replace(repr(name), "") for name, problem in problems}
     if len(problems) == len(domain) and len(reasons) == 1 and not known:
         raise DataError(problems[0][1])
     return problems
+
+
+def _no_column(name: str, known: Sequence[str]) -> str:
+    """The problem of an attribute without a column, with the names of the columns."""
+    listed = ", ".join(map(repr, known[:_MOST_NAMES]))
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    hint = did_you_mean(name, known)
+    return f"there is no such column; the columns are {listed}{more}{hint}"
 
 
 def _names(source: Source) -> list[str]:
@@ -161,16 +209,31 @@ class _Column:
         self.name = name
         self.missing = 0
         self.unseen = 0
+        self.rows = 0
+        self.others = 0
         self._attribute = attribute
         self._encoder = Encoder(name, attribute)
         self._values: Counter[str] = Counter()
+        self._other_values: Counter[str] = Counter()
+
+    @property
+    def is_mostly_other(self) -> bool:
+        return self.others > _MANY_OTHERS * self.rows
 
     def add(self, array: Any) -> None:
         """Look at the values of some rows, an Arrow array."""
+        import pyarrow as pa
+
+        self.rows += len(array)
+        other = self._attribute.other_code
         try:
-            self._encoder.encode(array)
+            codes = self._encoder.encode(array)
         except DataError:
             self._count(array)
+        else:
+            # Only the rows in `other` are looked at one by one.
+            if other != UNSEEN and (codes == other).any():
+                self._count(array.filter(pa.array(codes == other)))
 
     def _count(self, array: Any) -> None:
         """Count the values that do not fit, by one look at each distinct value."""
@@ -187,20 +250,53 @@ class _Column:
             if value is None or self._attribute.is_missing(value):
                 if self._attribute.missing is None:
                     self.missing += rows
-            elif self._attribute.code(value) == UNSEEN:
+                continue
+            code = self._attribute.code(value)
+            if code == UNSEEN:
                 self.unseen += rows
-                text = written(value) or ""
-                if text in self._values or len(self._values) < _MOST_COUNTED:
-                    self._values[text] += rows
+                _note(self._values, value, rows)
+            elif code == self._attribute.other_code:
+                self.others += rows
+                _note(self._other_values, value, rows)
 
     def misfit(self) -> Misfit:
         """The result."""
         labels = [str(label) for label in self._attribute.labels] if _is_listed(self) else []
         values = []
-        for value, rows in self._values.most_common(_SHOWN):
+        counted = self._values or self._other_values
+        for value, rows in counted.most_common(_SHOWN):
             values.append((value, rows, _hint(value, labels)))
-        has_bins = self._attribute.bins is not None
-        return Misfit(self.name, "", self.missing, self.unseen, values, has_bins)
+        return Misfit(
+            self.name,
+            missing=self.missing,
+            unseen=self.unseen,
+            values=values,
+            has_bins=self._attribute.bins is not None,
+            rows=self.rows,
+            others=self.others if self.is_mostly_other and not self._values else 0,
+            advice=_advice(self._attribute, [value for value, _, _ in values]),
+        )
+
+
+def _note(counted: Counter[str], value: object, rows: int) -> None:
+    """Count a value, as long as not too many different ones are counted."""
+    text = written(value) or ""
+    if text in counted or len(counted) < _MOST_COUNTED:
+        counted[text] += rows
+
+
+def _advice(attribute: Attribute, values: Sequence[str]) -> str:
+    """What to do about numbers and dates that are written as in other countries; else empty."""
+    convert = "convert the column in a query with --sql, by"
+    if attribute.bins is not None and values and all(map(_DECIMAL_COMMA.fullmatch, values)):
+        whole = "replace(column, '.', '')" if any("." in value for value in values) else "column"
+        return f"these numbers have a decimal comma; {convert} replace({whole}, ',', '.')"
+    if attribute.dates is not None and values and all(map(_DAY_FIRST.fullmatch, values)):
+        return (
+            f"dates must be written as YYYY-MM-DD; {convert} "
+            "try_strptime(column, '%d.%m.%Y')::DATE, in the order of your dates"
+        )
+    return ""
 
 
 def _is_listed(column: _Column) -> bool:

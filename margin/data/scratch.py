@@ -28,9 +28,10 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+from ..errors import FileError
 from ..interrupts import at_the_end, shielded
 
-__all__ = ["remove_stale", "scratch"]
+__all__ = ["check_temporary", "remove_stale", "scratch"]
 
 _PREFIX = "margin-"
 _LOCK = "lock"
@@ -42,6 +43,25 @@ dictionary, but does not own the folders."""
 
 _before: Any = None
 """The handler of SIGTERM from before the first folder was made."""
+
+
+def check_temporary() -> None:
+    """Check the folder that TMPDIR names.
+
+    Python would take another folder, such as /tmp, without a word. So rows that were meant for an
+    encrypted disk would be written to another one.
+
+    Raises
+    ------
+    FileError
+        If TMPDIR names no folder that can be written to.
+    """
+    named = os.environ.get("TMPDIR")
+    if named and not (os.path.isdir(named) and os.access(named, os.W_OK | os.X_OK)):
+        raise FileError(
+            f"TMPDIR must name a folder that can be written to, but {named!r} is none; correct "
+            "it, or leave it unset"
+        )
 
 
 @contextlib.contextmanager

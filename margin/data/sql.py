@@ -235,7 +235,7 @@ class Sql:
         """Open a DuckDB connection for the length of a `with` block. It has the attached database
         file and the given views."""
         with ExitStack() as stack:
-            wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
+            wrong = f"the memory limit ({self.memory_limit!r}) must be a size such as '500MB'"
             connection = quietly(lambda: connect(self.memory_limit), wrong)
             stack.enter_context(closing(connection))
             folder = stack.enter_context(scratch())

@@ -52,6 +52,12 @@ _FEWEST_EDGES = 5
 _BINS = 10
 """About the number of bins of a numeric attribute."""
 
+_DECIMAL_COMMA = r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+"
+"""The texts that are numbers with a decimal comma."""
+
+_FEW_ODD = 0.1
+"""Largest share of texts in a column of numbers, such as "unknown"."""
+
 _NUMBER = r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 """The texts that are read as numbers."""
 
@@ -89,9 +95,9 @@ class _Column:
 @dataclass(frozen=True)
 class _Facts:
     """What the first pass finds out about a column: the numbers of values, of nulls, of NaN, of
-    values that are not numbers (`odd`), of numbers that are not whole, of texts that are dates, and
-    of distinct values (an estimate); the mean length of the texts; the least and the largest
-    number; and the quantiles of the numbers."""
+    values that are not numbers (`odd`), of numbers that are not whole, of texts that are dates, of
+    numbers with a decimal comma, and of distinct values (an estimate); the mean length of the
+    texts; the least and the largest number; and the quantiles of the numbers."""
 
     values: int
     nulls: int
@@ -99,6 +105,7 @@ class _Facts:
     odd: int
     broken: int
     dates: int
+    commas: int
     distinct: int
     length: float | None
     least: float | None
@@ -116,6 +123,11 @@ class _Facts:
             return False
         span = self.largest - self.least + 1
         return self.distinct >= 0.9 * self.values and span <= 2 * self.values
+
+    @property
+    def has_some_odd(self) -> bool:
+        """Whether a few texts, such as "unknown", stand among many different numbers."""
+        return 0 < self.odd <= _FEW_ODD * self.values and self.distinct > _MOST_VALUES
 
     @property
     def is_missing(self) -> bool:
@@ -150,12 +162,13 @@ def suggest_domain(data: object) -> dict[str, Any]:
 
     A column with at most 50 distinct values declares all of them, or their number if they are 0, 1,
     ... without a gap. A numeric column with more values has about ten bins, open at both ends.
-    Their edges are rounded deciles. A text column with more values has its 49 most frequent values
-    and `other`. A column with nulls has `missing`.
+    Their edges are rounded deciles. So has a column of which up to a tenth are texts such as
+    "unknown", with `other` for these. A text column with more values has its 49 most frequent
+    values and `other`. A column with nulls has `missing`.
 
     These columns are left out, and the mark lists them with the reason: columns without a name;
     columns whose cells are not plain values; and, if they have more than 50 values, identifiers,
-    free texts, dates and texts that are nearly all different.
+    free texts, dates, numbers with a decimal comma and texts that are nearly all different.
 
     Parameters
     ----------
@@ -282,7 +295,7 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
     for column, known in zip(columns, facts, strict=True):
         if known.distinct <= _SURELY_MORE:
             second.append(f"histogram(v_{column.sql})")
-        elif known.odd:
+        elif known.odd and not known.has_some_odd:
             second.append(f"approx_top_k(v_{column.sql}, {_MOST_VALUES - 1})")
         else:
             second.append("NULL")
@@ -305,6 +318,7 @@ def _first_pass(column: _Column) -> list[str]:
         f"count({value}) - count({number})",
         f"count(*) FILTER (isfinite({number}) AND {number} != floor({number}))",
         f"count(*) FILTER (regexp_full_match({text}, '{_DATE}'))",
+        f"count(*) FILTER (regexp_full_match({text}, '{_DECIMAL_COMMA}'))",
         f"approx_count_distinct({value})",
         f"avg(length({text}))",
         f"min({number}) {finite}",
@@ -320,6 +334,10 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
     texts = column.is_text and facts.odd > 0
     if column.is_date or (texts and facts.dates == facts.values):
         return _Reason('dates: declare the first and the last one as "dates", by month for example')
+    if texts and facts.commas > facts.values / 2:
+        return _Reason(
+            "numbers with a decimal comma: a query with --sql can convert them; then declare bins"
+        )
     if _IDENTIFIER.search(column.name) and not facts.broken:
         return _Reason("an identifier, by its name and its many values; it may be the --unit")
     if facts.are_numbers_of_rows:
@@ -352,6 +370,9 @@ def _form(facts: _Facts, found: list[Any]) -> Any:
     extras = {"missing": "missing"} if facts.is_missing else {}
     if facts.is_numeric:
         return _numeric_form(facts, found, extras)
+    if facts.has_some_odd:
+        # Texts among numbers, such as "unknown", have no place in bins.
+        return {"bins": _edges(facts.quantiles or [0.0, 0.0]), "other": "other", **extras}
     if facts.distinct > _SURELY_MORE:
         values = found
     else:

@@ -1,5 +1,6 @@
 """`half_widths`: how far the bounds of intervals for true counts are from the counts."""
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -7,7 +8,12 @@ import numpy as np
 from .._types import Floats
 from ..errors import DomainError
 
-__all__ = ["half_widths"]
+__all__ = ["LAPLACE_KURTOSIS", "half_widths"]
+
+LAPLACE_KURTOSIS = 3.0
+"""The excess kurtosis of the Laplace law, from which discrete Laplace noise differs by whole
+numbers only."""
+
 
 _NOISE_AT_ZERO = 0.25
 _MISSED_AT_ZERO = 4.0
@@ -29,20 +35,27 @@ the true counts were inside without it: so MSNBC does not judge this rule. Comma
 """
 
 
+_LEAST_VARIANCE = 1e-300
+"""Variance in squared rows that stands for none, so that its inverse is finite."""
+
+
 def half_widths(
     counts: Floats | float,
     noise_variance: Floats | float,
     missed_variance: Floats | float,
     *,
     level: float,
+    kurtosis: Floats | float = 0.0,
 ) -> Floats:
     """Half the widths of intervals for true counts, before negative bounds are set to 0.
 
-    It is z s for a normal quantile z and the standard deviation s of the error. True counts are
-    not negative, and neither are reconstructed ones. So the noise of a reconstructed count c near
-    zero causes a smaller error than its variance N says. The missed part of the error is larger
-    there than its variance M says if M is small, and smaller if M is large. The half-width is at
-    most
+    It is z s for a normal quantile z and the standard deviation s of the error, or, for noise with
+    a kurtosis > 0, that of `_of_laplace_draws`.
+
+    True counts are not negative, and neither are reconstructed ones. So the noise of a
+    reconstructed count c near zero causes a smaller error than its variance N says. The missed part
+    of the error is larger there than its variance M says if M is small, and smaller if M is large.
+    The half-width is at most
 
         z (sqrt(0.25^2 N + min(4^2 M, N + 0.4^2 M)) + (0.1 + 0.2 M / s^2) c).
 
@@ -55,6 +68,9 @@ def half_widths(
         count with a missed part > 0 is reconstructed, so it is not negative.
     level
         The probability that an interval contains the true count, > 0 and < 1.
+    kurtosis
+        The excess kurtosis of the noise, a number or shaped like `counts`: > 0 for sums of Laplace
+        draws, 0 for Gaussian noise and where it is not known.
 
     Raises
     ------
@@ -65,6 +81,8 @@ def half_widths(
     --------
     >>> half_widths([0.0, 100.0], [99.0, 99.0], [1.0, 1.0], level=0.95).round(1).tolist()
     [9.2, 19.6]
+    >>> half_widths(100.0, 100.0, 0.0, level=0.95, kurtosis=3.0).round(1).tolist()
+    21.7
     """
     if not 0 < level < 1:
         raise DomainError(
@@ -83,4 +101,48 @@ def half_widths(
     growth = _GROWTH + _GROWTH_OF_MISSED * share
     near_zero = np.sqrt(noise + missed) + growth * np.maximum(counts, 0.0)
     spread = np.where(np.greater(missed_variance, 0), np.minimum(spread, near_zero), spread)
-    return np.asarray(NormalDist().inv_cdf((1 + level) / 2) * spread)
+    normal = np.asarray(NormalDist().inv_cdf((1 + level) / 2) * spread)
+    if isinstance(kurtosis, float) and kurtosis == 0:
+        return normal
+    heavy = _of_laplace_draws(variance, kurtosis, normal, level)
+    return np.where((np.asarray(kurtosis) > 0) & (variance > 0), heavy, normal)
+
+
+def _of_laplace_draws(
+    variance: Floats,
+    kurtosis: Floats | float,
+    normal: Floats,
+    level: float,
+) -> Floats:
+    """The half-widths for sums of draws of discrete Laplace noise.
+
+    A single draw X of variance V has P(|X| >= h) = 2 r**h / (1 + r) for whole numbers h, where
+    r = exp(-e) and sinh(e / 2)**2 = 1 / (2 V). The half-width solves this for 1 - level, so it is
+    exact: just below the first whole number that need not be inside.
+
+    A sum of many draws is nearly normal, and a whole number: its interval is half a row wider than
+    the normal one, but at most twice as wide. The sum of m equal draws has excess kurtosis
+    3 / m + 1 / V. It is between the two, by a function of the kurtosis that was fitted to the
+    quantiles of sums of continuous Laplace draws. The probability to be outside is then at most
+    1.15 (1 - level) for m = 2, 5 and 50, all V, and levels from 0.8 to 0.999. Any other sum of
+    draws is taken as the sum of equal draws of its variance and kurtosis.
+
+    Parameters
+    ----------
+    variance
+        The variances V, in squared rows.
+    kurtosis
+        The excess kurtosis without 1 / V, from 0 to 3.
+    normal
+        The half-widths of normal noise, shaped like `variance`.
+    level
+        As in `half_widths`.
+    """
+    # 1 / (2 V); no error has the smallest variance.
+    half_inverse = 0.5 / np.maximum(variance, _LEAST_VARIANCE)
+    rate = 2 * np.arcsinh(np.sqrt(half_inverse))
+    single = (math.log(2 / (1 - level)) - np.log1p(np.exp(-rate))) / rate
+    whole = np.minimum(kurtosis + 2 * half_inverse, LAPLACE_KURTOSIS)
+    share = 8 * whole / (15 + 3 * whole)
+    many = normal + np.minimum(normal, 0.5)
+    return np.asarray(many + share * (single - many))

@@ -402,6 +402,12 @@ class Domain(Mapping[str, Attribute]):
                 'a view must be a list of at least one attribute, such as ["age"], but it is '
                 f"{found}; name the attributes"
             )
+        try:
+            distinct = set(view)
+        except TypeError:  # a name that cannot be looked up: the loop below refuses it
+            distinct = set()
+        if len(distinct) == len(view) and self._attributes.keys() >= distinct:
+            return view
         for name in view:
             self[name]
         if len(set(view)) < len(view):

@@ -40,6 +40,10 @@ class Marginal:
         where it is not known. None if nothing was missed: then noise is the only error.
     attributes
         The names of the axes; the names in `domain` if None.
+    noise_kurtosis
+        The excess kurtosis of the noise, a number or with the shape of `counts`: 3 / m if each
+        count has the sum of m equal draws of Laplace noise. It is 0 for Gaussian noise, and where
+        intervals take the law of the noise as normal.
 
     Examples
     --------
@@ -53,13 +57,14 @@ class Marginal:
     """
 
     # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
-    __slots__ = ("_missed", "_whole", "attributes", "counts", "noise_variance")
+    __slots__ = ("_missed", "_whole", "attributes", "counts", "noise_kurtosis", "noise_variance")
 
     _missed: Floats | None
     _whole: Domain
     attributes: View
     counts: Floats
     noise_variance: Floats
+    noise_kurtosis: Floats | float
 
     def __init__(
         self,
@@ -69,6 +74,7 @@ class Marginal:
         *,
         missed_variance: Floats | None = None,
         attributes: View | None = None,
+        noise_kurtosis: Floats | float = 0.0,
     ) -> None:
         put = object.__setattr__
         put(self, "_whole", domain)
@@ -76,6 +82,7 @@ class Marginal:
         put(self, "counts", counts)
         put(self, "noise_variance", noise_variance)
         put(self, "_missed", missed_variance)
+        put(self, "noise_kurtosis", noise_kurtosis)
 
     def __setattr__(
         self,
@@ -87,13 +94,15 @@ class Marginal:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _marginal, (self.domain, self.counts, self.noise_variance, self._missed)
+        parts = (self.domain, self.counts, self.noise_variance, self._missed, self.noise_kurtosis)
+        return _marginal, parts
 
     def __repr__(self) -> str:
         missed = f", missed_variance={self._missed!r}" if self.reconstructed else ""
+        heavy = f", noise_kurtosis={self.noise_kurtosis!r}" if np.any(self.noise_kurtosis) else ""
         return (
             f"Marginal(domain={self.domain!r}, counts={self.counts!r}, "
-            f"noise_variance={self.noise_variance!r}{missed})"
+            f"noise_variance={self.noise_variance!r}{missed}{heavy})"
         )
 
     def _repr_html_(self) -> str:
@@ -133,11 +142,10 @@ class Marginal:
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Intervals for the true counts.
 
-        An interval is the count plus and minus a normal quantile times the standard deviation of
-        its error, with negative bounds set to 0. The error of a count that a published view covers
-        is noise, whose law is known. The normal quantile fits Gaussian noise and sums of many
-        counts. An interval of 95 % around a single count with discrete Laplace noise of epsilon <=
-        1 holds the true count with 90 to 96 %, and for larger epsilon with as little as 81 %. A
+        An interval is the count plus and minus a quantile times the standard deviation of its
+        error, with negative bounds set to 0. The error of a count that a published view covers is
+        noise, whose law is known. The quantile is that of this law, from the Laplace law for a
+        single draw of Laplace noise to the normal law for Gaussian noise and sums of many draws. A
         reconstructed count also misses what no published view says (`missed_variance`). That part
         is estimated: its size is learnt from the published views, and the level then holds on
         average over many marginals, not for each one. Reconstructed counts near zero have shorter
@@ -164,6 +172,7 @@ class Marginal:
             self.noise_variance,
             self.missed_variance,
             level=level,
+            kurtosis=self.noise_kurtosis,
         )
         low = np.maximum(self.counts - half, 0.0)
         high = np.maximum(self.counts + half, 0.0)
@@ -227,6 +236,13 @@ def _marginal(
     counts: Floats,
     noise_variance: Floats,
     missed_variance: Floats | None,
+    noise_kurtosis: Floats | float = 0.0,
 ) -> Marginal:
     """A marginal from what `Marginal.__reduce__` gives."""
-    return Marginal(domain, counts, noise_variance, missed_variance=missed_variance)
+    return Marginal(
+        domain,
+        counts,
+        noise_variance,
+        missed_variance=missed_variance,
+        noise_kurtosis=noise_kurtosis,
+    )

@@ -52,9 +52,9 @@ class Watch:
         The signal that was raised as an exception; 0 before.
     """
 
-    def __init__(self, *, ends: bool = False) -> None:
+    def __init__(self, *, ends: bool = False, text: str = "interrupted") -> None:
         self.number = 0
-        self.explain: Callable[[], str] = lambda: "interrupted"
+        self.explain: Callable[[], str] = lambda: text
         self._ends = ends
         self._process = os.getpid()
         self._shields = 0
@@ -104,17 +104,21 @@ class Watch:
             signal.signal(number, self._arrived)
 
     def end(self) -> None:
-        """Restore the handlers and end the thread."""
+        """End the thread and restore the handlers.
+
+        The thread may end late if the machine is busy. So the handlers come last: a signal in the
+        meantime is still told.
+        """
         if self._thread is None:
             return
-        for number, handler in self._before.items():
-            if signal.getsignal(number) == self._arrived:
-                signal.signal(number, handler)
         if self._before:
             signal.set_wakeup_fd(self._fd)
         self._ended.set()
         self._writer.close()
         self._thread.join()
+        for number, handler in self._before.items():
+            if signal.getsignal(number) == self._arrived:
+                signal.signal(number, handler)
 
     @property
     def late(self) -> int:
@@ -186,7 +190,7 @@ class Watch:
 
 
 @contextmanager
-def watched(*, ends: bool = False) -> Iterator[Watch]:
+def watched(*, ends: bool = False, text: str = "interrupted") -> Iterator[Watch]:
     """Watch for signals for the length of a `with` block; it gives the watch.
 
     Inside another watch it does nothing of its own. In a thread other than the main one there is
@@ -196,6 +200,9 @@ def watched(*, ends: bool = False) -> Iterator[Watch]:
     ----------
     ends
         End the process if the main thread does not stop in time; for commands.
+    text
+        What `Watch.explain` returns until it is replaced. Another watch around this one keeps its
+        own.
 
     Raises
     ------
@@ -211,7 +218,7 @@ def watched(*, ends: bool = False) -> Iterator[Watch]:
     if _watch is not None:
         yield _watch
         return
-    watch = Watch(ends=ends)
+    watch = Watch(ends=ends, text=text)
     told = ""
     problem: BaseException | None = None
     try:

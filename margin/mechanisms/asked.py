@@ -1,12 +1,14 @@
-"""The default workload of a mechanism, and the refusal of domains that are too large for it."""
+"""The default workload of a mechanism, its expected error, and the refusal of large domains."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..domain.domain import Domain
+from ..designs import least_squares_error
+from ..domain.domain import Domain, View
 from ..domain.workload import Workload
 from ..errors import DomainError
+from ..synopses.noisy_tables import LEAST_VARIANCE
 
-__all__ = ["asked", "check_reach"]
+__all__ = ["asked", "check_reach", "error_of_views"]
 
 
 def asked(
@@ -19,6 +21,40 @@ def asked(
     checked = Workload.of(domain, workload)
     checked.check_listed()
     return checked
+
+
+def error_of_views(
+    domain: Domain,
+    views: Sequence[View],
+    variances: Sequence[float],
+    workload: Workload,
+) -> float:
+    """The expected squared error of the least-squares answers from noisy views, in squared rows.
+
+    The errors of all cells are added, each times the weight of its marginal. The number of rows and
+    the known tables, if the domain declares them, are used too. It is infinite if a marginal is in
+    no view.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    views, variances
+        The views, and the variance of the noise in each cell of each view, in squared rows.
+    workload
+        The marginals that are answered, and their weights.
+    """
+    # A known table is a view without noise.
+    known: list[tuple[int, ...]] = []
+    if domain.constraints is not None:
+        known = [(), *domain.constraints.views]  # the number of rows is known too
+    return least_squares_error(
+        domain.sizes,
+        [*map(domain.axes, views), *known],
+        [*variances, *([LEAST_VARIANCE] * len(known))],
+        workload=[domain.axes(view) for view in workload],
+        weights=workload.weights,
+    )
 
 
 def check_reach(

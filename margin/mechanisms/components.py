@@ -38,6 +38,9 @@ __all__ = ["Components", "closure", "precise_shares", "unknown"]
 _MOST_SETS = 1 << 24
 """Largest number of components."""
 
+_CELLS_TOGETHER = 1 << 15
+"""Largest number of answers from which moments are computed together."""
+
 _MOST_NUMBERS = 1 << 24
 """Largest number of entries in the matrix of an attribute."""
 
@@ -116,12 +119,21 @@ class Components:
             shares=self.shares,
             spend=spend,
         )
-        for view, answers in zip(self.sets, measured, strict=True):
-            sizes = self.domain.shape(view) if view else ()
-            axes = self.domain.axes(view) if view else ()
-            moments = _moments(sizes, answers.values)
-            variance = answers.variance / moments_in_answers(sizes)
-            evidence.add_component(axes, moments, max(variance, LEAST_VARIANCE))
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for row, view in enumerate(self.sets):
+            sizes = tuple([self.domain[name].size for name in view])
+            alike.setdefault(sizes, []).append(row)
+        # Components of one shape together, a bounded number of cells at a time.
+        for sizes, rows in alike.items():
+            step = max(1, _CELLS_TOGETHER // math.prod(sizes))
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                values = np.stack([measured[row].values for row in some])
+                moments = np.ascontiguousarray(_moments(sizes, values))
+                for row, own in zip(some, moments, strict=True):
+                    axes = tuple([self.domain.position[name] for name in self.sets[row]])
+                    variance = measured[row].variance / moments_in_answers(sizes)
+                    evidence.add_component(axes, own, max(variance, LEAST_VARIANCE))
 
     def expected_error(self, budget: Budget) -> float:
         """The expected squared error of `answers`, in squared rows.
@@ -373,15 +385,15 @@ def _contrasts(size: int) -> Floats:
 
 
 def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
-    """Compute the moments of a component, times the total, from the answers on its set.
+    """Compute the moments of n components, times the total, from the answers on their sets.
 
-    Moments are defined in `solvers.basis`.
+    Moments are defined in `solvers.basis`. `values` has shape (n, ...).
 
     Along an axis of n > 2 values the answers are n times the table less its mean, and the moments
     are sqrt(n) times the contrasts of the table.
     """
     if not sizes:
-        return values.reshape(())
-    for axis, size in enumerate(sizes):
+        return values.reshape(len(values))
+    for axis, size in enumerate(sizes, start=1):
         values = times_along(_contrasts(size), values, axis)
     return values

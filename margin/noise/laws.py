@@ -98,6 +98,11 @@ class DiscreteLaplace:
         rate = float(min(1 / self.scale, Fraction(800)))  # exp(-800) is zero as a float
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
+    @property
+    def kurtosis(self) -> float:
+        """The excess kurtosis of the Laplace law, which this one approaches for large scales."""
+        return 3.0
+
     def sample(
         self,
         count: int,
@@ -221,6 +226,11 @@ class DiscreteGaussian:
         moment = 2 * sum(square * weight for square, weight in weights)
         total = 1 + 2 * sum(weight for _, weight in weights)
         return moment / total
+
+    @property
+    def kurtosis(self) -> float:
+        """The excess kurtosis of the normal law, which this one approaches for large sigma2."""
+        return 0.0
 
     def sample(
         self,

@@ -64,6 +64,7 @@ class PureDP(Budget):
     """
 
     kind = "pure"
+    kurtosis = 3.0
     epsilon: Fraction
     neighbours: Neighbours
     rows_per_person: int

@@ -38,6 +38,8 @@ class Budget(ABC):
     """
 
     kind: ClassVar[str]
+    kurtosis: ClassVar[float] = 0.0
+    """The excess kurtosis of the noise of `noise`, up to rounding to whole numbers."""
     neighbours: Neighbours
     rows_per_person: int
 

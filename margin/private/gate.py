@@ -1,5 +1,6 @@
 """The base class of `Private`: it counts the rows, charges the budget, and then draws noise."""
 
+import itertools
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +30,9 @@ __all__ = ["Chargeable", "Gate", "Integers"]
 log = logging.getLogger("margin")
 
 T = TypeVar("T")
+
+_CELLS_TOGETHER = 1 << 15
+"""Largest number of cells of small tables to which noise is added together."""
 
 
 class Chargeable(Protocol):
@@ -241,12 +245,21 @@ class Gate:
         for row, event in enumerate(events):
             rows_of.setdefault(event.noise, []).append(row)
         for sampler, rows in rows_of.items():
-            ends = np.cumsum([tables[row].size for row in rows])
-            together = sampler.sample(int(ends[-1]), self._entropy)
-            drawn = np.split(together, ends[:-1])
-            for row, draws in zip(rows, drawn, strict=True):
-                true = tables[row]
-                noisy[row] = noisy_sum(true, draws.reshape(true.shape))
+            sizes = [tables[row].size for row in rows]
+            drawn = sampler.sample(sum(sizes), self._entropy)
+            # The noisy sums replace the draws. The sums of several small tables are made together.
+            step = max(1, _CELLS_TOGETHER // max(1, *sizes))
+            stop = 0
+            for first in range(0, len(rows), step):
+                some = rows[first : first + step]
+                lengths = sizes[first : first + step]
+                begin, stop = stop, stop + sum(lengths)
+                flat = [tables[row].reshape(-1) for row in some]
+                true = flat[0] if len(flat) == 1 else np.concatenate(flat)
+                drawn[begin:stop] = noisy_sum(true, drawn[begin:stop])
+                ends = itertools.accumulate(lengths, initial=begin)
+                for row, (low, high) in zip(some, itertools.pairwise(ends), strict=True):
+                    noisy[row] = drawn[low:high].reshape(tables[row].shape)
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
@@ -272,11 +285,12 @@ class Gate:
     def _tables(self, views: Sequence[View]) -> list[Integers]:
         """Count the rows in each cell of each view: the true tables, which never leave this object.
 
-        Each view is counted once and then kept.
+        Each view is counted once and then kept, until an answer spends all that is left.
         """
-        new = list(dict.fromkeys(view for view in views if view not in self._counted))
+        counted = self._counted
+        new = list(dict.fromkeys(view for view in views if view not in counted))
         if new:
             log.info("counting the views")
             tables = count(self._source, self.domain, new)
-            self._counted.update(zip(new, tables, strict=True))
-        return [self._counted[view] for view in views]
+            counted.update(zip(new, tables, strict=True))
+        return [counted[view] for view in views]

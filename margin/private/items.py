@@ -456,9 +456,10 @@ class Items(Gate):
         noisy = self._noisy([event], [true])[0]
         counts = np.zeros(items.sizes[0])
         variance = np.zeros(items.sizes[0])
+        noise = event.noise
         counts[places] = noisy
-        variance[places] = event.sampler.variance  # type: ignore[union-attr]
-        return Marginal(items, counts, variance)
+        variance[places] = noise.variance
+        return Marginal(items, counts, variance, noise_kurtosis=noise.kurtosis)
 
     def _universe(self, attributes: Iterable[str] | None) -> tuple[View, Domain]:
         """The names of the attributes that are items, and a domain for their counts.
@@ -550,8 +551,9 @@ class Items(Gate):
     ) -> Marginal:
         """Add the noise of an event to true counts in units of 1 / grain; the result is in rows."""
         noisy = self._noisy([event], [true])[0]
-        variance = event.sampler.variance / grain**2  # type: ignore[union-attr]
-        return Marginal(items, noisy / grain, np.full(noisy.shape, variance))
+        noise = event.noise
+        variance = np.full(noisy.shape, noise.variance / grain**2)
+        return Marginal(items, noisy / grain, variance, noise_kurtosis=noise.kurtosis)
 
     def _event(
         self,

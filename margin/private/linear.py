@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from .strategy import Strategy, private_copies
 __all__ = ["Answers", "Linear", "linear_events", "variance_of"]
 
 
+_CELLS_TOGETHER = 1 << 15
+"""Largest number of cells of tables whose answers are computed together."""
+
+
 @dataclass(
     frozen=True,
     eq=False,
@@ -28,15 +33,20 @@ class Answers:
     ----------
     strategy
         The strategy as it was passed.
-    values
-        The answers, array of shape ``strategy.shape``.
+    noisy
+        The answers as integers, array of shape ``strategy.shape``.
     variance
         The variance of the noise in each answer. The noise is independent from answer to answer.
     """
 
     strategy: Strategy
-    values: Floats
+    noisy: Integers
     variance: float
+
+    @property
+    def values(self) -> Floats:
+        """The answers as floats; each call makes a new array."""
+        return self.noisy.astype(np.float64)
 
 
 class Linear(Gate):
@@ -107,9 +117,12 @@ class Linear(Gate):
             together=together,
         )
         true = self._linear(copies)
+        if units == self._account.remaining:
+            self._counted = {}  # nothing is left for another answer
         noisy = self._noisy(events, true)
+        del true
         return tuple(
-            Answers(strategy, answers.astype(np.float64), variance_of(event))
+            Answers(strategy, answers, variance_of(event))
             for strategy, answers, event in zip(asked, noisy, events, strict=True)
         )
 
@@ -146,12 +159,29 @@ class Linear(Gate):
         tables = dict(zip(counted, self._tables(names), strict=True))
 
         # Sum each table over the attributes that the view lacks, and bring its axes into order.
-        answers = []
-        for strategy, view in zip(strategies, axes, strict=True):
+        def table_of(row: int) -> Integers:
+            view = axes[row]
             whole = holder[tuple(sorted(view))]
-            left_out = tuple(place for place, axis in enumerate(whole) if axis not in view)
-            table = tables[whole].sum(axis=left_out)
-            answers.append(strategy.answers(table.transpose(_ranks(view))))
+            table = tables[whole]
+            if len(whole) > len(view):
+                left_out = tuple(place for place, axis in enumerate(whole) if axis not in view)
+                table = table.sum(axis=left_out)
+            return table.transpose(_ranks(view))
+
+        # Strategies of equal matrices are answered together, a bounded number of cells at a time.
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for row, strategy in enumerate(strategies):
+            key = (*map(id, strategy.factors), *self.domain.shape(strategy.view))
+            alike.setdefault(key, []).append(row)
+        answers: list[Integers] = [np.empty(0, np.int64)] * len(strategies)
+        for rows in alike.values():
+            first = strategies[rows[0]]
+            step = max(1, _CELLS_TOGETHER // self.domain.cells(first.view))
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                found = first.answers_to_each(np.stack([table_of(row) for row in some]))
+                for row, own in zip(some, found, strict=True):
+                    answers[row] = own
         return answers
 
 

@@ -100,6 +100,7 @@ class Measures(Gate):
                 self.domain.restrict(view),
                 counts.astype(np.float64),
                 np.full(counts.shape, noise.variance),
+                noise_kurtosis=noise.kurtosis,
             )
             for view, noise, counts in zip(checked, noises, noisy, strict=True)
         )

@@ -92,8 +92,26 @@ class Factor:
         shape = repr(self.matrix.shape).encode()
         return hashlib.sha256(shape + self.matrix.tobytes()).hexdigest()
 
+    @cached_property
+    def _diagonal_and_other(self) -> tuple[int, int] | None:
+        """The number on the diagonal and the number off it, if a square matrix has just these."""
+        if self.rows != self.columns:
+            return None
+        diagonal, other = int(self.matrix[0, 0]), int(self.matrix[0, -1])
+        expected = np.full_like(self.matrix, other)
+        np.fill_diagonal(expected, diagonal)
+        return (diagonal, other) if np.array_equal(self.matrix, expected) else None
+
     def times(self, table: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
-        """The matrix times a table along one axis, in the integers of the table."""
+        """The matrix times a table along one axis, in the integers of the table.
+
+        With the number d on the diagonal and c off it, the product at i is d x_i + c (sum - x_i).
+        Each of its sums is a sum of products of the table and of numbers of the matrix, too.
+        """
+        if self._diagonal_and_other is not None:
+            diagonal, other = self._diagonal_and_other
+            others = table.sum(axis=axis, keepdims=True) - table
+            return np.asarray(diagonal * table + other * others)
         return times_along(self.matrix.astype(table.dtype, copy=False), table, axis)
 
 
@@ -313,18 +331,36 @@ class Strategy:
         """Compute the true answers from a table of counts: an array of shape `shape`.
 
         Answers are cut off at +-2**61.
+        """
+        answers: Integers = self.answers_to_each(table[None])[0]
+        return answers
+
+    def answers_to_each(self, tables: Integers) -> Integers:
+        """Compute the true answers from each of n tables of counts of one shape.
+
+        Answers are cut off at +-2**61. Those from one table depend on no other table.
 
         All intermediate sums are at most the product of the largest numbers of the factors, times
-        the number of rows. If this is below 2**62, they are computed in 64 bits; otherwise in
-        integers of any length. So no sum overflows.
+        the largest number of rows of a table. If this is below 2**62, they are computed in 64 bits;
+        otherwise in integers of any length. So no sum overflows, and both ways give the same.
+
+        Parameters
+        ----------
+        tables
+            The tables, shape (n, ...) with n >= 1.
+
+        Returns
+        -------
+        ndarray of shape (n, *shape)
         """
         largest = math.prod(max(1, factor.largest) for factor in self.factors)
-        rows = int(table.sum())
-        answers: npt.NDArray[Any] = table.reshape([factor.columns for factor in self.factors])
+        rows = int(tables.reshape(len(tables), -1).sum(axis=1).max())
+        columns = [factor.columns for factor in self.factors]
+        answers: npt.NDArray[Any] = tables.reshape(len(tables), *columns)
         if largest * rows >= _LARGEST_SUM:
             answers = answers.astype(object)
         # Multiply by one factor at a time, along its axis.
-        for axis, factor in enumerate(self.factors):
+        for axis, factor in enumerate(self.factors, start=1):
             answers = factor.times(answers, axis)
         return np.ascontiguousarray(cut_off(answers))
 

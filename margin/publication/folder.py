@@ -210,7 +210,7 @@ def _entry(
         "cells": table.counts.size,
         "source": source.value,
         "how": source.words,
-        "reconstructed": source is Source.RECONSTRUCTED,
+        "reconstructed": source.is_reconstructed,
         "files": files,
     }
 

@@ -132,7 +132,7 @@ def _write_json_stat(
 
 def _made(source: Source) -> dict[str, Any]:
     """How a table was made, as JSON values."""
-    return {"source": source.value, "reconstructed": source is Source.RECONSTRUCTED}
+    return {"source": source.value, "reconstructed": source.is_reconstructed}
 
 
 def _write_csvw(

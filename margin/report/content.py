@@ -46,13 +46,17 @@ of processor time."""
 _SUMMED_CELLS = 1 << 14
 """Largest number of cells of a reconstructed table that is summed to levels."""
 
+_ANSWER = 200
+"""What each further answer adds to its number of cells, so that a page of many small ones is
+written in two seconds, too."""
+
 _MOST_ASKED = 6
 """Largest number of attributes that a reader can choose."""
 
 _ERRORS = 12
 """Number of marginals of each number of attributes from which the page takes the typical error."""
 
-_ERROR_CELLS = 20_000
+_ERROR_CELLS = 10_000
 """Number of cells of these marginals after which no further one is taken."""
 
 _MOST_SETS = 200_000
@@ -93,8 +97,10 @@ def content(
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),
         "version": provenance.version,
         "summary": synopsis.summary(),
+        "not_measured": list(synopsis.not_measured),
         "attributes": _attributes(synopsis.domain),
         "views": views,
+        "measured": _measured(synopsis),
         "answers": [*_answers(synopsis, summed=summed), *_level_answers(synopsis)],
         "sources": {source.value: source.words for source in Source},
         "errors": _errors(synopsis),
@@ -109,7 +115,11 @@ def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
     """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and of
     the half-widths of their 95 % intervals."""
     half = half_widths(
-        marginal.counts, marginal.noise_variance, marginal.missed_variance, level=0.95
+        marginal.counts,
+        marginal.noise_variance,
+        marginal.missed_variance,
+        level=0.95,
+        kurtosis=marginal.noise_kurtosis,
     )
     return {
         "axes": _places(synopsis.domain, marginal.attributes),
@@ -186,6 +196,19 @@ def _views(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
     return views
 
 
+def _measured(synopsis: Synopsis) -> list[dict[str, Any]]:
+    """Convert the tables that were measured with Laplace noise to JSON values: axes, variance.
+
+    The law of the noise in sums of the views' cells follows from them; see
+    `Tables.concentration`. Empty for Gaussian noise.
+    """
+    if not isinstance(synopsis, ViewSynopsis) or not synopsis.kurtosis:
+        return []
+    return [
+        {"axes": list(axes), "variance": variance} for axes, variance in synopsis.held.measurements
+    ]
+
+
 def _shares(synopsis: ViewSynopsis) -> list[float | None]:
     """Each view's share of the budget, from the variance v of its noise.
 
@@ -217,7 +240,7 @@ def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
         cells = domain.cells(view)
         if cells > room:
             break
-        room -= cells
+        room -= cells + _ANSWER
         chosen.append(view)
     log.info("answering the marginals of the page")
     return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
@@ -249,7 +272,8 @@ def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
     for _, cells, asked in sorted(sets, key=lambda one: one[:2]):
         if cells > room:
             continue
-        if synopsis.source(asked) in (Source.RECONSTRUCTED, Source.BASED):
+        source = synopsis.source(asked)
+        if source.is_reconstructed or source is Source.BASED:
             summed = domain.cells(attribute_of[name] for name in asked)
             if cells > sums or summed > _SUMMED_CELLS:
                 continue
@@ -273,13 +297,20 @@ def _candidates(names: Sequence[str]) -> Iterator[View]:
 def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     """The typical error of a count in rows, for each number of attributes where it is known.
 
-    It is the root of the mean variance over the cells that are not known, of some tables.
+    It is the root of the mean variance over the cells that are not known, of some tables. Tables of
+    attributes that were not measured are left out: nothing is known about their counts.
     """
-    found = []
-    for size in range(1, _MOST_ASKED + 1):
+    found: list[dict[str, float]] = []
+    measured = [name for name in synopsis.domain if name not in synopsis.not_measured]
+    if not measured:
+        return found
+    domain = synopsis.domain
+    if synopsis.not_measured:
+        domain = domain.restrict(measured)
+    for size in range(1, min(_MOST_ASKED, len(domain)) + 1):
         log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
         variances = []
-        some = random_views(synopsis.domain, size, draws=_ERRORS)
+        some = random_views(domain, size, draws=_ERRORS)
         before = np.cumsum([0, *[synopsis.domain.cells(view) for view in some]])
         few = list(itertools.compress(some, before < _ERROR_CELLS))
         for marginal in answered(synopsis, few):

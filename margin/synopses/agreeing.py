@@ -156,4 +156,5 @@ def _with_counts(
         counts,
         np.where(uncertain, answer.noise_variance + rounding, 0.0),
         missed_variance=answer.missed_variance if answer.reconstructed else None,
+        noise_kurtosis=answer.noise_kurtosis,
     )

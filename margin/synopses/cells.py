@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._numbers import shown
 from .._types import Floats, Integers
 from ..domain.attribute import UNSEEN
+from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
@@ -39,7 +40,7 @@ _AXES: Mapping[str, type[Axis]] = {kind.__name__: kind for kind in (Leaves, Tree
 
 
 class Estimate(float):
-    """An estimated count with its standard error. It is a float with two attributes.
+    """An estimated count with its standard error. It is a float with three attributes.
 
     Attributes
     ----------
@@ -49,20 +50,25 @@ class Estimate(float):
     raw
         The sum of the noisy counts themselves, in rows. It is biased after sampling, because small
         counts are missing, but nearer to the truth for few cells.
+    noise_kurtosis
+        The excess kurtosis of the error; see `Marginal`.
     """
 
     standard_error: float
     raw: float
+    noise_kurtosis: float
 
     def __new__(
         cls,
         value: float,
         standard_error: float,
         raw: float,
+        noise_kurtosis: float = 0.0,
     ) -> "Estimate":
         estimate = super().__new__(cls, value)
         estimate.standard_error = standard_error
         estimate.raw = raw
+        estimate.noise_kurtosis = noise_kurtosis
         return estimate
 
 
@@ -340,17 +346,24 @@ class CellSynopsis(Synopsis):
         count = len(chosen)
         noise = np.full((count, count), math.nan)
         estimates = np.empty(count)
+        kurtosis = np.zeros(count)
         for row, codes in enumerate(chosen):
             found = self._chosen(codes)
             estimates[row] = found
             noise[row, row] = found.standard_error**2
+            kurtosis[row] = found.noise_kurtosis
         if all(isinstance(axis, Leaves) for axis in self.axes):
             for row, column in itertools.combinations(range(count), 2):
                 both = common(chosen[row], chosen[column])
                 shared = 0.0 if both is None else self._chosen(both).standard_error ** 2
                 noise[row, column] = shared
                 noise[column, row] = shared
-        return Sums(estimates=estimates, noise=noise, missed=np.zeros_like(noise))
+        return Sums(
+            estimates=estimates,
+            noise=noise,
+            missed=np.zeros_like(noise),
+            kurtosis=kurtosis,
+        )
 
     def _chosen(self, codes: Chosen) -> Estimate:
         """The number of rows with some codes."""
@@ -410,12 +423,17 @@ class CellSynopsis(Synopsis):
         variance = float((share**2 * self._sampling(used)).sum())
         if self._filtered:
             # Only the cells that passed the filter count; each was sampled with its chance.
-            variance += float((share**2 / self._chances[used]).sum() * self.variance)
+            kept = share**2 / self._chances[used] * self.variance
+            variance += float(kept.sum())
+            fourth = float((kept**2).sum())
         else:
             variance += noise
+            # The noise is that of `noise / self.variance` independent cells.
+            fourth = noise * self.variance
+        kurtosis = LAPLACE_KURTOSIS * min(1.0, fourth / variance**2) if variance > 0 else 0.0
         value = float(share @ self.weights[used])
         raw = float(share @ self.values[used])
-        return Estimate(value, math.sqrt(variance), raw)
+        return Estimate(value, math.sqrt(variance), raw, kurtosis)
 
     @property
     def _filtered(self) -> bool:
@@ -485,11 +503,19 @@ class CellSynopsis(Synopsis):
                     counts = _leaves(counts, along, self.axes[place])
             return self._answered(view, counts, np.full(counts.shape, np.nan))
         spread = share**2 * self._sampling(used)
+        fourth: Floats | float
         if self._filtered:
-            spread += share**2 / self._chances[used] * self.variance
+            kept = share**2 / self._chances[used] * self.variance
+            fourth = _table(flat, kept**2, nodes)
+            spread += kept
             noise = 0.0
+        else:
+            # The noise is that of `noise / self.variance` independent cells.
+            fourth = noise * self.variance
         variance = _table(flat, spread, nodes) + noise
-        return self._answered(view, counts, variance)
+        squares = np.where(variance > 0, variance**2, 1.0)
+        kurtosis = LAPLACE_KURTOSIS * np.minimum(fourth / squares, 1.0)
+        return self._answered(view, counts, variance, kurtosis)
 
     def _shares(self, places: Sequence[int]) -> tuple[Floats, float]:
         """The share with which each kept cell counts in the marginal on some attributes, given by

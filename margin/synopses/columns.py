@@ -15,6 +15,7 @@ from ..domain.where import Chosen
 from ..errors import DomainError
 from ..queries import Queries
 from .counting import Sums
+from .kurtosis import packed_kurtosis, read_kurtosis
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
@@ -37,6 +38,8 @@ class ColumnCounts(Synopsis):
     variance
         The variance of the noise in each count, in squared rows: shape (items,). It does not
         include the bias of truncation or selection.
+    kurtosis
+        The excess kurtosis of the noise in each count; see `Marginal`.
     ranking
         The places of items that the method chose, the first choice first: shape (chosen,). Empty if
         it chooses none.
@@ -50,6 +53,7 @@ class ColumnCounts(Synopsis):
     variance: Floats
     ranking: Integers
     parameters: dict[str, float]
+    kurtosis: float = 0.0
 
     def order(self, k: int) -> Integers:
         """The places of the k most frequent items, the most frequent first: shape (k,).
@@ -88,6 +92,7 @@ class ColumnCounts(Synopsis):
                 self.domain,
                 self.counts.copy(),
                 self.variance.copy(),
+                noise_kurtosis=self.kurtosis,
             )
             for _ in workload
         ]
@@ -109,7 +114,12 @@ class ColumnCounts(Synopsis):
             places.append(items[0])
         same = np.equal.outer(places, places)
         noise = np.where(same, self.variance[places], 0.0)
-        return Sums(estimates=self.counts[places], noise=noise, missed=np.zeros_like(noise))
+        return Sums(
+            estimates=self.counts[places],
+            noise=noise,
+            missed=np.zeros_like(noise),
+            kurtosis=np.full(len(places), self.kurtosis),
+        )
 
     def answer(self, queries: Queries) -> Floats:
         """Not available: a row holds many items, so counts of items are not shares of the rows.
@@ -137,7 +147,8 @@ class ColumnCounts(Synopsis):
     def pack(self) -> Packed:
         """The content to write to a file; see `Synopsis.pack`."""
         arrays = {"counts": self.counts, "variance": self.variance, "ranking": self.ranking}
-        return Packed({"parameters": self.parameters}, arrays)  # type: ignore[arg-type]
+        fields = {"parameters": self.parameters, **packed_kurtosis(self.kurtosis)}
+        return Packed(fields, arrays)  # type: ignore[arg-type]
 
     @classmethod
     def room(
@@ -176,4 +187,5 @@ class ColumnCounts(Synopsis):
             variance=np.asarray(variance, np.float64),
             ranking=np.asarray(ranking, np.int64),
             parameters={str(name): float(value) for name, value in parameters},
+            kurtosis=read_kurtosis(packed.fields),
         )

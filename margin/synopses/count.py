@@ -27,6 +27,8 @@ class Count:
         if nothing was reconstructed, NaN where it is not known.
     reconstructed
         Whether the number was reconstructed from tables on fewer attributes.
+    noise_kurtosis
+        The excess kurtosis of the noise; see `Marginal`.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Count:
     noise_variance: float
     missed_variance: float = 0.0
     reconstructed: bool = False
+    noise_kurtosis: float = 0.0
 
     def __str__(self) -> str:
         low, high = self.interval(0.95)
@@ -55,14 +58,15 @@ class Count:
         return self.noise_variance + self.missed_variance
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """An interval for the truth: the estimate plus and minus a normal quantile times the
-        standard deviation of its error.
+        """An interval for the truth: the estimate plus and minus a quantile times the standard
+        deviation of its error.
 
-        The law of noise is known. What a reconstruction misses is estimated: its size is learnt
-        from the published tables, so that the level holds on average over many reconstructed
-        answers, not for each one. A reconstructed number near zero has a shorter interval than its
-        variance says, because it cannot be negative; see `margin.domain.bounds.half_widths`. The
-        bounds are NaN where the variance is not known.
+        The law of noise is known, and so is its quantile; see `Marginal.interval`. What a
+        reconstruction misses is estimated: its size is learnt from the published tables, so that
+        the level holds on average over many reconstructed answers, not for each one. A
+        reconstructed number near zero has a shorter interval than its variance says, because it
+        cannot be negative; see `margin.domain.bounds.half_widths`. The bounds are NaN where the
+        variance is not known.
 
         Parameters
         ----------
@@ -84,6 +88,7 @@ class Count:
             self.noise_variance,
             self.missed_variance,
             level=level,
+            kurtosis=self.noise_kurtosis,
         )
         low, high = self.estimate - float(half), self.estimate + float(half)
         return _at_least_zero(low), _at_least_zero(high)
@@ -102,7 +107,7 @@ class Difference(Count):
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true difference; see `Count.interval`."""
-        half = _quantile(level) * math.sqrt(self.variance)
+        half = _half_width(self.variance, level, self.noise_kurtosis)
         return self.estimate - half, self.estimate + half
 
 
@@ -138,14 +143,15 @@ class Ratio(Count):
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true ratio by Fieller's theorem.
 
-        A ratio r is inside if the two numbers n and d are such that n - r d is within a normal
-        quantile times its standard deviation: (n - r d) ** 2 <= z ** 2 (v11 - 2 r v12 + r ** 2
-        v22). If both errors are normal, the level is exact also for small denominators, where the
-        delta method on the ratio or on its logarithm is not. The upper bound is infinite, or 1 for
-        a share, if the denominator may be zero. For the other properties see `Count.interval`.
+        A ratio r is inside if the two numbers n and d are such that n - r d is within a quantile z
+        times its standard deviation: (n - r d) ** 2 <= z ** 2 (v11 - 2 r v12 + r ** 2 v22). The
+        quantile is that of the law of n - r d for the estimated ratio. If both errors are normal,
+        the level is exact also for small denominators, where the delta method on the ratio or on
+        its logarithm is not. The upper bound is infinite, or 1 for a share, if the denominator may
+        be zero. For the other properties see `Count.interval`.
         """
-        square = _quantile(level) ** 2
         top, bottom = self.numerator, self.denominator
+        square = self._deviations(level) ** 2
         # r is inside if a r ** 2 - 2 b r + c <= 0.
         a = bottom.estimate**2 - square * bottom.variance
         b = top.estimate * bottom.estimate - square * self.covariance
@@ -155,6 +161,15 @@ class Ratio(Count):
         low, high = _inside(a, b, c)
         most = 1.0 if self.share else math.inf
         return min(low, most), min(high, most)
+
+    def _deviations(self, level: float) -> float:
+        """The number of standard deviations of n - r d within which r is inside, for r near the
+        estimate."""
+        variance = self.variance * self.denominator.estimate**2
+        half = _half_width(variance, level, self.noise_kurtosis)
+        if not variance > 0:
+            return _half_width(1.0, level, 0.0)
+        return half / math.sqrt(variance)
 
 
 def _inside(
@@ -173,9 +188,13 @@ def _inside(
     return (c / (b + root) if b + root > 0 else 0.0), math.inf
 
 
-def _quantile(level: float) -> float:
-    """The number of standard deviations on either side of a normal interval."""
-    return float(half_widths(0.0, 1.0, 0.0, level=level))
+def _half_width(
+    variance: float,
+    level: float,
+    kurtosis: float,
+) -> float:
+    """Half the width of an interval for a number that may be negative."""
+    return float(half_widths(0.0, variance, 0.0, level=level, kurtosis=kurtosis))
 
 
 def _at_least_zero(bound: float) -> float:

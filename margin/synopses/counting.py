@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Floats
+from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
@@ -34,12 +35,15 @@ class Sums:
         of shape (q, q); NaN where they are not known.
     reconstructed
         Whether the numbers were reconstructed from tables on fewer attributes.
+    kurtosis
+        The excess kurtosis of the noise of each number, shape (q,); see `Marginal`.
     """
 
     estimates: Floats
     noise: Floats
     missed: Floats
     reconstructed: bool = False
+    kurtosis: Floats | None = None
 
     def combined(self, weights: Floats) -> tuple[float, float]:
         """The variances of a weighted sum of the numbers: of noise, and of what is missed."""
@@ -50,6 +54,17 @@ class Sums:
             parts.append(0.0 if variance < 0 else variance)
         return parts[0], parts[1]
 
+    def kurtosis_of(self, weights: Floats, variance: float) -> float:
+        """The excess kurtosis of the noise of a weighted sum of the numbers, from its variance.
+
+        Fourth cumulants add up where the numbers have no draw of noise in common. Draws in common
+        cancel or add up; then this is an upper bound for differences.
+        """
+        if self.kurtosis is None or not variance > 0:
+            return 0.0
+        fourth = weights**4 @ (self.kurtosis * self.noise.diagonal() ** 2)
+        return min(LAPLACE_KURTOSIS, float(fourth) / variance**2)
+
     def count(self, row: int) -> Count:
         """One of the numbers by itself."""
         return Count(
@@ -57,6 +72,7 @@ class Sums:
             noise_variance=float(self.noise[row, row]),
             missed_variance=float(self.missed[row, row]),
             reconstructed=self.reconstructed,
+            noise_kurtosis=0.0 if self.kurtosis is None else float(self.kurtosis[row]),
         )
 
 
@@ -121,12 +137,14 @@ class Counting:
             As for `count`.
         """
         sums = self._sums([chosen_codes(self.domain, one) for one in (where, other)])
-        noise, missed = sums.combined(np.array([1.0, -1.0]))
+        weights = np.array([1.0, -1.0])
+        noise, missed = sums.combined(weights)
         return Difference(
             estimate=float(sums.estimates[0] - sums.estimates[1]),
             noise_variance=noise,
             missed_variance=missed,
             reconstructed=sums.reconstructed,
+            noise_kurtosis=sums.kurtosis_of(weights, noise),
         )
 
     def ratio(
@@ -150,14 +168,18 @@ class Counting:
         sums = self._sums([one, base])
         top, bottom = sums.count(0), sums.count(1)
         estimate = noise = missed = math.nan
+        kurtosis = 0.0
         if bottom.estimate > 0:
             estimate = top.estimate / bottom.estimate
-            noise, missed = sums.combined(np.array([1.0, -estimate]) / bottom.estimate)
+            weights = np.array([1.0, -estimate]) / bottom.estimate
+            noise, missed = sums.combined(weights)
+            kurtosis = sums.kurtosis_of(weights, noise)
         return Ratio(
             estimate=estimate,
             noise_variance=noise,
             missed_variance=missed,
             reconstructed=sums.reconstructed,
+            noise_kurtosis=kurtosis,
             numerator=top,
             denominator=bottom,
             covariance=float(sums.noise[0, 1] + sums.missed[0, 1]),
@@ -173,6 +195,7 @@ class Counting:
         estimates = np.empty(count)
         noise = np.full((count, count), math.nan)
         missed = np.full((count, count), math.nan)
+        kurtosis = np.zeros(count)
         reconstructed = False
         for row, codes in enumerate(chosen):
             # All rows are the sum of the cells of any marginal.
@@ -182,11 +205,21 @@ class Counting:
             reconstructed |= marginal.reconstructed
             noise[row, row] = _variance_of_sum(marginal.noise_variance[own])
             missed[row, row] = _variance_of_sum(marginal.missed_variance[own])
+            # A sum of several cells has no known variance.
+            kurtosis[row] = np.broadcast_to(marginal.noise_kurtosis, marginal.counts.shape)[
+                own
+            ].max()
         for covariance in (noise, missed):
             exact = covariance.diagonal() == 0
             covariance[exact] = 0.0
             covariance[:, exact] = 0.0
-        return Sums(estimates=estimates, noise=noise, missed=missed, reconstructed=reconstructed)
+        return Sums(
+            estimates=estimates,
+            noise=noise,
+            missed=missed,
+            reconstructed=reconstructed,
+            kurtosis=kurtosis,
+        )
 
 
 def _implies(one: Chosen, other: Chosen) -> bool:
@@ -224,11 +257,13 @@ def covered_sums(
     tables: Tables,
     chosen: Sequence[Chosen],
     component_noise: ComponentErrors | None = None,
+    kurtosis: float = 0.0,
 ) -> Sums:
     """Add up cells of views, if each set of restricted attributes lies within a view.
 
     The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`, and
-    `ComponentErrors.covariance` if that is given.
+    `ComponentErrors.covariance` if that is given. `kurtosis` is that of the noise of a measured
+    cell.
     """
     estimates = []
     sums = []
@@ -244,7 +279,19 @@ def covered_sums(
         noise = covered_covariance(tables, sums)
     else:
         noise = component_noise.covariance(sums)
-    return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
+    excess = None
+    if kurtosis and component_noise is None:
+        excess = np.empty(len(sums))
+        for row, (one, codes) in enumerate(zip(sums, chosen, strict=True)):
+            cells = math.prod(map(len, codes.values()))
+            variance = float(noise[row, row])
+            excess[row] = kurtosis * tables.concentration_of(one.axes, variance, cells)
+    return Sums(
+        estimates=np.array(estimates),
+        noise=noise,
+        missed=np.zeros_like(noise),
+        kurtosis=excess,
+    )
 
 
 def left_open(

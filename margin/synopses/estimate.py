@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Floats
 from .._version import __version__
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -158,8 +159,10 @@ def from_measurements(
 
 def _marginal(domain: Domain, measurement: Any) -> Marginal:
     """Convert a measurement of any of the three kinds to a marginal of the domain."""
+    kurtosis: Floats | float = 0.0
     if isinstance(measurement, Marginal):
         view, counts = measurement.attributes, measurement.counts
+        kurtosis = measurement.noise_kurtosis
         deviation = _deviation(measurement)
     elif hasattr(measurement, "clique"):
         view, counts, deviation = _of_mbi(measurement)
@@ -196,7 +199,8 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
             f"the counts of {listed} must be finite numbers, and their standard deviation a finite "
             "number > 0, but one of them is not; correct it"
         )
-    return Marginal(domain.restrict(names), array, np.full(array.shape, noise**2))
+    variance = np.full(array.shape, noise**2)
+    return Marginal(domain.restrict(names), array, variance, noise_kurtosis=kurtosis)
 
 
 def _deviation(marginal: Marginal) -> float:

@@ -15,6 +15,7 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
+from .kurtosis import packed_kurtosis, read_kurtosis
 from .noisy_tables import tables_of
 from .synopsis import Packed, Provenance, Synopsis
 
@@ -84,6 +85,7 @@ class MarginalSynopsis(Synopsis):
                 view,
                 answer.counts,
                 answer.variance,
+                answer.noise_kurtosis,
             )
             for view, answer in answers
         ]
@@ -99,7 +101,10 @@ class MarginalSynopsis(Synopsis):
             "tables": np.concatenate([marginal.counts.ravel() for marginal in self.held]),
             "variances": np.concatenate([marginal.variance.ravel() for marginal in self.held]),
         }
-        return Packed({"views": [marginal.attributes for marginal in self.held]}, arrays)
+        # All marginals are measured in one way.
+        kurtosis = packed_kurtosis(float(self.held[0].noise_kurtosis))
+        fields = {"views": [marginal.attributes for marginal in self.held], **kurtosis}
+        return Packed(fields, arrays)
 
     @classmethod
     def room(
@@ -124,8 +129,9 @@ class MarginalSynopsis(Synopsis):
         views = [domain.view(view) for view in packed.fields["views"]]
         counts = _parts(packed.arrays["tables"], domain, views)
         variances = _parts(packed.arrays["variances"], domain, views)
+        kurtosis = read_kurtosis(packed.fields)
         held = [
-            Marginal(domain.restrict(view, checked=True), table, variance)
+            Marginal(domain.restrict(view, checked=True), table, variance, noise_kurtosis=kurtosis)
             for view, table, variance in zip(views, counts, variances, strict=True)
         ]
         return cls(
@@ -166,7 +172,12 @@ def _changed(
     """Apply `change` to the table of one marginal; the variance stays."""
     mean = marginal.variance.mean()
     tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [mean])
-    return Marginal(marginal.domain, change(tables).values[0], marginal.variance)
+    return Marginal(
+        marginal.domain,
+        change(tables).values[0],
+        marginal.variance,
+        noise_kurtosis=marginal.noise_kurtosis,
+    )
 
 
 def _reordered(marginal: Marginal, view: View) -> Marginal:
@@ -178,6 +189,7 @@ def _reordered(marginal: Marginal, view: View) -> Marginal:
         marginal.domain.restrict(view),
         marginal.counts.transpose(order),
         marginal.variance.transpose(order),
+        noise_kurtosis=marginal.noise_kurtosis,
     )
 
 

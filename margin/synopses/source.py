@@ -12,12 +12,18 @@ class Source(Enum):
     MEASURED = "measured"
     BASED = "based"
     RECONSTRUCTED = "reconstructed"
+    ASSUMED = "assumed"
     ANSWERED = "answered"
 
     @property
     def words(self) -> str:
         """The source in words, with what the bounds of the answer mean."""
         return _WORDS[self]
+
+    @property
+    def is_reconstructed(self) -> bool:
+        """Whether no measured table holds the attributes of the answer together."""
+        return self in (Source.RECONSTRUCTED, Source.ASSUMED)
 
 
 _WORDS = {
@@ -36,6 +42,11 @@ _WORDS = {
         "Reconstructed: no published table holds these attributes together. The bounds allow for "
         "noise and for what smaller tables do not say. The second part is an estimate: on average "
         "over many tables, 95 % of the true numbers lie between the bounds."
+    ),
+    Source.ASSUMED: (
+        "Not measured: no published table holds one of these attributes at all. Its categories are "
+        "taken to be equally frequent, so these counts say nothing about them. The bounds are an "
+        "estimate of how unequal they may be. They may be far off."
     ),
     Source.ANSWERED: (
         "An answer of this release. The bounds, if known, show the part of the error that comes "

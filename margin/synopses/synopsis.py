@@ -308,6 +308,7 @@ class Synopsis(Counting):
         view: View,
         counts: Floats,
         variance: Floats,
+        kurtosis: Floats | float = 0.0,
     ) -> Marginal:
         """Make a marginal; cells that the rules of the domain exclude get count and variance
         zero."""
@@ -315,7 +316,8 @@ class Synopsis(Counting):
             possible = self.domain.possible(view)
             counts = np.where(possible, counts, 0.0)
             variance = np.where(possible, variance, 0.0)
-        return Marginal(self.domain.restrict(view, checked=True), counts, variance)
+        domain = self.domain.restrict(view, checked=True)
+        return Marginal(domain, counts, variance, noise_kurtosis=kurtosis)
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """The answers to queries, such as `margin.queries.Conjunctions`, as shares of the rows.
@@ -354,6 +356,11 @@ class Synopsis(Counting):
             "records need a synopsis that models all attributes together, but a "
             f"{type(self).__name__} has no records; release with PriView or DualQuery instead"
         )
+
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes of which the release tells nothing; empty where this is not known."""
+        return ()
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""

@@ -17,6 +17,7 @@ from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
 from .counting import Sums
+from .kurtosis import packed_kurtosis, read_kurtosis
 from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
@@ -50,11 +51,15 @@ class TableSynopsis(Synopsis):
         The matrices C_a by the place of attribute a in the domain, arrays of shape (size, size). An
         attribute that is left out has the identity: the noise of two cells that differ in it is
         independent.
+    kurtosis
+        The excess kurtosis of the noise of a cell if the noise of all cells is independent; 0
+        otherwise.
     """
 
     table: Floats
     variance: float
     covariances: Mapping[int, Floats]
+    kurtosis: float = 0.0
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by sums of cells.
@@ -72,7 +77,8 @@ class TableSynopsis(Synopsis):
             variance = np.full((), self.variance * of_sums)
             for axis in axes:
                 variance = np.multiply.outer(variance, self._cell_variances(axis))
-            answers.append(self._answered(view, counts, variance))
+            summed = math.prod(self.domain.sizes[axis] for axis in dropped)
+            answers.append(self._answered(view, counts, variance, self.kurtosis / summed))
         return answers
 
     def _rolled(self, view: LevelView) -> Marginal:
@@ -83,12 +89,20 @@ class TableSynopsis(Synopsis):
         dropped = [axis for axis in range(len(self.domain)) if axis not in axes]
         of_sums = math.prod(self._covariance(axis) for axis in dropped)
         variance = np.full((), self.variance * of_sums)
+        summed = np.full((), float(math.prod(self.domain.sizes[axis] for axis in dropped)))
         for axis, group in zip(axes, view.groups, strict=True):
             variance = np.multiply.outer(variance, self._group_variances(axis, group))
+            own = np.ones(self.domain.sizes[axis]) if group is None else np.bincount(group)
+            summed = np.multiply.outer(summed, own)
         # A sum of cells that must all be zero is known.
         possible = view.rolled_up(self.domain.possible(view.view).astype(np.float64)) > 0
         variance = np.where(possible, variance, 0.0)
-        return Marginal(view.rolled, view.rolled_up(cells.counts), variance)
+        return Marginal(
+            view.rolled,
+            view.rolled_up(cells.counts),
+            variance,
+            noise_kurtosis=self.kurtosis / summed,
+        )
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes, by sums of cells.
@@ -102,12 +116,19 @@ class TableSynopsis(Synopsis):
             for row, column in itertools.product(range(len(boxes)), repeat=2):
                 noise[row, column] *= self._covariance(axis, boxes[row][axis], boxes[column][axis])
         estimates = []
+        kurtosis = []
         for codes in boxes:
             cells = self._possible
             for axis, own in enumerate(codes):
                 cells = cells if own is None else np.take(cells, own, axis)
             estimates.append(cells.sum())
-        return Sums(estimates=np.array(estimates), noise=noise, missed=np.zeros_like(noise))
+            kurtosis.append(self.kurtosis / cells.size)
+        return Sums(
+            estimates=np.array(estimates),
+            noise=noise,
+            missed=np.zeros_like(noise),
+            kurtosis=np.array(kurtosis),
+        )
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
@@ -118,7 +139,8 @@ class TableSynopsis(Synopsis):
         # JSON has no NaN.
         variance = None if math.isnan(self.variance) else self.variance
         covariances = {f"covariance{axis}": array for axis, array in self.covariances.items()}
-        return Packed({"variance": variance}, {"table": self.table, **covariances})
+        fields = {"variance": variance, **packed_kurtosis(self.kurtosis)}
+        return Packed(fields, {"table": self.table, **covariances})
 
     @classmethod
     def room(
@@ -161,6 +183,7 @@ class TableSynopsis(Synopsis):
             variance=variance,
             covariances=covariances,
             provenance=provenance,
+            kurtosis=read_kurtosis(packed.fields),
         )
 
     @cached_property

@@ -44,6 +44,7 @@ def held_solutions(
     based: Solutions,
     variances: Floats,
     scales: Floats,
+    left: Floats,
 ) -> Solutions:
     """Mix marginals of views with their estimates relative to a base.
 
@@ -51,7 +52,8 @@ def held_solutions(
     which x follows y. The mixture y + w (x - y) has the expected squared error sum v + w ** 2 |x -
     y| ** 2 - 2 w sum v (1 - d), by Stein's unbiased estimate (Annals of Statistics 9, 1981). So w =
     sum v (1 - d) / |x - y| ** 2, at most 1: the weight falls where the base disagrees more than the
-    noise explains.
+    noise explains. The removal of negative counts has left a part of the noise in y, so v is
+    multiplied by this part.
 
     Parameters
     ----------
@@ -63,6 +65,8 @@ def held_solutions(
         The variance of each cell of the views' own marginals, shape (n,).
     scales
         The trust in the base for each moment, shape (n, cells - 1).
+    left
+        The part of the noise that the removal of negative counts left in each marginal, shape (n,).
 
     Returns
     -------
@@ -71,7 +75,7 @@ def held_solutions(
         squared error above.
     """
     count = len(batch)
-    mixture = _mixture(batch, based, variances, scales)
+    mixture = _mixture(batch, based, variances, scales, left)
     weight = mixture.weight[:, None]
     table = based.table.reshape(count, -1)
     noise, posterior = _variances(based, mixture, count)
@@ -103,12 +107,13 @@ def held_sums(
     sums: Sums,
     weights: Floats,
     scales: Floats,
+    left: Floats,
 ) -> Sums:
     """Weighted sums of the cells of one marginal of `held_solutions`.
 
     Parameters
     ----------
-    batch, based, scales
+    batch, based, scales, left
         See `held_solutions`, with one problem.
     sums
         The sums of the solution relative to the base.
@@ -117,7 +122,7 @@ def held_sums(
     """
     own = own_covariance(batch, weights)
     variances = np.array([_moment_errors(batch).sum() / batch.cells**2])
-    mixture = _mixture(batch, based, variances, scales)
+    mixture = _mixture(batch, based, variances, scales, left)
     share = mixture.weight[0]
     _, posterior = _variances(based, mixture, 1)
     mean = _between(share, variances[0], posterior.mean())
@@ -163,6 +168,7 @@ def _mixture(
     based: Solutions,
     variances: Floats,
     scales: Floats,
+    left: Floats,
 ) -> _Mixture:
     """The weights and errors of mixtures; see `held_solutions`."""
     assert batch.ridge is not None
@@ -178,7 +184,7 @@ def _mixture(
     spread = np.maximum(basis.squares(shares) - means**2, 0.0)[:, 1:]
     gain = (noise * ridge / (spread + ridge)).sum(axis=1)
     distance = ((means[:, 1:] - target) ** 2).sum(axis=1)
-    weight = np.where(solved, np.clip(gain / np.maximum(distance, 1e-300), 0.0, 1.0), 0.0)
+    weight = np.where(solved, np.clip(left * gain / np.maximum(distance, 1e-300), 0.0, 1.0), 0.0)
     # The mean of the trust, each weighted with the variance that the view leaves open.
     left = spread * noise / np.maximum(noise + spread * scales, 1e-300)
     scale = (left * scales).sum(axis=1) / np.maximum(left.sum(axis=1), 1e-300)

@@ -42,6 +42,9 @@ _LEAST_SCALE = 1e-9
 _LEAST_RIDGE = 1e-10
 """Smallest ridge; see `Penalised.ridges`."""
 
+_LEAST_LEFT = 0.05
+"""Smallest part of the noise that the removal of negative counts is taken to leave."""
+
 _CELLS_AT_ONCE = 1 << 22
 """Largest number of cells of the bases of a batch."""
 
@@ -66,7 +69,8 @@ class BasedReconstruction:
     marginals on t axes, and the weight is the regression of what the first way misses on the
     difference of the two, in the moments on more than t axes. Their noise is independent of both
     reconstructions. The prior mean of the weight is 0.8 times the square of the weight for t - 1,
-    or a half for t = 0.
+    or a half for t = 0. For t = 1 it is also multiplied by the part of the base's dependence
+    between axes that is not chance.
 
     Parameters
     ----------
@@ -101,6 +105,10 @@ class BasedReconstruction:
         self._weight = weight
         self._weights: dict[tuple[int, int], float] = {}
         self._width = max(len(view) for view in tables.views)
+        # The removal of negative counts lowers what views say beyond fewer axes.
+        self._unbiased = tables
+        if tables.unbiased is not None:
+            self._unbiased = dataclasses.replace(tables, values=tables.unbiased, unbiased=None)
 
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
         """Estimate n marginals of one shape; see `Reconstruction.solve`."""
@@ -147,6 +155,10 @@ class BasedReconstruction:
             variance=_between(share, other.variance, based.variance),
             undetermined=_between(share, other.undetermined, based.undetermined),
         )
+
+    def width(self, axes: Axes) -> int:
+        """The number of cells over which `sums` are computed; see `Reconstruction.width`."""
+        return self.alone.width(axes)
 
     def weights(self, asked: Integers) -> Floats:
         """The weights of the estimates with the base, for marginals on `asked`, shape (n, k)."""
@@ -199,6 +211,8 @@ class BasedReconstruction:
         if depth >= self._width:
             return before
         parts = parts_of_views(self.tables, max(min(count, self._width), depth + 1))
+        if depth == 1:
+            before *= self._dependence(parts)
         shapes: dict[tuple[int, ...], list[Axes]] = {}
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
@@ -235,9 +249,9 @@ class BasedReconstruction:
         x is the difference of the two reconstructions and y what the first misses, both as
         coefficients on more than `depth` axes.
         """
-        row = self.tables.covering(part)
+        row = self._unbiased.covering(part)
         assert row is not None  # `parts_of_views` takes it from a view
-        view = self.tables.project(row, part)
+        view = self._unbiased.project(row, part)
         basis = transform(view.shape)
         unknown = basis.order > depth
         missed = basis.analyse((view - without).ravel())[unknown]
@@ -249,6 +263,25 @@ class BasedReconstruction:
             float(change @ change),
             float(change**2 @ variance),
         )
+
+    def _dependence(self, parts: list[Axes]) -> float:
+        """The part of the base's dependence between axes that its own noise does not explain.
+
+        It is 1 - e / d, at least 0. Here d is the sum of squares by which marginals of the base
+        differ from independent axes, and e what is expected of a sample of independent axes.
+        """
+        differences = chance = 0.0
+        for part in parts:
+            asked = np.array([part], dtype=np.int64)
+            shares = self.base.marginals(asked)[0] / self.base.rows
+            independent = np.ones(1)
+            for place in range(shares.ndim):
+                others = tuple(axis for axis in range(shares.ndim) if axis != place)
+                independent = np.multiply.outer(independent, shares.sum(axis=others))
+            differences += float(((shares - independent[0]) ** 2).sum())
+            spread = (1 - float((independent**2).sum())) / self.base.rows
+            chance += spread + float(self.base.noise(asked).sum())
+        return max(1 - chance / max(differences, 1e-300), 0.0)
 
     def _based(self, asked: Integers) -> Solutions:
         """Estimate marginals of one shape relative to the base."""
@@ -267,7 +300,8 @@ class BasedReconstruction:
         batch = self.problems(asked)
         scales = self.scales(asked).reshape(len(asked), -1)
         variances = self.tables.covered_variances(asked)
-        return held_solutions(batch, self.trusting.solve(batch), variances, scales)
+        based = self.trusting.solve(batch)
+        return held_solutions(batch, based, variances, scales, self._left(batch, asked))
 
     def _held_sums(
         self,
@@ -282,7 +316,19 @@ class BasedReconstruction:
         sums = self._based_sums(tuple(asked[0].tolist()), weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
-        return held_sums(batch, based, sums, weights, self.scales(asked).reshape(1, -1))
+        scales = self.scales(asked).reshape(1, -1)
+        return held_sums(batch, based, sums, weights, scales, self._left(batch, asked))
+
+    def _left(self, batch: Batch, asked: Integers) -> Floats:
+        """The part of the noise that the removal of negative counts left, shape (n,).
+
+        It moves tables towards the truth, so by Pythagoras' theorem at least the square of the way
+        is taken from the squared error.
+        """
+        own = Batch.of(self._unbiased, asked).target * self._unbiased.total / self.tables.total
+        squares = ((own - batch.target) ** 2).reshape(len(asked), -1).sum(axis=1)
+        noise = batch.variance.reshape(len(asked), -1).sum(axis=1)
+        return np.asarray(np.clip(1 - squares / np.maximum(noise, 1e-300), _LEAST_LEFT, 1.0))
 
     def _is_large(self, asked: Integers) -> bool:
         """Whether marginals of one shape are improved cell by cell; see `large_solutions`."""
@@ -391,6 +437,10 @@ class BasedStructure(Structure):
         rest = np.maximum(own - sums.variance.diagonal(), sums.undetermined.diagonal())
         share = np.minimum(1.0, rest / np.maximum(missed.diagonal(), 1e-300))
         return np.asarray(missed * np.sqrt(np.outer(share, share)))
+
+    def _alone(self, asked: Integers) -> Floats:
+        """The base tells of emptied categories, as far as it has weight."""
+        return np.asarray((1 - self.based.weights(asked)) ** 2)
 
     def _noise(self, asked: Integers) -> Floats:
         """The variance of the noise of the base in each cell, in squared counts, (n, cells)."""

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..types import Flags, Floats, Integers
 from ..zeros import Zeros
@@ -229,9 +229,11 @@ class Known:
             numbers = np.arange(margin.counts.size, dtype=np.float64).reshape(margin.counts.shape)
             rows = np.broadcast_to(margin.spread(numbers), shape).ravel().astype(np.int64)
             places = (rows, np.arange(rows.size))
-            left.append(sparse.csr_array((np.ones(rows.size), places), (numbers.size, rows.size)))
+            left.append(
+                scipy.sparse.csr_array((np.ones(rows.size), places), (numbers.size, rows.size))
+            )
         right = [margin.counts.ravel() for margin in self._on(axes)]
-        return sparse.vstack(left).tocsr(), np.concatenate(right)
+        return scipy.sparse.vstack(left).tocsr(), np.concatenate(right)
 
     def kept(
         self,

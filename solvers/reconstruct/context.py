@@ -152,6 +152,19 @@ class Reconstruction:
             table = self.tables.total * self._tree.marginal(axes).ravel()
             return dataclasses.replace(found, table=table, estimate=rows @ table)
 
+    def width(self, axes: Axes) -> int:
+        """The number of cells of the table over which `sums` of a marginal are computed.
+
+        It is the marginal, its context, or the whole array. The memory of `sums` is a small
+        multiple of this number times the number of sums.
+        """
+        cells = math.prod(self.tables.sizes[axis] for axis in axes)
+        context = self.solver.context if isinstance(self.solver, Newton) else None
+        if context is None or len(axes) >= context:
+            return cells
+        whole = math.prod(self.tables.sizes)
+        return whole if whole <= JOINT_CELLS else max(cells, CONTEXT_CELLS)
+
     def _surroundings(
         self,
         solver: Newton,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from ..basis import transform
 from ..fitted import (

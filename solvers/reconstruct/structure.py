@@ -23,12 +23,14 @@ from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .batch import Solutions
 from .context import Reconstruction
+from .emptied import emptied_covariance, emptied_variance
+from .lacking import cells_alone, lacking_axes, sums_alone
 from .problem import Solution, Solver
 from .sums import Sums
 
 __all__ = ["STRUCTURE_RULE", "Reconstructs", "Structure", "marginals_on", "parts_of_views"]
 
-STRUCTURE_RULE = 1
+STRUCTURE_RULE = 2
 """Number of the rule by which scales are learnt; another number for each change of the rule.
 
 Scales that were learnt by another rule are not used.
@@ -122,6 +124,12 @@ class Structure:
     for each cell j, with the weights P_ij ** 2 of the projection P on the unknown moments. It is
     also multiplied by a fixed factor, since some marginals miss more than others.
 
+    An axis that no view holds is reconstructed as uniform. What its own counts miss is usually much
+    more than what its dependence on other axes misses. So functions of this axis alone have the
+    scale for t = 0 and k = 1, where it is larger than that of the marginal.
+
+    To this is added what is missed in categories that noise made empty: see `emptied_variance`.
+
     Parameters
     ----------
     tables
@@ -170,7 +178,17 @@ class Structure:
         tables = solutions.table.reshape(count, -1)
         tilts = _spread(_tilt(tables), solutions.table.shape[1:], ~known)
         factors = 1 / self.tables.total + scales**2 * tilts
-        return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
+        missed = factors.reshape(solutions.table.shape) * solutions.undetermined
+        for row in np.flatnonzero(lacking_axes(known).any(axis=1)):
+            shape = solutions.table.shape[1:]
+            own = cells_alone(tables[row], shape, lacking_axes(known[row : row + 1])[0])
+            more = self._more_alone(float(scales[row, 0]))
+            # The rules may tell a part of what no view says.
+            left = np.minimum(own.reshape(shape), solutions.undetermined[row])
+            missed[row] += more * left
+        emptied = emptied_variance(self.tables, asked, solutions.table)
+        alone = self._alone(asked).reshape(count, *[1] * (missed.ndim - 1))
+        return np.asarray(missed + alone * emptied)
 
     def missed_covariance(
         self,
@@ -183,7 +201,7 @@ class Structure:
         It is (1 / total + s ** 2 sqrt(t_i t_j)) undetermined_ij for the sums i and j. The factor t
         of a sum is the mean of the averaged factors (p x cells) ** 0.4 of its cells, weighted by
         the sum's weights times p. For the indicator of one cell this is `missed_variance`. A sum
-        that the known moments determine misses nothing.
+        that the known moments determine misses only rows of categories that noise made empty.
 
         Parameters
         ----------
@@ -197,7 +215,8 @@ class Structure:
         -------
         ndarray of shape (q, q), in squared counts
         """
-        known = self._known(np.array([axes], dtype=np.int64))
+        asked = np.array([axes], dtype=np.int64)
+        known = self._known(asked)
         shape = tuple(self.tables.sizes[axis] for axis in axes)
         tilts = _spread(_tilt(sums.table)[None], shape, ~known)[0]
         parts = weights * sums.table[:, None]
@@ -206,7 +225,21 @@ class Structure:
         np.divide(tilts @ parts, whole, out=tilt, where=whole > 0)
         scale = self._scales_of(known)[0]
         factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
-        return np.asarray(factors * sums.undetermined)
+        missed = factors * sums.undetermined
+        lacking = lacking_axes(known)[0]
+        if lacking.any():
+            own = sums_alone(sums.table, shape, lacking, weights)
+            # As for cells: the rules may tell a part of what no view says.
+            most = np.maximum(sums.undetermined.diagonal(), 0.0)
+            share = np.sqrt(np.minimum(1.0, most / np.maximum(own.diagonal(), 1e-300)))
+            missed = missed + self._more_alone(float(scale)) * own * np.outer(share, share)
+        emptied = emptied_covariance(self.tables, axes, weights, sums.table)
+        return np.asarray(missed + self._alone(asked)[0] * emptied)
+
+    def _more_alone(self, scale: float) -> float:
+        """The square of the scale of single axes, less that of a marginal; at least 0."""
+        alone = STRUCTURE_WIDENING * self._learnt(0, 1)
+        return max(alone**2 - scale**2, 0.0)
 
     def scales(self, asked: Integers) -> Floats:
         """The scales s of marginals, with the fixed factor: array of shape (n,).
@@ -231,6 +264,10 @@ class Structure:
             for shares in np.unique(_shares(self._known(np.sort(drawn))), axis=0):
                 needed.update(_needed(shares))
         return {key: self._learnt(*key) for key in sorted(needed)}
+
+    def _alone(self, asked: Integers) -> Floats:
+        """The part of the variance in emptied categories that counts, shape (n,): all of it."""
+        return np.ones(len(asked))
 
     def _known(self, asked: Integers) -> NDArray[np.bool_]:
         """Which components of marginals the views hold, shape (n, 2 ** k)."""
@@ -403,10 +440,10 @@ def parts_of_views(tables: Tables, count: int) -> list[Axes]:
 
 
 def _tilt(tables: Floats) -> Floats:
-    """(p x cells) ** 0.4 for flattened tables, shape (..., cells); p x cells is clipped."""
+    """(p x cells) ** 0.4 for flattened tables, shape (..., cells); p x cells is at least 0.01."""
     total = np.maximum(tables.sum(axis=-1, keepdims=True), 1e-300)
     relative = tables * tables.shape[-1] / total
-    return np.asarray(np.clip(relative, 0.01, 100.0) ** STRUCTURE_TILT)
+    return np.asarray(np.maximum(relative, 0.01) ** STRUCTURE_TILT)
 
 
 def _spread(

@@ -10,7 +10,15 @@ from ..status import Status
 from ..types import Floats
 from .problem import Problem, Solution
 
-__all__ = ["Sums", "covariances", "left_open", "no_sums", "sums_of", "without_covariance"]
+__all__ = [
+    "Sums",
+    "covariances",
+    "left_open",
+    "no_sums",
+    "open_variances",
+    "sums_of",
+    "without_covariance",
+]
 
 
 @dataclass(
@@ -113,6 +121,20 @@ def left_open(
     return np.asarray(
         (share * rest) @ rest.T - np.outer(mean, mean) + (changes.T * ridge) @ changes
     )
+
+
+def open_variances(
+    problem: Problem,
+    share: Floats,
+    ridge: Floats,
+    changes: Floats,
+    weights: Floats,
+) -> Floats:
+    """The diagonal of `left_open`, shape (q,), without the other entries."""
+    rest = weights - problem.functions(np.ascontiguousarray(changes.T))
+    mean = rest @ share
+    rest *= rest
+    return np.asarray(rest @ share - mean**2 + ridge @ changes**2)
 
 
 def without_covariance(solution: Solution, weights: Floats) -> Sums:

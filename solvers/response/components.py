@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..fitted import (
     ANNEALING_SWEEPS,
@@ -167,8 +167,8 @@ def components(instance: BestResponse) -> Integers:
     hub = np.concatenate(hubs) + count
     attribute = np.concatenate(attributes)
     nodes = count + instance.terms + len(rules)
-    graph = sparse.coo_array((np.ones(len(hub)), (attribute, hub)), shape=(nodes, nodes))
-    label = sparse.csgraph.connected_components(graph, directed=False)[1][:count]
+    graph = scipy.sparse.coo_array((np.ones(len(hub)), (attribute, hub)), shape=(nodes, nodes))
+    label = scipy.sparse.csgraph.connected_components(graph, directed=False)[1][:count]
     return np.unique(label, return_inverse=True)[1]
 
 

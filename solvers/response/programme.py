@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..types import Flags, Floats, Integers
 from .best_response import BestResponse, Record
@@ -52,7 +52,7 @@ class Programme:
         The compressed instance to which the columns belong, and the map back.
     """
 
-    matrix: sparse.csr_array
+    matrix: "scipy.sparse.csr_array"
     lower: Floats
     upper: Floats
     top: Floats
@@ -180,7 +180,7 @@ class _Builder:
             np.concatenate([entry[part] for entry in self.entries]) for part in range(3)
         )
         cost = np.concatenate(self.cost)
-        matrix = sparse.csr_array(
+        matrix = scipy.sparse.csr_array(
             (values.astype(np.float64), (rows, columns)), shape=(self.rows, len(cost))
         )
         return Programme(

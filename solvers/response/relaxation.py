@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..status import Status
 from ..types import Floats
@@ -38,7 +38,7 @@ def relaxed(
     equal = programme.lower == programme.upper
     below = np.isfinite(programme.upper) & ~equal
     above = np.isfinite(programme.lower) & ~equal
-    rows = sparse.vstack([programme.matrix[below], -programme.matrix[above]], format="csr")
+    rows = scipy.sparse.vstack([programme.matrix[below], -programme.matrix[above]], format="csr")
     limits = np.concatenate([programme.upper[below], -programme.lower[above]])
     # scipy.optimize is slow to load, and its types do not know sparse matrices.
     optimize: Any = importlib.import_module("scipy.optimize")

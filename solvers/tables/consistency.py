@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..basis import transform
 from ..limits import EMPTYING_STEPS
@@ -210,7 +210,7 @@ class Components:
         """The known sums of cells as a sparse matrix, shape (sums, n)."""
         known = self._source.known
         blocks = [] if known is None else [known.equations(axes)[0] for axes, _, _ in self._views]
-        return sparse.block_diag(blocks)
+        return scipy.sparse.block_diag(blocks)
 
     def fixed(self, cells: Floats) -> Floats:
         """The nearest consistent cells that agree with what is known, from consistent ones."""
@@ -334,8 +334,8 @@ class Components:
             views = (where.stop - where.start) // basis.cells
             blocks += [basis.synthesise(np.eye(basis.cells)).T] * views
         rows = np.arange(len(self._shared))
-        scatter = sparse.csr_array((1 / self._spread, (rows, self._shared)))
-        return sparse.csr_array(sparse.block_diag(blocks) @ scatter)
+        scatter = scipy.sparse.csr_array((1 / self._spread, (rows, self._shared)))
+        return scipy.sparse.csr_array(scipy.sparse.block_diag(blocks) @ scatter)
 
     @cached_property
     def precision(self) -> Floats:

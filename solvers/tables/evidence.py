@@ -38,6 +38,8 @@ class Evidence:
     weighted
         For each component, the sum over its measurements of total times moment times precision, of
         shape ``[sizes[a] - 1 for a in component]``.
+    measured
+        The axes and the cell variance of each table that was added; see `Tables`.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Evidence:
     known: Known | None = None
     precision: dict[Axes, float] = field(default_factory=dict)
     weighted: dict[Axes, Floats] = field(default_factory=dict)
+    measured: list[tuple[Axes, float]] = field(default_factory=list)
 
     def add_component(
         self,
@@ -120,6 +123,7 @@ class Evidence:
             part = moments[_part(places, len(axes))]
             own = tuple(axes[place] for place in places)
             self.add_component(own, part, table.size * variance)
+        self.measured.append((axes, variance))
 
     def add_evidence(self, other: "Evidence") -> None:
         """Add all measurements that another object collected of the same array."""
@@ -146,28 +150,36 @@ class Evidence:
             by_shape.setdefault(shape, []).append(row)
         # Tables of one shape are made together, a bounded number of cells at a time.
         values: list[Floats] = [np.empty(0)] * len(views)
+        precisions: list[Floats] = [np.empty(0)] * len(views)
+        variances = np.empty(len(views))
         for shape, rows in by_shape.items():
             step = max(1, EVIDENCE_CELLS_AT_ONCE // math.prod(shape))
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                made = self._synthesised(shape, [views[row] for row in some])
-                for row, value in zip(some, made, strict=True):
+                asked = [views[row] for row in some]
+                known = self._precisions(asked, precision)
+                # See `Tables.covered_variances`.
+                parts = widths(np.array(shape, dtype=np.int64)) / known
+                variances[some] = parts.sum(axis=1) / math.prod(shape) ** 2
+                made = self._synthesised(shape, asked)
+                for row, value, own in zip(some, made, known, strict=True):
                     values[row] = value
+                    precisions[row] = own
         if self.known is not None:
             pairs = zip(views, values, strict=True)
             values = [self.known.fixed(view, value) for view, value in pairs]
-        precisions = tuple(self._precisions(view, precision) for view in views)
-        variances = list(map(self._variance, views, precisions))
         # A table that is known has the weight of the most precise other one.
-        least = min((variance for variance in variances if variance > 0), default=1.0)
+        least = float(variances[variances > 0].min(initial=math.inf))
+        usual = least if least < math.inf else 1.0
         return Tables(
             sizes=self.sizes,
             views=tuple(views),
             values=tuple(values),
-            variances=tuple(variance or least for variance in variances),
-            precisions=precisions,
+            variances=tuple(variance or usual for variance in variances.tolist()),
+            precisions=tuple(precisions),
             zeros=self.zeros,
             known=self.known,
+            measured=tuple(self.measured),
         )
 
     def _with_known(self) -> dict[Axes, float]:
@@ -208,42 +220,38 @@ class Evidence:
         views: list[Axes],
     ) -> Floats:
         """Make tables of one shape from estimated components, shape (views, *shape)."""
-        moments = np.empty((len(views), *shape))
+        moments = np.zeros((len(views), *shape))
         varying = [place for place, size in enumerate(shape) if size > 1]
-        for row, view in enumerate(views):
-            for places in _subsets(varying):
-                axes = tuple(view[place] for place in places)
-                # A component that was not measured is known: it is put in later.
-                estimate = self.weighted.get(axes, 0.0) / self.precision.get(axes, 1.0)
-                moments[(row, *_part(places, len(shape)))] = estimate
+        for places in _subsets(varying):
+            parts = [tuple([view[place] for place in places]) for view in views]
+            # A component that was not measured is known: it is put in later.
+            rows = [row for row, axes in enumerate(parts) if axes in self.weighted]
+            if rows:
+                weighted = np.stack([self.weighted[parts[row]] for row in rows])
+                precision = np.array([self.precision[parts[row]] for row in rows])
+                estimates = weighted / precision.reshape(-1, *[1] * len(places))
+                moments[(rows, *_part(places, len(shape)))] = estimates
         cells = math.prod(shape)
         coefficients = moments.reshape(-1, cells) / math.sqrt(cells)
         return transform(shape).synthesise(coefficients).reshape(-1, *shape)
 
     def _precisions(
         self,
-        view: Axes,
+        views: Sequence[Axes],
         precision: Mapping[Axes, float],
     ) -> Floats:
-        """The precision of each component of a view, by bit masks.
+        """The precision of each component of views of one shape, by bit masks: (views, masks).
 
         An axis of one category is not part of any component.
         """
-        sets: list[Axes] = [()]
-        for axis in view:
-            varies = self.sizes[axis] > 1
-            sets += [(*some, axis) if varies else some for some in sets]
-        return np.array([precision[axes] for axes in sets])
-
-    def _variance(
-        self,
-        view: Axes,
-        precisions: Floats,
-    ) -> float:
-        """The variance of each cell of an estimated table; see `Tables.covered_variances`."""
-        sizes = np.array([self.sizes[axis] for axis in view], dtype=np.int64)
-        cells = math.prod(sizes.tolist())
-        return float((widths(sizes) / precisions).sum() / cells**2)
+        known = []
+        for view in views:
+            sets: list[Axes] = [()]
+            for axis in view:
+                varies = self.sizes[axis] > 1
+                sets += [(*some, axis) if varies else some for some in sets]
+            known.append([precision[axes] for axes in sets])
+        return np.array(known)
 
 
 def _subsets(items: Sequence[int]) -> Iterator[Axes]:

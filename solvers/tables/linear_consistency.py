@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..limits import MOST_CELLS
 from ..projection import projection
@@ -39,9 +39,9 @@ class AbsoluteConsistency:
         rows, targets = _scaled(tables)
         count, cells = rows.shape
         # Each change is the difference of two numbers >= 0, and their sum is minimised.
-        excess = sparse.identity(count)
+        excess = scipy.sparse.identity(count)
         cost = np.concatenate([np.zeros(cells), np.ones(2 * count)])
-        equal = sparse.hstack([rows, excess, -excess])
+        equal = scipy.sparse.hstack([rows, excess, -excess])
         return _tables(
             tables,
             _solve(
@@ -75,9 +75,11 @@ class MaximumConsistency:
         rows, targets = _scaled(tables)
         count, cells = rows.shape
         # Every change, with either sign, is at most the last variable, which is minimised.
-        column = sparse.csr_array(-np.ones((count, 1)))
+        column = scipy.sparse.csr_array(-np.ones((count, 1)))
         cost = np.append(np.zeros(cells), 1.0)
-        below = sparse.vstack([sparse.hstack([rows, column]), sparse.hstack([-rows, column])])
+        below = scipy.sparse.vstack(
+            [scipy.sparse.hstack([rows, column]), scipy.sparse.hstack([-rows, column])]
+        )
         bound = np.concatenate([targets, -targets])
         return _tables(
             tables,
@@ -107,7 +109,7 @@ def _scaled(tables: Tables) -> tuple[Any, Floats]:
         scale = variance**-0.5
         rows.append(scale * projection(tables.sizes, view))
         targets.append(scale * value.ravel())
-    return sparse.vstack(rows).tocsr(), np.concatenate(targets)
+    return scipy.sparse.vstack(rows).tocsr(), np.concatenate(targets)
 
 
 def _solve(
@@ -136,7 +138,7 @@ def _solve(
         sums, counts = tables.known.equations(tuple(range(len(tables.sizes))))
         # Further variables are in no sum.
         sums.resize(sums.shape[0], len(cost))
-        equal = sums if equal is None else sparse.vstack([equal, sums])
+        equal = sums if equal is None else scipy.sparse.vstack([equal, sums])
         right = np.append([] if right is None else right, counts)
     optimize: Any = scipy.optimize  # its types do not know sparse matrices
     found = optimize.linprog(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..backends import run
 from ..status import Status
@@ -57,8 +57,8 @@ class ProjectionQP:
         change = cvxpy.Variable(int(free.sum()))
         scale = np.sqrt(components.precision[free])
         weight = importance(components, self.decay)[free]
-        deviation = sparse.diags_array(1 / components.deviation)
-        synthesis = deviation @ components.matrix()[:, free] @ sparse.diags_array(1 / scale)
+        deviation = scipy.sparse.diags_array(1 / components.deviation)
+        synthesis = deviation @ components.matrix()[:, free] @ scipy.sparse.diags_array(1 / scale)
         cells = synthesis @ change + components.synthesise(observed) / components.deviation
         distance = cvxpy.sum(cvxpy.multiply(weight, cvxpy.square(change)))
         signs = [cells >= 0]
@@ -66,7 +66,7 @@ class ProjectionQP:
             signs.append(cells[components.empty] == 0)
         if components.known_by_group:
             # The observed cells agree with what is known: these sums do not change.
-            sums = components.known_sums() @ sparse.diags_array(components.deviation)
+            sums = components.known_sums() @ scipy.sparse.diags_array(components.deviation)
             signs.append(sums @ (synthesis @ change) == 0)
         programme = cvxpy.Problem(cvxpy.Minimize(distance), signs)
         status, _ = run(programme, self.solver, self.time_limit)

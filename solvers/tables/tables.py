@@ -54,6 +54,10 @@ class Tables(Stated):
     unbiased
         None, or the tables before negative counts were removed, shaped like `values`. What is
         learnt about the noise is learnt from them.
+    measured
+        The axes of each table that was measured cell by cell, and the variance of the independent
+        error of each cell. None stands for the views themselves without `precisions`, and for no
+        such table with them.
 
     Raises
     ------
@@ -81,6 +85,7 @@ class Tables(Stated):
     zeros: Zeros | None = None
     known: Known | None = None
     unbiased: tuple[Floats, ...] | None = None
+    measured: tuple[tuple[Axes, float], ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
@@ -144,6 +149,15 @@ class Tables(Stated):
     def with_values(self, values: Sequence[Floats]) -> "Tables":
         """Copy this object with other tables of the same views."""
         return replace(self, values=tuple(values))
+
+    @property
+    def measurements(self) -> tuple[tuple[Axes, float], ...]:
+        """The axes and the cell variance of each table that was measured cell by cell."""
+        if self.measured is not None:
+            return self.measured
+        if self.precisions is not None:
+            return ()
+        return tuple(zip(self.views, self.variances, strict=True))
 
     @property
     def known_total(self) -> float | None:
@@ -271,12 +285,16 @@ class Tables(Stated):
 
     def covering(self, axes: Axes) -> int | None:
         """The position of the smallest view that contains all the axes, or None."""
-        holders = np.flatnonzero(self.member[:, list(axes)].all(axis=1))
-        return min(
-            map(int, holders),
-            key=lambda row: self.values[row].size,
-            default=None,
-        )
+        order, member = self._smallest_first
+        holds = np.asarray(member[:, list(axes)].all(axis=1))
+        first = int(holds.argmax())
+        return order[first] if holds[first] else None
+
+    @cached_property
+    def _smallest_first(self) -> tuple[list[int], NDArray[np.bool_]]:
+        """The positions of the views by their numbers of cells, and `member` in this order."""
+        order = np.argsort([value.size for value in self.values], kind="stable")
+        return order.tolist(), self.member[order]
 
     def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
         """Whether each of n sets of axes lies within a view, shape (n,).
@@ -439,6 +457,82 @@ class Tables(Stated):
         parts = [self.holders(asked[start : start + step])[0] for start in starts]
         precision = np.concatenate(parts)[:, held]
         return np.asarray((functions[held] / precision).sum(axis=1) / cells**2)
+
+    def concentration(
+        self,
+        asked: Integers,
+        variances: Floats | float,
+        cells: Floats | float = 1.0,
+    ) -> Floats:
+        """How far the error of sums of a marginal's cells is the error of few measured cells.
+
+        It is the sum of the squares of the shares that measured cells have in the variance V: 1 if
+        the error is that of one cell, and 1 / m if it is the sum of m independent errors of one
+        variance.
+
+        A measured table holds the sum as the sum of K of its cells, each with variance s. A best
+        linear estimate has the covariance V with every unbiased estimate of the same number, so
+        with this sum, too. Each of the K cells therefore has the mean weight V / (K s) in it, and
+        the share V / (K**2 s) of the variance: together V**2 / (K**3 s**2). Cells that the table
+        does not add up are left out, because they have smaller weights.
+
+        Parameters
+        ----------
+        asked
+            The axes of n marginals, ascending, shape (n, k).
+        variances
+            The variance of each sum, shape (n,); see `covered_variances`.
+        cells
+            The number of the marginal's cells in each sum.
+        """
+        found = variances**2 * self._cell_weights(asked) / cells**3
+        return np.asarray(np.minimum(found, 1.0))
+
+    def concentration_of(
+        self,
+        axes: Axes,
+        variance: float,
+        cells: float,
+    ) -> float:
+        """The same for one sum; much faster for marginals that are asked again."""
+        if axes not in self._known_weights:
+            weights = self._cell_weights(np.array([axes], dtype=np.int64))
+            self._known_weights[axes] = float(weights[0])
+        return min(variance**2 * self._known_weights[axes] / cells**3, 1.0)
+
+    @cached_property
+    def _known_weights(self) -> dict[Axes, float]:
+        """What `_cell_weights` has given for the axes of single marginals."""
+        return {}
+
+    def _cell_weights(self, asked: Integers) -> Floats:
+        """The sum of 1 / (M**3 s**2) over the measured tables that hold each marginal, shape (n,).
+
+        M is the number of the table's cells in each cell of the marginal, and s their variance.
+        """
+        member, weights = self._measured_cells
+        holds = np.ones((len(asked), len(weights)), dtype=np.bool_)
+        for axis in asked.T:
+            holds &= member[axis]
+        sizes = self._float_sizes[asked].prod(axis=1)
+        return np.asarray(sizes**3 * (holds @ weights))
+
+    @cached_property
+    def _float_sizes(self) -> Floats:
+        """`sizes` as an array, shape (axes,)."""
+        return np.array(self.sizes, dtype=np.float64)
+
+    @cached_property
+    def _measured_cells(self) -> tuple[NDArray[np.bool_], Floats]:
+        """Which measured tables hold each axis, shape (axes, tables); and 1 / (N**3 s**2) for a
+        table of N cells with variance s, shape (tables,)."""
+        member = np.zeros((len(self.sizes), len(self.measurements)), dtype=np.bool_)
+        weights = []
+        for row, (view, variance) in enumerate(self.measurements):
+            member[list(view), row] = True
+            number = math.prod(self.sizes[axis] for axis in view)
+            weights.append(1 / (float(number) ** 3 * variance**2))
+        return member, np.array(weights)
 
 
 def _moments(table: Floats) -> Floats:

@@ -58,11 +58,16 @@ def tables(folder: Path) -> dict[str, Callable[[], dict[str, Any]]]:
         pa.csv.write_csv(whole, file)
     with (folder / "t.jsonl").open("w") as file:
         file.writelines(json.dumps(row) + "\n" for row in whole.slice(0, ROWS // 4).to_pylist())
+    with duckdb.connect(str(folder / "t.duckdb")) as database:
+        database.from_arrow(whole).create("t")
     text = "SELECT * FROM t"
     frame = whole.to_pandas()
 
     def sql() -> margin.Sql:
         return margin.Sql(text, files={"t": str(folder / "t.parquet")})
+
+    def attached() -> margin.Sql:
+        return margin.Sql(text, attach=str(folder / "t.duckdb"))
 
     def relation() -> Any:
         return duckdb.connect().from_arrow(whole)
@@ -74,6 +79,7 @@ def tables(folder: Path) -> dict[str, Callable[[], dict[str, Any]]]:
         "json": lambda: {"data": folder / "t.jsonl"},
         "folder": lambda: {"data": folder / "many"},
         "sql": lambda: {"data": sql()},
+        "database": lambda: {"data": attached()},
         "relation": lambda: {"data": relation()},
         "arrow": lambda: {"data": whole},
         "pandas": lambda: {"data": frame},
@@ -102,8 +108,12 @@ def tell_times(out: Path) -> None:
         begin()
 
     def ended(self: Any) -> None:
-        out.with_suffix(".end").write_text(str(time.monotonic()))
         end(self)
+        moment = time.monotonic()
+        # A signal from here on is too late, and must not keep the time from being written.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        out.with_suffix(".end").write_text(str(moment))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
     def charged(self: Any, units: Any) -> None:
         out.with_suffix(".charge").write_text(str(time.monotonic()))

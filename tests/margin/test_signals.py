@@ -32,7 +32,7 @@ TRIALS, SEED = 200, 26
 
 @pytest.mark.slow
 def test_signals_at_random_moments_are_told_truly(tmp_path):
-    """Two hundred releases of sixteen kinds of sources, with one signal each."""
+    """Two hundred releases of seventeen kinds of sources, with one signal each."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.helpers.interrupted_releases"),
@@ -204,6 +204,74 @@ def test_a_command_that_is_interrupted_before_its_release_says_so(tmp_path, monk
     line = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", str(tmp_path / "x")]
     assert main(line) == 130
     assert NOTHING in capsys.readouterr().err
+
+
+WHILE_IMPORTED = """
+import os, signal, sys
+
+module, number = sys.argv[1:]
+
+class Signalled:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), int(number))
+
+sys.meta_path.insert(0, Signalled)
+"""
+IN_A_PROGRAM = """
+import margin
+try:
+    margin.release
+except KeyboardInterrupt as error:
+    sys.exit(f"told: {error}")
+"""
+ON_THE_COMMAND_LINE = """
+from margin.__main__ import run
+sys.argv[1:] = ["--version"]
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "module", "code"),
+    [(IN_A_PROGRAM, "margin.private", 1), (ON_THE_COMMAND_LINE, "margin.cli.main", 130)],
+    ids=["program", "command"],
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_modules_are_imported_is_told(program, module, code, number):
+    done = subprocess.run(
+        [sys.executable, "-c", WHILE_IMPORTED + program, module, str(int(number))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == (code if number == signal.SIGINT else -number)
+    assert done.stderr.count(NOTHING) == 1 and "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_a_watch_around_another_one_keeps_its_text():
+    def inner():
+        with watched(text="inner"):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="outer"), watched(text="outer"):
+        inner()
+
+
+def test_a_signal_while_a_watch_ends_is_told(monkeypatch):
+    """The thread of the watch may end late; until then the handlers stay."""
+    join = threading.Thread.join
+
+    def slow(thread, timeout=None):
+        signal.raise_signal(signal.SIGINT)
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", slow)
+    with pytest.raises(KeyboardInterrupt, match="told"), watched(text="told"):
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 STUCK = """

@@ -120,7 +120,8 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
         "kind",
         "synopsis",
     }
-    assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances", "scales"}
+    fields = {"reconstruction", "views", "variances", "kurtosis", "scales"}
+    assert set(manifest["synopsis"]) == fields
     assert Domain(manifest["domain"]) == domain
     cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)
     assert (

@@ -13,7 +13,8 @@ import margin
 
 from ...errors import MarginError
 from ..common import did_you_mean
-from .written import is_class, is_written, written
+from .own import is_own
+from .written import is_class, is_written, own_mechanism, written
 
 __all__ = ["MECHANISMS", "PLAIN", "add_options", "known_as", "mechanism_of"]
 
@@ -114,8 +115,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--mechanism",
         metavar="NAME",
         help=f"one of {', '.join(MECHANISMS)}; or a mechanism with its parameters as in "
-        "Python, such as 'HighPass(theta=5)'; default: 'Adaptive(rounds=0)', which learns "
-        "how strong the structure is, or PriView if --views is given",
+        "Python, such as 'HighPass(theta=5)'; or FILE.py:NAME for one of your own; default: "
+        "'Adaptive(rounds=0)', which learns how strong the structure is, or PriView if --views is "
+        "given",
     )
     names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(
@@ -150,6 +152,14 @@ def mechanism_of(
         return None
     if parsed.mechanism is None:
         parsed.mechanism = "PriView"
+    if is_own(parsed.mechanism):
+        if views is not None:
+            raise MarginError(
+                "--views cannot be combined with a mechanism of your own; write the views as one "
+                "of its parameters"
+            )
+        _without_queries(parsed)
+        return own_mechanism(parsed.mechanism)
     name = known_as(parsed.mechanism, MECHANISMS) or parsed.mechanism
     parsed.mechanism = name
     if is_class(name) and name not in MECHANISMS:
@@ -165,8 +175,8 @@ def mechanism_of(
     if name not in MECHANISMS:
         raise MarginError(
             f"unknown mechanism {name!r}{did_you_mean(name, MECHANISMS)}; --mechanism takes "
-            f"{', '.join(MECHANISMS)}, or a mechanism as in Python, such as 'HighPass(theta=5)', "
-            "so name one of these"
+            f"{', '.join(MECHANISMS)}, a mechanism as in Python, such as 'HighPass(theta=5)', or "
+            "FILE.py:NAME for one of your own, so name one of these"
         )
     return MECHANISMS[name](parsed, domain, views)
 

@@ -98,12 +98,32 @@ def views_of(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, .
         if size := _size(text):
             workload = margin.Workload.all_kway(domain, size)
         else:
-            listed = _listed(text) if text.endswith(".json") else [text.split(",")]
+            listed = _listed(text) if text.endswith(".json") else [_names(domain, text)]
             workload = margin.Workload.of(domain, listed)
         workload.check_listed()
         for view in workload.names:
             views.setdefault(frozenset(view), view)
     return list(views.values())
+
+
+def _names(domain: "margin.Domain", text: str) -> list[str]:
+    """The attributes and levels that a text names, with commas between them.
+
+    A name of the domain may hold commas itself: the longest name that fits is taken.
+    """
+    known = {*domain, *domain.level_names}
+    parts = text.split(",")
+    names: list[str] = []
+    start = 0
+    while start < len(parts):
+        for end in range(len(parts), start, -1):
+            name = ",".join(parts[start:end])
+            name = name if name in known else name.strip()
+            if name in known or end == start + 1:
+                names.append(name)
+                start = end
+                break
+    return names
 
 
 def _size(text: str) -> int | None:

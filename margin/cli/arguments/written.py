@@ -10,8 +10,9 @@ from typing import Any
 
 from ...errors import MarginError
 from ..common import did_you_mean
+from .own import own, split_own
 
-__all__ = ["is_class", "is_written", "split_mechanisms", "written"]
+__all__ = ["is_class", "is_written", "own_mechanism", "split_mechanisms", "written"]
 
 
 def split_mechanisms(words: Iterable[str]) -> list[str]:
@@ -84,11 +85,48 @@ def written(text: str) -> Any:
     return mechanism
 
 
+def own_mechanism(text: str) -> Any:
+    """Make the mechanism of a user's file, such as "mine.py:Mechanism(count=3)".
+
+    Raises
+    ------
+    MarginError
+        If it cannot be imported or made, or has no method `run`.
+    """
+    place, given = split_own(text)
+    name, bracket, _ = given.partition("(")
+    found = own(place, name, "mechanism")
+    if bracket or isinstance(found, type):
+        try:
+            call = ast.parse(given if bracket else f"{given}()", mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            raise _malformed(text) from None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise _malformed(text)
+        found = _called(found, call, text)
+    if not callable(getattr(found, "run", None)):
+        raise MarginError(
+            f"{text} must be a mechanism with a method run(private, workload), but it has none; "
+            "add the method"
+        )
+    return found
+
+
 def _built(call: ast.Call, text: str) -> Any:
     if not isinstance(call.func, ast.Name):
         raise _malformed(text)
     name = call.func.id
-    kind = _class_of(name)
+    return _called(_class_of(name), call, text)
+
+
+def _called(
+    kind: Any,
+    call: ast.Call,
+    text: str,
+) -> Any:
+    """What a class returns for the parameters of a call."""
+    assert isinstance(call.func, ast.Name)
+    name = call.func.id
     # Neither *values nor **parameters are allowed.
     if any(isinstance(argument, ast.Starred) for argument in call.args):
         raise _malformed(text)

@@ -1,13 +1,10 @@
 """The instances and the solvers that the words of a command line name."""
 
 import argparse
-import importlib
-import os
-import sys
-from pathlib import Path
 from typing import Any
 
 from ...errors import MarginError
+from ..arguments.own import own
 from ..common import did_you_mean, split_names
 
 __all__ = ["chosen", "solver_of"]
@@ -47,22 +44,5 @@ def solver_of(given: str) -> Any:
                 "run pip install '.[solvers,bench]' in your copy of the repository of margin"
             )
         return listed.make()
-    found = getattr(_module(place, given), name, None)
-    if found is None:
-        raise MarginError(f"{place!r} must define {name}, but it does not; check the name")
+    found = own(place, name, "solver")
     return found() if isinstance(found, type) else found
-
-
-def _module(place: str, given: str) -> Any:
-    """The module of this name or file; its folder can be imported from, as by Python itself."""
-    path = Path(place)
-    folder = str(path.parent.resolve()) if place.endswith(".py") else os.getcwd()
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        return importlib.import_module(path.stem if place.endswith(".py") else place)
-    except ImportError as error:
-        raise MarginError(
-            f"the solver {given!r} must lie in a module that can be imported, but importing it "
-            f"failed ({error}); write MODULE:OBJECT or FILE.py:OBJECT"
-        ) from None

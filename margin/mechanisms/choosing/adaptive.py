@@ -427,7 +427,12 @@ class _Course:
     def _synopsis(self, solver: Solver) -> ViewSynopsis:
         nonnegativity = self.mechanism.nonnegativity
         tables = possible(self.evidence.tables(), nonnegativity, ResidualConsistency())
-        return ViewSynopsis.of_tables(self.domain, tables, reconstruction=solver)
+        return ViewSynopsis.of_tables(
+            self.domain,
+            tables,
+            reconstruction=solver,
+            kurtosis=self.budget.kurtosis,
+        )
 
 
 def _part(share: float) -> Fraction:

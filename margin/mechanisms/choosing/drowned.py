@@ -1,5 +1,6 @@
 """Releases without the measurements that are more noise than signal."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 
@@ -69,8 +70,9 @@ def without_drowned(
         return synopsis
     return ViewSynopsis.of_tables(
         synopsis.domain,
-        found,
+        dataclasses.replace(found, measured=held.measurements),
         reconstruction=synopsis.reconstruction,
+        kurtosis=synopsis.kurtosis,
     )
 
 

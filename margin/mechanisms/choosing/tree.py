@@ -99,7 +99,12 @@ class SpanningTree:
         """Run the mechanism: measure attributes, choose pairs, and measure these."""
         evidence, _ = self.measure(private, workload, Fraction(1), last=True)
         tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
-        return ViewSynopsis.of_tables(private.domain, tables, reconstruction=self.reconstruction)
+        return ViewSynopsis.of_tables(
+            private.domain,
+            tables,
+            reconstruction=self.reconstruction,
+            kurtosis=private.budget.kurtosis,
+        )
 
     def measure(
         self,

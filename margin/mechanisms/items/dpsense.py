@@ -179,6 +179,7 @@ class DPSenseS:
             counted.domain,
             alpha * counted.counts,
             alpha**2 * counted.variance,
+            noise_kurtosis=counted.noise_kurtosis,
         )
         return column_counts(scaled, parameters={"theta": float(grid[place]), "alpha": alpha})
 
@@ -194,6 +195,7 @@ def column_counts(
         domain=counted.domain,
         counts=counted.counts,
         variance=counted.variance,
+        kurtosis=float(counted.noise_kurtosis),
         ranking=np.array(ranking, np.int64),
         parameters=parameters or {},
     )

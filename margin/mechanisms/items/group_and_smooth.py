@@ -133,7 +133,9 @@ class GroupAndSmooth:
             sums = np.bincount(groups, counted.counts).astype(np.float64)
         variances = noise / sizes**2 if pure else noise / sizes
         means = sums / sizes
-        return column_counts(Marginal(items, means[groups], variances[groups]))
+        return column_counts(
+            Marginal(items, means[groups], variances[groups], noise_kurtosis=counted.noise_kurtosis)
+        )
 
     def _groups(
         self,

@@ -202,4 +202,6 @@ class FourierItems:
         counts = transform(coefficients)[:items] / size
         each = first * noise.variance / grain**2 / size**2
         variance = np.full(items, each)
-        return column_counts(Marginal(domain, counts, variance))
+        # Each count is the sum of all coefficients, with a sign.
+        kurtosis = noise.kurtosis / first
+        return column_counts(Marginal(domain, counts, variance, noise_kurtosis=kurtosis))

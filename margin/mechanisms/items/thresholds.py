@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._checks import positive_integer
+from ...domain.bounds import LAPLACE_KURTOSIS
 from ...domain.workload import Workload
 from ...privacy.budget import ApproxDP
 from ...private import FrequentItems, Private
@@ -177,6 +178,7 @@ def _published(found: FrequentItems) -> ColumnCounts:
         domain=found.items,
         counts=counts,
         variance=variance,
+        kurtosis=LAPLACE_KURTOSIS,
         ranking=found.places[order],
         parameters={"threshold": float(found.threshold)},
     )

@@ -17,6 +17,7 @@ from ...privacy.budget import Budget, PureDP
 from ...private import Private
 from ...solvers import ResidualConsistency, Tables
 from ...synopses.noisy_tables import in_view_order, tables_of
+from ..asked import error_of_views
 from ..components import closure, precise_shares
 from .data_cubes import DataCubes
 
@@ -123,12 +124,7 @@ class Weighted:
     def expected_error(self, budget: Budget) -> float:
         """The expected squared error of `answers`, in squared rows, summed with the weights."""
         variances = [noise.variance for noise in budget.counts_at_once(self.shares)]
-        tables = self._tables([np.zeros(self.domain.shape(view)) for view in self.views], variances)
-        total = 0.0
-        for view, weight in zip(self.workload, self.workload.weights, strict=True):
-            variance = tables.variance(tuple(sorted(self.domain.axes(view))))
-            total += weight * self.domain.cells(view) * variance
-        return total
+        return error_of_views(self.domain, self.views, variances, self.workload)
 
     def _tables(
         self,

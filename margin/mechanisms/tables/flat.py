@@ -58,6 +58,7 @@ class Flat:
             table=table,
             variance=variance,
             covariances={},
+            kurtosis=float(measured.noise_kurtosis),
         )
 
     def expected_error(

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from ..._checks import positive_number
 from ..._numbers import shown
-from ...designs import least_squares_error
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...errors import DomainError
@@ -28,8 +27,7 @@ from ...solvers import (
 )
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import estimate
-from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..asked import asked
+from ..asked import asked, error_of_views
 from ..query_bases.removal import removal
 from .paper_views import PaperViews, UsesRows, noise_error
 from .selection import BestViews, Selection
@@ -201,15 +199,7 @@ class PriView:
         # The noise of each view follows from its share of the budget.
         noises = budget.counts_at_once(len(views) if shares is None else shares)
         variances = [noise.variance for noise in noises]
-        # A known table is a view without noise.
-        known = [] if domain.constraints is None else domain.constraints.views
-        error = least_squares_error(
-            domain.sizes,
-            [*(domain.axes(view) for view in views), *known],
-            [*variances, *([LEAST_VARIANCE] * len(known))],
-            workload=[domain.axes(view) for view in asked_for],
-            weights=asked_for.weights,
-        )
+        error = error_of_views(domain, views, variances, asked_for)
         if math.isinf(error):
             raise DomainError(
                 "the error can be computed in advance only for marginals within a measured view, "

@@ -2,7 +2,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
-const QUANTILE = 1.959963984540054; // of the normal law, for 95 %
+const LEVEL = 0.95;
+const QUANTILE = 1.959963984540054; // of the normal law, for LEVEL
 const MOST_ROWS = 1000;
 const MOST_BARS = 60;
 const format = new Intl.NumberFormat("en-US", {
@@ -67,10 +68,29 @@ function coveredVariance(view, asked) {
   return sum / product(asked.map((axis) => sizes[axis])) ** 2;
 }
 
+/** Half the width of the interval of each cell of a marginal of a view: see `Tables.concentration` and `half_widths`. */
+function halfWidthOf(variance, asked) {
+  const cells = product(asked.map((axis) => sizes[axis]));
+  let concentration = 0;
+  for (const table of data.measured) {
+    if (asked.every((axis) => table.axes.includes(axis))) {
+      const summed = product(table.axes.map((axis) => sizes[axis])) / cells;
+      concentration += variance ** 2 / (summed ** 3 * table.variance ** 2);
+    }
+  }
+  const normal = QUANTILE * Math.sqrt(variance);
+  if (concentration === 0) return normal;
+  const rate = 2 * Math.asinh(Math.sqrt(1 / (2 * variance)));
+  const single = Math.log(2 / ((1 - LEVEL) * (1 + Math.exp(-rate)))) / rate;
+  const kurtosis = Math.min(3 * Math.min(concentration, 1) + 1 / variance, 3);
+  const share = 8 * kurtosis / (15 + 3 * kurtosis);
+  return share * single + (1 - share) * (normal + Math.min(normal, 0.5));
+}
+
 /** A marginal of a view. A sum of cells that must be zero is zero, without noise. */
 function covered(view, asked) {
   const counts = project(doubles(view.counts), view.axes, asked);
-  const halfWidths = new Float64Array(counts.length).fill(QUANTILE * Math.sqrt(coveredVariance(view, asked)));
+  const halfWidths = new Float64Array(counts.length).fill(halfWidthOf(coveredVariance(view, asked), asked));
   if (view.empty.length) {
     const possible = new Float64Array(product(view.axes.map((axis) => sizes[axis]))).fill(1);
     view.empty.forEach((cell) => { possible[cell] = 0; });
@@ -451,6 +471,7 @@ function picker() {
     const size = document.createElement("span");
     size.className = "size";
     size.textContent = attribute.labels.length === 1 ? "1 category" : `${attribute.labels.length} categories`;
+    if (data.not_measured.includes(data.attributes[attributeOf(axis)].name)) size.textContent = "not measured";
     label.append(box, attribute.name, size);
     if (attribute.level_of !== null) label.className = "level";
     return box;
@@ -475,11 +496,18 @@ function picker() {
   });
 }
 
+/** Some names in a sentence; of many, the first ones. */
+function listed(names) {
+  const few = names.length > 8 ? [...names.slice(0, 7), `${names.length - 7} more attributes`] : names;
+  return new Intl.ListFormat("en").format(few);
+}
+
 function facts() {
   const names = attributes.map((attribute) => attribute.name);
-  const listed = names.length > 8 ? [...names.slice(0, 7), `${names.length - 7} more attributes`] : names;
-  const list = new Intl.ListFormat("en").format(listed);
-  element("facts").textContent = `${data.description ? `${data.description} ` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
+  const list = listed(names);
+  // The description may end without a full stop.
+  const stop = /[.!?]["')]?$/.test(data.description) ? " " : ". ";
+  element("facts").textContent = `${data.description ? `${data.description}${stop}` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
     + "Random noise was added to protect the people in the table.";
   element("mechanism").textContent = data.mechanism;
   element("simulation").hidden = data.private;
@@ -526,9 +554,12 @@ async function pictures() {
     const measured = `${single ? `One table of ${of} was counted` : `${data.views.length} tables of a few attributes each were counted`}, and noise was added to every cell.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared
-      ? `Numbers were measured with noise, and these ${data.views.length} tables of a few attributes each were computed from them.`
+      ? `Numbers were measured with noise, and ${single ? `one table of ${of} was` : `these ${data.views.length} tables of a few attributes each were`} computed from them.`
       : single ? measured : equal ? `${measured} Each got the same share of the budget.`
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
+    if (data.not_measured.length) {
+      element("views-text").textContent += ` Not measured: ${listed(data.not_measured)}. The categories of what was not measured are taken to be equally frequent.`;
+    }
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
       view: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));

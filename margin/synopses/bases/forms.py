@@ -68,6 +68,11 @@ class StatedBase(ABC):
     def described(self) -> str:
         """The base in words."""
 
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes that the base tells nothing about."""
+        return ()
+
 
 class PublicRows(StatedBase):
     """The rows of a public table, as a base.
@@ -157,6 +162,10 @@ class _Answers(Protocol):
     def domain(self) -> Domain:
         """The attributes."""
 
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes that it tells nothing about."""
+
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of several views."""
 
@@ -225,6 +234,11 @@ class EarlierRelease(StatedBase):
     def described(self) -> str:
         """The base in words."""
         return "an earlier release, paid for by its own budget"
+
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes that the base tells nothing about."""
+        return self._synopsis.not_measured
 
 
 class _Room(Protocol):

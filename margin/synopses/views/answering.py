@@ -56,12 +56,15 @@ class _Answers:
         A table for each marginal, with axes in this order: its counts, and their noise variances.
     missed
         The variances of what reconstructions miss; None for a marginal that a view covers.
+    kurtosis
+        The excess kurtosis of the noise of each marginal.
     """
 
     axes: Integers
     counts: list[Floats]
     variances: list[Floats]
     missed: list[Floats | None]
+    kurtosis: list[float]
 
 
 @dataclass(
@@ -76,7 +79,7 @@ class Answering:
     ----------
     domain
         The attributes.
-    held, noise, base, trust, total, scales
+    held, noise, base, trust, total, kurtosis, scales
         See `ViewSynopsis`.
     solver
         The solver for marginals that no view covers.
@@ -89,6 +92,7 @@ class Answering:
     base: StatedBase | None
     trust: tuple[Floats, ...]
     total: tuple[float, float] | None
+    kurtosis: float
     scales: Mapping[tuple[int, int], float]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
@@ -109,7 +113,10 @@ class Answering:
         for places, given in self._by_shape(views):
             axes = np.sort(given, axis=1)
             nothing = [_NOTHING] * len(places)
-            answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
+            number = len(places)
+            answers = _Answers(
+                axes, nothing.copy(), nothing.copy(), [None] * number, [0.0] * number
+            )
             # Read the marginals within views, and reconstruct the others.
             covered = self.reads_directly(axes)
             self._read(np.flatnonzero(covered), answers)
@@ -122,14 +129,22 @@ class Answering:
                 missed = answers.missed[row]
                 if missed is not None:
                     answers.missed[row] = in_view_order(missed, given[row])
-            tables = zip(places, answers.counts, answers.variances, answers.missed, strict=True)
-            for place, table, variance, missed in tables:
+            tables = zip(
+                places,
+                answers.counts,
+                answers.variances,
+                answers.missed,
+                answers.kurtosis,
+                strict=True,
+            )
+            for place, table, variance, missed, kurtosis in tables:
                 marginals[place] = Marginal(
                     self.domain,
                     table,
                     variance,
                     missed_variance=missed,
                     attributes=views[place],
+                    noise_kurtosis=kurtosis,
                 )
         return [marginal for marginal in marginals if marginal is not None]
 
@@ -199,7 +214,12 @@ class Answering:
         if not len(rows):
             return
         known = self.tables.covered_variances(answers.axes[rows])
-        for row, variance in zip(rows.tolist(), known, strict=True):
+        if len(rows) == 1 and self.noise is None and self.kurtosis:
+            own = tuple(answers.axes[rows[0]].tolist())
+            kurtosis = [self.kurtosis * self.tables.concentration_of(own, float(known[0]), 1.0)]
+        else:
+            kurtosis = self.kurtosis_of(answers.axes[rows], known).tolist()
+        for row, variance, excess in zip(rows.tolist(), known, kurtosis, strict=True):
             own = tuple(answers.axes[row].tolist())
             view = self.tables.covering(own)
             assert view is not None
@@ -213,6 +233,22 @@ class Answering:
                 variances[empty] = 0.0
             answers.counts[row] = counts
             answers.variances[row] = variances
+            answers.kurtosis[row] = excess
+
+    def kurtosis_of(
+        self,
+        axes: Integers,
+        variances: Floats | float,
+        cells: Floats | float = 1.0,
+    ) -> Floats:
+        """The excess kurtosis of the noise in sums of cells of marginals that views cover.
+
+        The parameters are those of `Tables.concentration`. It is 0 if the noise is normal, or
+        attributes were measured in bases of their own.
+        """
+        if self.noise is not None or not self.kurtosis:
+            return np.zeros(np.broadcast_shapes((len(axes),), np.shape(variances)))
+        return self.kurtosis * self.tables.concentration(axes, variances, cells)
 
     def _reconstruct(
         self,

@@ -12,6 +12,7 @@ from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...solvers import STRUCTURE_RULE, ComponentErrors, Ladder, Newton, Solver, Tables
 from ..bases.forms import StatedBase, apart, base_room, prefixed, read_base
+from ..kurtosis import packed_kurtosis, read_kurtosis
 from ..synopsis import Packed, describe
 
 __all__ = ["Content", "pack", "room", "scales", "unpack"]
@@ -32,6 +33,7 @@ class Content:
     base: StatedBase | None
     trust: tuple[Floats, ...]
     total: tuple[float, float] | None
+    kurtosis: float
 
 
 def pack(
@@ -47,7 +49,10 @@ def pack(
         "views": content.names,
         "variances": held.variances,
         "reconstruction": describe(content.reconstruction),
+        **packed_kurtosis(content.kurtosis),
     }
+    if content.kurtosis and held.precisions is not None:
+        fields["measured"] = [[list(axes), variance] for axes, variance in held.measurements]
     if learnt:
         listed = [[*key, scale] for key, scale in learnt.items()]
         fields["scales"] = {"rule": STRUCTURE_RULE, "learnt": listed}
@@ -65,6 +70,9 @@ def pack(
         fields["total"] = content.total
         arrays["trust"] = np.concatenate([scales.ravel() for scales in content.trust])
         arrays |= prefixed(packed.arrays)
+        # The tables before negative counts were removed tell how far the base is right.
+        if held.unbiased is not None:
+            arrays["unbiased"] = np.concatenate([value.ravel() for value in held.unbiased])
     return Packed(fields, arrays)
 
 
@@ -84,7 +92,7 @@ def room(
         **ComponentErrors.room(domain.sizes, fields.get("components", ())),
     }
     if "base" in fields:
-        entries["trust"] = entries["tables"]
+        entries["trust"] = entries["unbiased"] = entries["tables"]
         entries |= base_room(fields["base"], domain, room_of_release)
     return entries
 
@@ -136,11 +144,14 @@ def unpack(
     base = None
     trust: tuple[Floats, ...] = ()
     total = None
+    unbiased = None
     if "base" in fields:
         stated = fields.get("total")
         total = None if stated is None else _checked_total(stated)
         base = read_base(Packed(fields["base"], of_base), domain, unpack_release)
         trust = _tables(arrays.pop("trust"), shapes)
+        flat = arrays.pop("unbiased", None)
+        unbiased = None if flat is None else _tables(flat, shapes)
 
     # The noise, if attributes were measured in bases of their own.
     noise = None
@@ -157,8 +168,10 @@ def unpack(
         values=values,
         variances=tuple(float(variance) for variance in fields["variances"]),
         precisions=precisions,
+        unbiased=unbiased,
         zeros=domain.zeros,
         known=domain.constraints,
+        measured=_measured(fields["measured"], domain) if "measured" in fields else None,
     )
     return Content(
         names=names,
@@ -168,7 +181,25 @@ def unpack(
         base=base,
         trust=trust,
         total=total,
+        kurtosis=read_kurtosis(fields),
     )
+
+
+def _measured(
+    stated: Sequence[tuple[Sequence[int], float]],
+    domain: Domain,
+) -> tuple[tuple[tuple[int, ...], float], ...]:
+    """The measured tables of a file: their axes and variances; ValueError if they are damaged."""
+    found = []
+    for axes, variance in stated:
+        is_view = list(axes) == sorted(set(axes) & set(range(len(domain))))
+        if not (is_view and 0 < float(variance) < math.inf):
+            raise ValueError(
+                "each measured table of a file must have ascending axes of the domain and a "
+                "variance > 0, but one has not; get a fresh copy of the file"
+            )
+        found.append((tuple(axes), float(variance)))
+    return tuple(found)
 
 
 def _view(domain: Domain, names: Sequence[str]) -> View:

@@ -14,7 +14,7 @@ from ...domain.where import Chosen
 from ...solvers import covered_group_variances
 from ..counting import Sums, covered_sums, left_open, weights_on
 from ..noisy_tables import in_view_order
-from .answering import MOST_BASED, MOST_CELLS, Answering, at_once
+from .answering import MOST_BASED, Answering, at_once
 
 __all__ = ["rolled", "sums_of"]
 
@@ -22,8 +22,8 @@ _MOST_WEIGHTS = 1 << 30
 """Largest number of weights, cells times sums, for which the errors of sums of reconstructed cells
 are computed."""
 
-_SUMS_AT_ONCE = 256
-"""Largest number of sums of reconstructed cells that are computed together."""
+_WEIGHTS_AT_ONCE = 1 << 20
+"""Largest number of weights, cells times sums, that are held together. One sum may have more."""
 
 
 def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
@@ -34,7 +34,7 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
     covered = all(view is not None for view in views)
     uses_base = answering.base is not None and asked and answering.cells(asked) <= MOST_BASED
     if covered and not uses_base:
-        return covered_sums(domain, answering.tables, chosen, answering.noise)
+        return covered_sums(domain, answering.tables, chosen, answering.noise, answering.kurtosis)
     at_once(tuple(domain.sizes[axis] for axis in asked))
     weights = weights_on(domain, asked, chosen)
     # With no positive total, zero is the only non-negative answer.
@@ -104,12 +104,20 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
             variance = covered_group_variances(answering.tables, tuple(sorted(axes)), groups)
         else:
             variance = answering.noise.cell_variances(tuple(sorted(axes)), groups)
-        return Marginal(view.rolled, counts, in_view_order(variance, axes))
+        # The number of cells in each sum.
+        summed = view.rolled_up(np.ones(cells.counts.shape))
+        variance = in_view_order(variance, axes)
+        kurtosis = answering.kurtosis_of(np.array([sorted(axes)]), variance.ravel(), summed.ravel())
+        return Marginal(
+            view.rolled, counts, variance, noise_kurtosis=kurtosis.reshape(counts.shape)
+        )
     noise = np.full(counts.size, math.nan)
     missed = np.full(counts.size, math.nan)
     if counts.size * cells.counts.size <= _MOST_WEIGHTS:
         chosen = list(view.cells())
-        step = max(1, min(_SUMS_AT_ONCE, MOST_CELLS // cells.counts.size))
+        width = answering.reconstruction.width(tuple(sorted(axes)))
+        # Only the variances are kept, so that parts can be as small as memory wants them.
+        step = max(1, _WEIGHTS_AT_ONCE // width)
         for start in range(0, len(chosen), step):
             sums = sums_of(answering, chosen[start : start + step])
             noise[start : start + step] = sums.noise.diagonal()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..._checks import whole_number
 from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.level_views import LevelView
+from ...domain.level_views import LevelView, split_level
 from ...domain.marginal import Marginal
 from ...domain.where import Chosen
 from ...errors import DomainError
@@ -77,6 +77,8 @@ class ViewSynopsis(Synopsis):
         A base, and what was learnt about it: see `margin.solvers.Learnt`. All marginals are then
         reconstructed: the base also reduces the noise of those within views. None and nothing
         without a base.
+    kurtosis
+        The excess kurtosis of the noise in each cell of a table that was measured; see `Marginal`.
     scales
         Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file;
         the others are learnt when answers need them. A changed copy of the synopsis has none.
@@ -89,6 +91,7 @@ class ViewSynopsis(Synopsis):
     base: StatedBase | None = None
     trust: tuple[Floats, ...] = ()
     total: tuple[float, float] | None = None
+    kurtosis: float = 0.0
     scales: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
 
     @classmethod
@@ -117,6 +120,7 @@ class ViewSynopsis(Synopsis):
             names=names,
             held=tables,
             reconstruction=reconstruction,
+            kurtosis=min(float(np.min(marginal.noise_kurtosis)) for marginal in measured),
         )
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
@@ -143,6 +147,7 @@ class ViewSynopsis(Synopsis):
         *,
         reconstruction: Solver,
         noise: ComponentErrors | None = None,
+        kurtosis: float = 0.0,
     ) -> "ViewSynopsis":
         """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
@@ -152,6 +157,7 @@ class ViewSynopsis(Synopsis):
             held=tables,
             reconstruction=reconstruction,
             noise=noise,
+            kurtosis=kurtosis,
         )
 
     @property
@@ -164,7 +170,15 @@ class ViewSynopsis(Synopsis):
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
-            views.append(Marginal(self.domain, counts, variance, attributes=names))
+            (kurtosis,) = self._answering.kurtosis_of(np.array([axes]), self.held.variance(axes))
+            view = Marginal(
+                self.domain,
+                counts,
+                variance,
+                attributes=names,
+                noise_kurtosis=float(kurtosis),
+            )
+            views.append(view)
         return tuple(views)
 
     @cached_property
@@ -178,6 +192,7 @@ class ViewSynopsis(Synopsis):
             base=self.base,
             trust=self.trust,
             total=self.total,
+            kurtosis=self.kurtosis,
             scales=self.scales,
         )
 
@@ -194,7 +209,8 @@ class ViewSynopsis(Synopsis):
         """How the marginal of a view without levels is answered if it is not known."""
         axes = tuple(sorted(self.domain.position[name] for name in view))
         if self.held.covering(axes) is None:
-            return Source.RECONSTRUCTED
+            lacks_one = any(name in self.not_measured for name in view)
+            return Source.ASSUMED if lacks_one else Source.RECONSTRUCTED
         is_based = self.base is not None and self._answering.cells(axes) <= MOST_BASED
         return Source.BASED if is_based else Source.MEASURED
 
@@ -295,9 +311,32 @@ class ViewSynopsis(Synopsis):
             listed.append(f"... {len(self.names) - len(listed)} more")
         cells = sum(value.size for value in self.held.values)
         texts = {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
+        if self.not_measured:
+            lacking = list(self.not_measured[:_LISTED])
+            if len(self.not_measured) > _LISTED:
+                lacking.append(f"{len(self.not_measured) - _LISTED} more")
+            texts["unmeasured"] = ", ".join(lacking)
         if self.base is not None:
             texts["base"] = f"{self.base.described}\n{self._trusted}"
         return texts
+
+    @cached_property
+    def not_measured(self) -> tuple[str, ...]:
+        """The attributes of which no view, no base and no declaration tells anything.
+
+        In answers, their categories are taken to be equally frequent.
+        """
+        domain = self.domain
+        told = {split_level(domain, name)[0] for view in domain.known for name in view}
+        told.update(*self.names)
+        if self.base is not None:
+            told.update(set(domain) - set(self.base.not_measured))
+        for name, form in domain.determined.items():
+            by = form if isinstance(form, str) else next(iter(form))
+            if split_level(domain, by)[0] in told:
+                told.add(name)
+        sizes = zip(domain, domain.sizes, strict=True)
+        return tuple(name for name, size in sizes if size > 1 and name not in told)
 
     @property
     def _trusted(self) -> str:
@@ -319,6 +358,7 @@ class ViewSynopsis(Synopsis):
             base=self.base,
             trust=self.trust,
             total=self.total,
+            kurtosis=self.kurtosis,
         )
         return stored.pack(content, self._usual_scales())
 

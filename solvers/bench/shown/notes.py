@@ -1,4 +1,5 @@
-"""What the table of a comparison does not tell: what was not run, and why answers are wrong."""
+"""What the table of a comparison does not tell: what was not run, and why instances were not
+solved."""
 
 from collections.abc import Iterable
 
@@ -6,9 +7,19 @@ from .times import NOT_TRIED, Row, by_family
 
 __all__ = ["notes"]
 
+_ENDED = {
+    "raised": "raised an error on",
+    "died": "died on",
+    "memory": "reached the memory limit on",
+    "time": "reached the time limit on",
+    "nothing": "found no answer to",
+    "feasible": "found an answer that is not the best known to",
+}
+"""The outcomes of instances that were not solved, apart from wrong answers, in words."""
+
 
 def notes(rows: Iterable[Row]) -> list[str]:
-    """Sentences for each family: which solvers lack instances, and why answers are wrong.
+    """Sentences for each family: which solvers lack instances, and why instances were not solved.
 
     Parameters
     ----------
@@ -22,11 +33,14 @@ def notes(rows: Iterable[Row]) -> list[str]:
     ...     row | {"instance": "one", "solver": "A", "outcome": "solved"},
     ...     row | {"instance": "two", "solver": "A", "outcome": "solved"},
     ...     row | {"instance": "one", "solver": "B", "outcome": "wrong", "cause": "no cover"},
+    ...     row | {"instance": "one", "solver": "C", "outcome": "solved"},
+    ...     row | {"instance": "two", "solver": "C", "outcome": "raised", "cause": "KeyError: 3"},
     ... ]
     >>> for line in notes(rows):
     ...     print(line)
     cover: B was tried on 1 of 2 instances
     cover: an answer of B to one is wrong: no cover
+    cover: C raised an error on 1 of 2 instances: KeyError: 3
     """
     found = []
     for family, part in by_family(rows).items():
@@ -46,4 +60,17 @@ def notes(rows: Iterable[Row]) -> list[str]:
                     f"{family}: an answer of {solver} to {first['instance']} is wrong: "
                     f"{first['cause']}"
                 )
+            found += [f"{family}: {solver} {line}" for line in _unsolved(own, len(instances))]
     return found
+
+
+def _unsolved(rows: list[Row], instances: int) -> list[str]:
+    """How many instances ended in which way, and the cause of the first one, if it has one."""
+    lines = []
+    for outcome, words in _ENDED.items():
+        ended = [row for row in rows if row["outcome"] == outcome]
+        if ended:
+            number = len({row["instance"] for row in ended})
+            cause = f": {ended[0]['cause']}" if ended[0]["cause"] else ""
+            lines.append(f"{words} {number} of {instances} instances{cause}")
+    return lines

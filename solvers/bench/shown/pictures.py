@@ -10,7 +10,7 @@ import numpy as np
 from ...backends import available
 from .profiles import Profile, data_profile, performance_profile
 from .summaries import failures
-from .times import Clock, Row
+from .times import Clock, Row, check_limit
 
 __all__ = [
     "INK",
@@ -77,6 +77,8 @@ def draw_performance_profile(
     ------
     RuntimeError
         If matplotlib is not installed.
+    ValueError
+        If the rows have several time limits; see `by_limits`.
     """
     held = list(rows)
     profile = performance_profile(held, clock=clock, warm=warm, gap=gap)
@@ -112,6 +114,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
         See `draw_performance_profile`, whose errors this function raises too.
     """
     held = list(rows)
+    check_limit(held)
     solvers = list(dict.fromkeys(row["solver"] for row in held))
     figure, axes = _figure(len(solvers))
     for place, solver in enumerate(solvers):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
-from .times import NOT_TRIED, Clock, Row, by_family, times
+from .times import NOT_TRIED, Clock, Row, by_family, check_limit, times
 
 __all__ = [
     "agreement",
@@ -86,9 +86,16 @@ def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, flo
         The rows of one family.
     warm
         Whether warm solves count, where there are some, or the cold one.
+
+    Raises
+    ------
+    ValueError
+        If the rows have several time limits; see `by_limits`.
     """
+    listed = list(rows)
+    check_limit(listed)
     held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
-    for row in rows:
+    for row in listed:
         instances = held.setdefault(row["solver"], {})
         if row["outcome"] == NOT_TRIED:
             continue
@@ -109,10 +116,18 @@ def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, flo
 def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
     """For each solver, how many instances ended in which outcome; the worst solve of each counts.
 
-    The outcomes are those of `Outcome`.
+    The outcomes are those of `Outcome`. Rows of several families are counted together.
+
+    Raises
+    ------
+    ValueError
+        If a family has rows of several time limits; see `by_limits`.
     """
+    listed = list(rows)
+    for part in by_family(listed).values():
+        check_limit(part)
     worst: dict[str, dict[str, str]] = {}
-    for row in rows:
+    for row in listed:
         ended = worst.setdefault(row["solver"], {})
         before = ended.get(row["instance"], "solved")
         ended[row["instance"]] = max(before, row["outcome"], key=_ORDER.index)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...types import Floats
 
-__all__ = ["Clock", "Row", "Times", "by_family", "times"]
+__all__ = ["Clock", "Row", "Times", "by_family", "check_limit", "times"]
 
 Row = Mapping[str, Any]
 Clock = Literal["cpu", "wall"]
@@ -74,25 +74,35 @@ def times(
         If there are no rows, or they have several time limits; see `by_limits`.
     """
     runs: dict[tuple[str, str], list[Row]] = {}
-    limits: dict[float, None] = {}
-    for row in rows:
+    held = list(rows)
+    for row in held:
         runs.setdefault((row["instance"], row["solver"]), []).append(row)
-        limits[float(row["time_limit"])] = None
-    if len(limits) > 1:
-        found = ", ".join(f"{limit:g} s" for limit in limits)
-        raise ValueError(
-            f"rows that are compared must have one time limit, but these have several ({found}); "
-            "separate them with by_limits"
-        )
     if not runs:
         raise ValueError("there must be at least one row, but there is none; run bench.compare")
+    check_limit(held)
     instances = list(dict.fromkeys(instance for instance, _ in runs))
     solvers = list(dict.fromkeys(solver for _, solver in runs))
     seconds = np.full((len(instances), len(solvers)), math.nan)
     for (instance, solver), solves in runs.items():
         place = instances.index(instance), solvers.index(solver)
         seconds[place] = _time(solves, clock, warm, gap)
-    return Times(instances=instances, solvers=solvers, seconds=seconds, limit=next(iter(limits)))
+    limit = float(held[0]["time_limit"])
+    return Times(instances=instances, solvers=solvers, seconds=seconds, limit=limit)
+
+
+def check_limit(rows: Iterable[Row]) -> None:
+    """Refuse rows of several time limits: a ValueError that names them.
+
+    A solver that had more time solves more, so failures and means under several limits are no
+    comparison.
+    """
+    limits = dict.fromkeys(float(row["time_limit"]) for row in rows)
+    if len(limits) > 1:
+        found = ", ".join(f"{limit:g} s" for limit in limits)
+        raise ValueError(
+            f"rows that are compared must have one time limit, but these have several ({found}); "
+            "separate them with by_limits"
+        )
 
 
 def by_family(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ...backends import available
 from ...status import Status
@@ -91,7 +91,7 @@ def _objective(cells: int, known: int) -> tuple[Any, Floats]:
     """The quadratic and the linear part of the objective, over (p, h, r)."""
     squares = np.concatenate([np.zeros(2 * cells), np.ones(known)])
     linear = np.concatenate([np.zeros(cells), -np.ones(cells), np.zeros(known)])
-    return sparse.diags_array(squares).tocsc(), linear
+    return scipy.sparse.diags_array(squares).tocsc(), linear
 
 
 def _constraints(problem: Problem, scale: Floats) -> tuple[Any, Floats]:
@@ -102,16 +102,16 @@ def _constraints(problem: Problem, scale: Floats) -> tuple[Any, Floats]:
     functions = problem.functions(np.eye(known))[:, problem.possible] * scale[:, None]
     sum_row = np.append(np.ones(cells), np.zeros(cells + known))[None, :]
     misses = np.concatenate([functions, np.zeros((known, cells)), -np.eye(known)], axis=1)
-    equal = sparse.csc_array(np.concatenate([sum_row, misses]))
+    equal = scipy.sparse.csc_array(np.concatenate([sum_row, misses]))
     # The exponential cones: (h, p, 1) for each cell.
     place = np.arange(cells)
     rows = np.concatenate([3 * place, 3 * place + 1])
     columns = np.concatenate([cells + place, place])
     shape = (3 * cells, 2 * cells + known)
-    cone = sparse.csc_array((-np.ones(2 * cells), (rows, columns)), shape=shape)
+    cone = scipy.sparse.csc_array((-np.ones(2 * cells), (rows, columns)), shape=shape)
     ones = np.tile([0.0, 0.0, 1.0], cells)
     right = np.concatenate([[1.0], problem.target * scale, ones])
-    return sparse.vstack([equal, cone]).tocsc(), right
+    return scipy.sparse.vstack([equal, cone]).tocsc(), right
 
 
 _STATUS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ...backends import available, load_cvxpy, run
 from ...projection import projection
@@ -173,8 +173,8 @@ def _constraints(problem: Problem) -> tuple[Any, Floats]:
     """The matrix from the table's cells to the cells of all known marginals, and these cells."""
     margins = problem.margins()
     if not margins:
-        return sparse.csr_array((0, problem.cells)), np.empty(0)
-    rows = sparse.vstack([projection(problem.shape, places) for places, _ in margins]).tocsr()
+        return scipy.sparse.csr_array((0, problem.cells)), np.empty(0)
+    rows = scipy.sparse.vstack([projection(problem.shape, places) for places, _ in margins]).tocsr()
     return rows, np.concatenate([marginal.ravel() for _, marginal in margins])
 
 
@@ -188,11 +188,11 @@ def _programme(
     Minimise cost . (p, worst) subject to matrix (p, worst) <= bound, total (p, worst) = 1 and
     (p, worst) >= 0.
     """
-    column = sparse.csr_array(-np.ones((len(right), 1)))
-    matrix = sparse.block_array([[rows, column], [-rows, column]]).tocsr()
+    column = scipy.sparse.csr_array(-np.ones((len(right), 1)))
+    matrix = scipy.sparse.block_array([[rows, column], [-rows, column]]).tocsr()
     bound = np.concatenate([right, -right])
     cost = np.append(np.zeros(cells), 1.0)
-    total = sparse.csr_array(np.append(np.ones(cells), 0.0)[None, :])
+    total = scipy.sparse.csr_array(np.append(np.ones(cells), 0.0)[None, :])
     return matrix, bound, cost, total
 
 
@@ -204,7 +204,7 @@ def _highs_model(
 ) -> Any:
     """Write the linear programme of `_programme` as a model of highspy."""
     matrix, bound, cost, total = _programme(rows, right, cells)
-    whole = sparse.vstack([matrix, total]).tocsc()
+    whole = scipy.sparse.vstack([matrix, total]).tocsc()
     model = highspy.HighsLp()
     model.num_col_ = whole.shape[1]
     model.num_row_ = whole.shape[0]

@@ -9,7 +9,7 @@ from ...types import Floats
 from ..bars import Bars
 from ..dual import LargeDual, reached
 from ..problem import Problem
-from ..sums import covariances, left_open
+from ..sums import covariances, open_variances
 from .blocks import Block
 from .pairs import PairSweeps
 from .relative import Relative
@@ -113,7 +113,7 @@ class ScaledDual(LargeDual):
         by_rest = covariances(problem, distribution, rest) - self.ridge[:, None] * known
         split = known + solve(by_rest)
         left = [
-            left_open(problem, distribution, self.ridge, one, weights).diagonal()
+            open_variances(problem, distribution, self.ridge, one, weights)
             for one in (direct, split)
         ]
         return np.where(left[0] < left[1], direct, split)

@@ -95,7 +95,7 @@ def test_a_release(trips, capsys):
         ("HighPass(theta=0)", "theta (0) must be a whole number >= 1"),
         ("Dyadic(3)", "inner must be HighPass"),
         ("DPSense(grid=5)", "a parameter of DPSense has a value of the wrong type"),
-        ("highpass", "or a mechanism as in Python"),
+        ("highpass", "a mechanism as in Python"),
         ("Highpass(theta=5)", "unknown mechanism 'Highpass' (did you mean 'HighPass'?)"),
         ("priveiw", "unknown mechanism 'priveiw' (did you mean 'PriView'?)"),
     ],

@@ -192,3 +192,20 @@ def test_a_temporary_folder_with_quotes_in_its_name_does_no_harm(parent):
         )
         assert synopsis.marginal(["a"]).counts.shape == (2,)
     assert not os.listdir(parent)
+
+
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_a_wrong_temporary_folder_is_refused_before_anything_is_charged(
+    tmp_path, monkeypatch, kind
+):
+    named = tmp_path / "tmp"
+    if kind == "file":
+        named.touch()
+    monkeypatch.setenv("TMPDIR", str(named))
+    ledger = margin.Ledger(tmp_path / "l.db")
+    ledger.register("d", margin.PureDP(1))
+    with pytest.raises(margin.FileError, match="TMPDIR must name a folder"):
+        margin.release(
+            {"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1), ledger=ledger.dataset("d")
+        )
+    assert ledger.spent("d") == 0

@@ -66,12 +66,9 @@ def test_what_the_documentation_says_of_counts_with_laplace_noise():
 
     def held(epsilon):
         ratio = math.exp(-epsilon)
-        half = half_widths(0.0, 2 * ratio / (1 - ratio) ** 2, 0.0, level=0.95)
+        half = half_widths(0.0, 2 * ratio / (1 - ratio) ** 2, 0.0, level=0.95, kurtosis=3.0)
         return 1 - 2 * ratio ** (math.floor(half) + 1) / (1 + ratio)
 
-    shares = [held(place / 1000) for place in range(10, 1001)]
-    assert min(shares) == pytest.approx(0.903, abs=1e-3)
-    assert max(shares) == pytest.approx(0.960, abs=1e-3)
-    assert shares[0] == pytest.approx(0.938, abs=1e-3)
-    larger = [held(place / 1000) for place in range(1000, 6000)]
-    assert min(larger) == held(2.26) == pytest.approx(0.811, abs=1e-3)
+    assert min(held(place / 1000) for place in range(10, 6000)) >= 0.95
+    assert max(held(place / 1000) for place in range(10, 101)) < 0.956
+    assert held(1.0) == pytest.approx(0.973, abs=1e-3)

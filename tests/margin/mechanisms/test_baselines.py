@@ -23,6 +23,7 @@ from margin.mechanisms import (
     Uniform,
     Wavelet,
 )
+from margin.mechanisms.asked import error_of_views
 from margin.mechanisms.strategies import (
     EigenDesign,
     LowRank,
@@ -33,6 +34,7 @@ from margin.mechanisms.strategies import (
 from margin.mechanisms.strategies.optimised_marginals import _cell_variances
 from margin.privacy.budget import Neighbours
 from margin.solvers import AbsoluteConsistency, JointProjection, MaximumConsistency, Newton, Simplex
+from margin.synopses.noisy_tables import tables_of
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
 VIEWS = [("a", "b"), ("d", "b", "c"), ("c", "a"), ("d",)]
@@ -999,3 +1001,17 @@ def test_weighted_marginals_drop_what_is_of_no_use(k):
             )
             for m in (Direct(), DataCubes())
         )
+
+
+@pytest.mark.parametrize("rows", [None, 500])
+def test_the_error_of_views_is_that_of_the_tables(rows):
+    domain = Domain({"a": 2, "b": 3, "c": 4, "d": 2}, rows=rows)
+    views = [("b", "a"), ("b", "c"), ("a", "d", "c"), ("d",)]
+    variances = [2.0, 3.0, 5.0, 0.5]
+    workload = Workload.of(domain, [["a", "b"], ["d", "c"], ["b"], ["a", "d", "c"]])
+    tables = tables_of(domain, views, [np.zeros(domain.shape(view)) for view in views], variances)
+    errors = [
+        weight * domain.cells(view) * tables.variance(tuple(sorted(domain.axes(view))))
+        for view, weight in zip(workload, workload.weights, strict=True)
+    ]
+    assert error_of_views(domain, views, variances, workload) == pytest.approx(sum(errors))

@@ -196,7 +196,7 @@ OF_EACH_KIND = (
     PrivBasis,
     PriView,
 )
-OF_EACH_KIND += (LevelCounts, QuadTree, Residual, Uniform, Wavelet)
+OF_EACH_KIND += (LevelCounts, QuadTree, Residual, SpanningTree, Uniform, Wavelet)
 
 
 def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:

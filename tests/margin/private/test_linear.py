@@ -132,6 +132,72 @@ def test_groups_are_their_matrix(groups, others, data):
         assert found.tolist() == matrix.times(numbers, axis).tolist()
 
 
+@settings(max_examples=60)
+@given(st.integers(1, 6), st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 2))
+def test_a_matrix_of_two_numbers_is_multiplied_as_any_other(size, diagonal, other, axis):
+    matrix = np.full((size, size), other)
+    np.fill_diagonal(matrix, diagonal)
+    shape = [2, 3, 4]
+    shape[axis] = size
+    table = np.random.default_rng(size).integers(-99, 99, shape)
+    for numbers in (table, table.astype(object) + 2**70):
+        found = Factor(matrix).times(numbers, axis)
+        expected = np.moveaxis(np.tensordot(matrix, numbers, (1, axis)), 0, axis)
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("rows", [9, 2**40])
+def test_answers_from_many_tables_are_those_from_each(rows):
+    """Also where one table needs integers of any length: all answers are computed in them then."""
+    rng = np.random.default_rng(rows)
+    tables = rng.integers(0, 9, (5, 3, 4))
+    tables[2, 0, 0] = rows
+    by_attribute = [2**10 * np.eye(3, dtype=int) - 7, [[1, -2, 3, 2**18]]]
+    for factors in (by_attribute, [np.arange(36).reshape(3, 12) - 9]):
+        strategy = Strategy(("a", "b"), factors)
+        together = strategy.answers_to_each(tables)
+        assert together.dtype == np.int64
+        assert together.tolist() == [strategy.answers(table).tolist() for table in tables]
+
+
+def test_noise_that_is_added_to_many_tables_together_is_that_of_each(monkeypatch):
+    """Tables of several sizes, in parts of few cells: the draws are used in the order of events."""
+    names = [f"x{i}" for i in range(6)]
+    domain = Domain(dict.fromkeys(names, 3))
+    codes = np.random.default_rng(0).integers(0, 3, (50, 6))
+    views = [("x0", "x1", "x2"), ("x3",), *itertools.combinations(names[2:], 2)]
+    asked = [Strategy(view, [3 * np.eye(3, dtype=int) - 1] * len(view)) for view in views]
+    found = []
+    for cells in (1, 20, 1 << 15):
+        monkeypatch.setattr("margin.private.gate._CELLS_TOGETHER", cells)
+        monkeypatch.setattr("margin.private.linear._CELLS_TOGETHER", cells)
+        answers = private(ZCDP(1), codes, domain).measure_linear(asked)
+        found.append([answer.values.tolist() for answer in answers])
+    assert found[0] == found[1] == found[2]
+    # The same noise drawn for one event at a time and added to the answers without noise.
+    true = [
+        strategy.answers(np.rint(answer.values).astype(np.int64)).tolist()
+        for strategy, answer in zip(
+            asked,
+            private(FREE, codes, domain).measure_linear(
+                [Strategy(view, [np.eye(3, dtype=int)] * len(view)) for view in views]
+            ),
+            strict=True,
+        )
+    ]
+    free = private(FREE, codes, domain).measure_linear(asked)
+    assert [answer.values.tolist() for answer in free] == true
+
+
+def test_tables_are_kept_until_nothing_is_left_to_spend():
+    gate = private(PureDP(1))
+    asked = [Strategy(("a",), [np.eye(2, dtype=int)])]
+    gate.measure_linear(asked, spend="1/2")
+    assert gate._counted
+    gate.measure_linear(asked)
+    assert not gate._counted
+
+
 @pytest.mark.parametrize(
     "groups", [[], [[0, 1]], [0.0, 1.0], [-1, 0], [0, 1 << 24], [True], None], ids=str
 )

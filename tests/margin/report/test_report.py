@@ -71,7 +71,9 @@ def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path)
         assert doubles(answer["counts"]) == pytest.approx(marginal.counts.ravel())
     asked = {tuple(sorted(answer["axes"])) for answer in data["answers"]}
     assert {(4,), (0, 2), (0, 4), (0, 1, 2, 3)} <= asked
-    assert [row["size"] for row in data["errors"]] == [1, 2, 3, 4, 5]
+    # The fifth attribute was not measured.
+    assert data["not_measured"] == [synopsis.domain.attributes[4]]
+    assert [row["size"] for row in data["errors"]] == [1, 2, 3, 4]
 
 
 LEVELS = {
@@ -628,6 +630,28 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_page_says_which_attributes_were_not_measured(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 3, 3_000) for name in "abc"}
+    made = margin.release(
+        rows, domain=dict.fromkeys("abc", 3), budget=PureDP(1), workload=[["a", "b"]]
+    )
+    # The typical error is that of what was measured.
+    errors = {
+        line["size"]: line["error"] for line in content(made, title="t", live=False)["errors"]
+    }
+    assert errors[1] == pytest.approx(np.sqrt(made.marginal(["a"]).variance.mean()))
+    assert 3 not in errors
+    imprint = Imprint(description="A test without a full stop")
+    browser.set_window_size(1280, 1000)
+    write_report(made, tmp_path / "r.html", imprint=imprint)
+    browser.get((tmp_path / "r.html").as_uri())
+    text = browser.find_element("id", "views-text").text
+    assert "one table of 2 attributes" in text and "Not measured: c." in text
+    assert "not measured" in browser.find_element("id", "attributes").text
+    assert "full stop. Numbers of rows" in browser.find_element("id", "facts").text
+
+
 def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     rng = np.random.default_rng(0)
     domain = Domain({f"a{place}": 40 for place in range(6)})

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from margin.mechanisms import (
     Residual,
     Uniform,
 )
-from margin.solvers import IPF
+from margin.solvers import IPF, Newton
 
 PATHS = [[f"S{tract // 5}", f"C{tract // 2}x{tract // 5}", f"T{tract}"] for tract in range(12)]
 FORMS = {
@@ -167,6 +168,33 @@ def test_a_base_hardly_widens_the_intervals_of_levels(view, budget):
                 inside.append(((low <= truth) & (truth <= high)).mean())
     assert squares[True] < 1.2**2 * squares[False]
     assert np.mean(inside) > 0.75
+
+
+def test_errors_of_levels_take_little_memory():
+    """The sums are computed over the whole array, 2**18 cells, a few of them at a time."""
+    forms = {"place": {"levels": {"names": ["state", "place"], "paths": _paths(64)}}}
+    domain = Domain(forms | {"age": 64, "sex": 2, "work": 32})
+    rows = np.column_stack([np.random.default_rng(0).integers(0, n, 500) for n in domain.sizes])
+    mechanism = Residual(order=1, reconstruction=Newton(context=4))
+    synopsis = margin.simulate(
+        rows, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0
+    ).synopsis
+    synopsis.marginal(["place", "sex"])  # the whole array is reconstructed once
+    tracemalloc.start()
+    try:
+        answer = synopsis.marginal(["place@state", "sex"])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # One array of the weights of all 32 sums would take 67 MB, and there are several.
+    assert peak < 120e6
+    count = synopsis.count({"place": ["P0", "P1", "P2", "P3"], "sex": 1})
+    assert answer.noise_variance[0, 1] == pytest.approx(count.noise_variance)
+    assert answer.missed_variance[0, 1] == pytest.approx(count.missed_variance)
+
+
+def _paths(count):
+    return [[f"S{at // 4:02}", f"P{at}"] for at in range(count)]
 
 
 def test_many_are_answered_as_one_by_one():

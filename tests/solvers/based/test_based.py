@@ -25,6 +25,7 @@ from margin.solvers import (
 )
 from margin.solvers.based.base import positive_shares
 from margin.solvers.based.trust import _components
+from margin.solvers.basis import transform
 from margin.solvers.testing import examples
 
 EXAMPLES = examples()
@@ -194,6 +195,28 @@ def test_a_good_base_helps_and_a_biased_one_costs_next_to_nothing(kind, pairs, t
     alone = Reconstruction(tables, Newton())
     assert errors(based, PAIRS) <= pairs * covered_error(tables)
     assert errors(based, TRIPLES) <= triples * errors(alone, TRIPLES)
+
+
+def test_a_base_of_independent_axes_has_little_weight_for_pairs():
+    pairs = {kind: reconstructed(kind, 2000.0)[1].weight(1, 3) for kind in ("good", "shuffled")}
+    assert pairs["good"] > 0.5
+    assert pairs["shuffled"] < 0.2
+
+
+def test_weights_are_learnt_from_tables_before_negative_counts_were_removed():
+    deviation = 400.0
+    tables, based = reconstructed("good", deviation, TRIPLES)
+    removed = dataclasses.replace(tables, unbiased=None)
+    biased = BasedReconstruction(removed, based.base, based.trust, Newton())
+    part = (1, 3, 5)
+    fewer = based.fewer(2, 1.0)
+    without, using = fewer.alone.solve([part]).table[0], fewer.solve([part]).table[0]
+    own = based.tables.unbiased[TRIPLES.index(part)]
+    unknown = transform(own.shape).order > 2
+    missed = transform(own.shape).analyse((own - without).ravel())[unknown]
+    change = transform(own.shape).analyse((using - without).ravel())[unknown]
+    assert based._regression(part, 2, without, using)[0] == pytest.approx(change @ missed)
+    assert biased._regression(part, 2, without, using)[0] != pytest.approx(change @ missed)
 
 
 def covered_error(tables):

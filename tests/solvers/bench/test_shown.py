@@ -203,10 +203,26 @@ def test_solves_under_different_limits_are_not_compared():
     assert all(
         text.startswith(f"time limit {n} s") for text, n in zip(groups, (10, 60), strict=True)
     )
-    for ask in (bench.times, bench.summary, bench.table_of, bench.performance_profile):
+    asked = [bench.times, bench.summary, bench.table_of, bench.performance_profile]
+    drawn = [bench.draw_gaps, bench.draw_failures]
+    for ask in [*asked, *drawn, bench.failures, bench.primal_integrals]:
         with pytest.raises(ValueError, match=r"one time limit.*\(10 s, 60 s\).*by_limits"):
             ask([*ROWS, *longer])
     # Families are never compared with each other.
     apart = [{**one, "family": "cover"} for one in longer]
     assert len(bench.by_limits([*ROWS, *apart])) == 1
     assert bench.table_of([*ROWS, *apart])
+    assert bench.failures([*ROWS, *apart])["C"] == bench.failures(apart)["C"]
+
+
+def test_notes_say_why_instances_were_not_solved():
+    row = {"family": "cover", "cause": ""}
+    rows = [row | {"instance": name, "solver": "A", "outcome": "solved"} for name in ("1", "2")]
+    rows += [
+        row | {"instance": "1", "solver": "B", "outcome": "raised", "cause": "KeyError: 3"},
+        row | {"instance": "2", "solver": "B", "outcome": "time"},
+    ]
+    assert bench.notes(rows) == [
+        "cover: B raised an error on 1 of 2 instances: KeyError: 3",
+        "cover: B reached the time limit on 1 of 2 instances",
+    ]

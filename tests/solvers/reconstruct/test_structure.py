@@ -198,6 +198,49 @@ def test_axes_of_which_nothing_is_known_are_answered():
     assert np.isfinite(missed).all() and missed.min() > 0
 
 
+def _skewed(rng, rows=20_000, sizes=(4,) * 6):
+    """Independent attributes whose categories have very different shares."""
+    drawn = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 2.0))) for size in sizes]
+    return np.stack(drawn, axis=1), sizes
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_intervals_hold_for_attributes_that_no_view_holds(count):
+    inside = []
+    for seed in range(4):
+        rows, sizes = _skewed(np.random.default_rng(seed))
+        tables = _tables(rows, sizes, [(0, 1, 2)])
+        inside.append(_covered(rows, tables, Newton(context=None), sizes, count)[0])
+    # With one scale for all functions, 83 % of the counts of three were inside.
+    assert np.mean(inside) > 0.95
+
+
+def test_an_attribute_that_no_view_holds_is_as_uncertain_within_larger_marginals():
+    rows, sizes = _skewed(np.random.default_rng(0))
+    tables = _tables(rows, sizes, [(0, 1, 2)])
+    reconstruction = Reconstruction(tables, Newton())
+    structure = Structure(tables, reconstruction.solver)
+    alone, pair = np.array([[4]]), np.array([[0, 4]])
+    one = structure.missed_variance(alone, reconstruction.solve(alone))[0]
+    solutions = reconstruction.solve(pair)
+    both = structure.missed_variance(pair, solutions)[0]
+    # A sum of cells over attribute 0 is the count of a category of attribute 4.
+    weights = np.kron(np.ones((sizes[0], 1)), np.eye(sizes[4]))
+    sums = reconstruction.sums((0, 4), weights)
+    summed = structure.missed_covariance((0, 4), weights, sums)
+    assert summed.diagonal() == pytest.approx(one, rel=0.05)
+    # A cell is relatively at least as uncertain as the category that it belongs to.
+    relative = both / solutions.table[0] ** 2
+    assert (relative > 0.95 * one / reconstruction.solve(alone).table[0] ** 2).all()
+    # Cells as sums have the same variance as cells; tilts are averaged in another way.
+    cells = np.eye(sizes[0] * sizes[4])
+    same = structure.missed_covariance((0, 4), cells, reconstruction.sums((0, 4), cells))
+    assert same.diagonal() == pytest.approx(both.ravel(), rel=1e-9)
+    # All categories together are the number of rows: nothing of it is missed.
+    whole = summed.sum() / summed.diagonal().sum()
+    assert abs(whole) < 1e-6
+
+
 def test_a_batch_and_single_marginals_agree():
     rows = _mixture(np.random.default_rng(8))
     tables = _tables(rows, _BITS, _VIEWS)
