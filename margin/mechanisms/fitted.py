@@ -194,7 +194,7 @@ LOOK_PRICE = 110
 """Largest expected squared error of a spanning tree, divided by that of the best other candidate,
 for which there is a look: what a tree misses is learnt from few triples."""
 
-LOOK_CHOICE_NOISE = 0.25
+LOOK_CHOICE_NOISE = 0.15
 """Largest mean absolute noise of a choice of a look, as a share of the rows."""
 
 LOOK_DOUBT = 2.25
@@ -202,14 +202,17 @@ LOOK_DOUBT = 2.25
 candidate, for which they are measured: the judged one is too large, since noise that is removed
 with negative counts counts as missed."""
 
-LOOK_TREE = Fraction(1, 2)
+LOOK_TREE = Fraction(3, 5)
 """Share of the look for its spanning tree; the batches of further pairs have the rest."""
 
-LOOK_CHOICE = Fraction(2, 5)
-"""Share of a batch for the choice of its pairs; the rest measures them."""
+LOOK_SINGLES = Fraction(1, 5)
+"""Share of the budget of that tree for the one-way tables."""
 
-LOOK_BATCHES = 2
-"""Number of batches of further pairs."""
+LOOK_TREE_CHOICE = Fraction(2, 5)
+"""Share of the budget of that tree for the choice of its pairs."""
+
+LOOK_CHOICE = Fraction(3, 5)
+"""Share of the budget of a batch for the choice of its pairs; the rest measures them."""
 
 FOREST_STRENGTH = 0.05
 """Assumed strength of the structure in pairs of attributes when a spanning tree is measured.

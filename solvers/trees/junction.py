@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import math
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ _TOLERANCE = 1e-7
 
 _PATIENCE = 10
 """Sweeps also end if this many of them did not halve the distance from the targets."""
+
 
 @dataclass(
     frozen=True,
@@ -235,7 +237,7 @@ class _Fit:
         self.shares = [np.full(shape, 1 / math.prod(shape)) for shape in shapes]
         # What a clique and its parent last told each other about the axes that both hold.
         self.told = [
-            _margin(shares, clique.axes, clique.shared)
+            shares.sum(axis=_others(clique.axes, clique.shared))
             for shares, clique in zip(self.shares, cliques, strict=True)
         ]
         # The highest clique of the axis that was eliminated first holds the whole view.
@@ -310,12 +312,14 @@ class _Fit:
         """Scale a clique to what its neighbour in the tree says of the axes that both hold."""
         child = max(source, place)
         shared = self.cliques[child].shared
-        new = _margin(self.shares[source], self.cliques[source].axes, shared)
-        change = _ratio(new.ravel(), self.told[child].ravel())
+        new = self.shares[source].sum(axis=_others(self.cliques[source].axes, shared))
+        change = _ratio(new, self.told[child])
         self.told[child] = new
         shares = self.shares[place]
         axes = self.cliques[place].axes
-        shape = [size if axis in shared else 1 for axis, size in zip(axes, shares.shape, strict=True)]
+        shape = [
+            size if axis in shared else 1 for axis, size in zip(axes, shares.shape, strict=True)
+        ]
         shares *= change.reshape(shape)
 
 
@@ -412,8 +416,7 @@ def _targets(
     for number in numbers:
         view = tables.views[number]
         value = tables.values[number]
-        others = tuple(place for place, axis in enumerate(clique.axes) if axis not in view)
-        shares = np.expand_dims(value / value.sum(), others)
+        shares = np.expand_dims(value / value.sum(), _others(clique.axes, view))
         varying = tuple(axis for axis in view if tables.sizes[axis] > 1)
         for own in {varying, *itertools.combinations(varying, 2), *((axis,) for axis in varying)}:
             found[own] = _Target(
@@ -472,8 +475,12 @@ def _margin(
     kept: Axes,
 ) -> Floats:
     """The sums of a table over all axes but some, which have length one in the result."""
-    dropped = tuple(place for place, axis in enumerate(axes) if axis not in kept)
-    return shares.sum(axis=dropped, keepdims=True)
+    return np.asarray(shares.sum(axis=_others(axes, kept), keepdims=True))
+
+
+def _others(axes: Axes, kept: Axes) -> tuple[int, ...]:
+    """The places of all axes but some."""
+    return tuple(place for place, axis in enumerate(axes) if axis not in kept)
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
@@ -488,8 +495,9 @@ def _product(
 ) -> Floats:
     """The product of tables over some axes, summed over all axes but the kept ones."""
     # `einsum` has 52 names for axes.
-    names = {axis: name for name, axis in enumerate({axis for _, axes in tables for axis in axes})}
-    operands: list[object] = []
-    for table, axes in tables:
-        operands += [table, [names[axis] for axis in axes]]
-    return np.asarray(np.einsum(*operands, [names[axis] for axis in kept], optimize="greedy"))
+    every = sorted({axis for _, axes in tables for axis in axes})
+    names = dict(zip(every, string.ascii_letters, strict=False))
+    terms = ["".join(names[axis] for axis in axes) for _, axes in tables]
+    result = "".join(names[axis] for axis in kept)
+    arrays = [table for table, _ in tables]
+    return np.asarray(np.einsum(f"{','.join(terms)}->{result}", *arrays, optimize="greedy"))

@@ -19,20 +19,27 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..fitted import LOOK_CHOICE_NOISE, LOOK_DISTANCE, LOOK_DOUBT, LOOK_NOISE, LOOK_PRICE, ROUNDS_GAIN
+from ..fitted import (
+    LOOK_CHOICE_NOISE,
+    LOOK_DISTANCE,
+    LOOK_DOUBT,
+    LOOK_NOISE,
+    LOOK_PRICE,
+    ROUNDS_GAIN,
+)
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
-from .look import Judge
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
-from .offers import _reconstruction as usual_reconstruction
+from .look import Judge
+from .offers import reconstruction_for
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
-from .strong_pairs import Found, StrongPairs, look_share
+from .strong_pairs import Found, StrongPairs
 from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
@@ -217,20 +224,17 @@ class _Course:
         Then what the look measured is evidence for the other candidates.
         """
         mechanism = self._strong_pairs()
-        share = look_share(self.budget)
-        if not self._may_pay(mechanism.choice_noise(self.private, self.workload, share)):
+        if not self._may_pay(mechanism.choice_noise(self.private, self.workload)):
             return None
-        found = mechanism.look(self.private, self.workload, share)
+        log.info("looking for pairs of attributes that depend on each other")
+        found = mechanism.look(self.private, self.workload)
         judge = Judge(self.domain, self.workload, found)
         distance = judge.distance(self.private, spend=LOOK_DISTANCE)
-        self.spent += share + LOOK_DISTANCE
-        expected = judge.expected_error(distance, self.budget, 1 - self.spent)
+        self.spent += mechanism.spend(self.budget) + LOOK_DISTANCE
+        # The price of another candidate is the sum over all asked marginals.
         best, _ = self._best_and_tree(self.strength)
-        per = best.error / sum(self.workload.weights)
-        import os
-        if os.environ.get("LOOKDBG"): print("   look", round(expected**.5/self.rows,5), "noise,final,D", judge.dbg, "best", round(per**.5/self.rows,5), best.note)
-        force = os.environ.get("LOOKFORCE")
-        if force == "1" or (force != "0" and expected < LOOK_DOUBT * per):
+        others = best.error / sum(self.workload.weights)
+        if judge.expected_error(distance, self.budget, 1 - self.spent) < LOOK_DOUBT * others:
             return found
         self.evidence.add_evidence(found.evidence)
         return None
@@ -238,11 +242,11 @@ class _Course:
     def _may_pay(self, choice_noise: float) -> bool:
         """Whether strong pairs may be better than all other candidates.
 
-        Choices must not be hidden by noise. The noise of a tree must be less than the error of the
-        other candidates. And its price may be too high, but not by any factor: what it misses is
-        learnt from few triples.
+        Cells that must be zero leave no junction tree. Choices must not be hidden by noise. The
+        noise of a tree must be less than the error of the other candidates. And its price may be
+        too high, but not by any factor: what it misses is learnt from few triples.
         """
-        if choice_noise > LOOK_CHOICE_NOISE * self.rows:
+        if self.domain.zeros is not None or choice_noise > LOOK_CHOICE_NOISE * self.rows:
             return False
         best, tree = self._best_and_tree(self.strength)
         # A tree that misses as little as all pairs do.
@@ -262,7 +266,7 @@ class _Course:
     def _strong_pairs(self) -> StrongPairs:
         return StrongPairs(
             nonnegativity=self.mechanism.nonnegativity,
-            reconstruction=self.mechanism.reconstruction or usual_reconstruction(self.domain),
+            reconstruction=self.mechanism.reconstruction or reconstruction_for(self.domain),
         )
 
     def strong_pairs(self, found: Found) -> ViewSynopsis:

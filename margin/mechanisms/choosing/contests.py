@@ -15,13 +15,17 @@ from ...privacy.budget import Budget
 from ...private import Private
 from ...private.choose import LARGEST_PENALTY
 from ...private.counts import LARGEST_ANSWERS
+from ..fitted import SPREAD
+from .noise_left import share_left
 
 __all__ = [
     "CONTESTANTS",
     "Rule",
+    "break_even",
     "choose_in_turn",
     "comparable",
     "contestants",
+    "l2_share",
     "mean_noise",
     "penalty",
 ]
@@ -70,6 +74,39 @@ def mean_noise(budget: Budget, share: Fraction) -> float:
     """The mean absolute noise of a count that is measured with a share of the budget, in rows."""
     charge = max(1, math.floor(share * budget.units))
     return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
+
+
+def break_even(
+    noise: float,
+    answer: Floats,
+) -> int:
+    """The L1 distance from a public answer from which on a measurement reduces the squared error.
+
+    A measurement replaces the squared distance by the squared noise that is left when negative
+    counts are removed. The two are compared by `l2_share`.
+
+    Parameters
+    ----------
+    noise
+        The mean absolute noise of a count of the measurement, in rows.
+    answer
+        The public answer, in rows.
+    """
+    variance = math.pi / 2 * noise**2
+    rows = max(1.0, float(answer.sum()))
+    (left,) = share_left(np.array([answer.size]), np.array([variance]), rows, SPREAD)
+    distance = math.sqrt(answer.size * variance * left) / l2_share(answer)
+    return min(math.ceil(distance), LARGEST_PENALTY)
+
+
+def l2_share(answer: Floats) -> float:
+    """The L2 distance of a table from a public answer, for an L1 distance of one.
+
+    Errors are taken to grow with the count p of a cell as p**(3/4), between the root of a count and
+    the count itself. Then it is sqrt(sum p**1.5) / sum p**0.75.
+    """
+    counts = np.maximum(answer, 1e-9 * max(1.0, float(answer.sum())))
+    return float(np.sqrt((counts**1.5).sum()) / (counts**0.75).sum())
 
 
 def penalty(noise: float, cells: int) -> int:

@@ -7,15 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..._types import Floats
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...private import Private
 from ...solvers import Evidence
 from ...solvers.tables.tables import Axes
-from .contests import comparable
-from .strong_pairs import Found, shares_of
+from .contests import comparable, l2_share
+from .strong_pairs import Found, best_shares
 
 __all__ = ["Judge"]
 
@@ -32,9 +31,9 @@ _UNIT = 1_000
 class Judge:
     """Estimates the error of strong pairs, from the distance of their answers from the truth.
 
-    The distance is measured with noise (`Private.total_distance`). It holds what the pairs miss,
-    and what the noise of the look did. The latter is computed: the answers are taken for the truth,
-    noise is added to their components, and the change of the answers is the effect of noise.
+    The distance is measured with noise (`Private.total_distance`). It has two parts: what the pairs
+    miss, and what the noise of the look did. The second part is known, so the first can be told.
+    The noise of the last measurement is added to it.
 
     Parameters
     ----------
@@ -56,11 +55,8 @@ class Judge:
         places = rng.permutation(len(workload))[: 4 * _SETS].tolist()
         views = [workload.views[place] for place in places]
         self.sets = [view for view in views if domain.cells(view) <= _CELLS][:_SETS]
-        self.answers = self._answers_of(found)
-
-    def _answers_of(self, found: Found) -> list[Floats]:
-        synopsis = found.synopsis(self.domain)
-        return [answer.counts for answer in synopsis.marginals(self.sets)]
+        synopsis = found.synopsis(domain)
+        self.answers = [answer.counts for answer in synopsis.marginals(self.sets)]
 
     def distance(
         self,
@@ -71,11 +67,9 @@ class Judge:
         """Measure the mean distance of the answers from the truth: the root of the sum of the
         squared errors of a marginal, in rows.
 
-        The measured distances are sums of absolute errors. Errors are taken to grow with the count
-        p of a cell as p**(3/4), between the root of a count and the count itself. Then an L1
-        distance times sqrt(sum p**1.5) / sum p**0.75 is the L2 distance.
+        The measured distances are sums of absolute errors; `l2_share` makes them L2 distances.
         """
-        weights = [max(1, round(_UNIT * _spread(answer))) for answer in self.answers]
+        weights = [max(1, round(_UNIT * l2_share(answer))) for answer in self.answers]
         total = private.total_distance(
             self.sets,
             comparable(self.answers),
@@ -92,12 +86,9 @@ class Judge:
     ) -> float:
         """The expected squared error of a marginal, in squared rows, if the pairs are measured
         again with a share `left` of the budget."""
-        now = dict(self.found.evidence.precision)
-        later = self._precision_later(budget, left)
-        noise_now = self._noise(now)
+        noise_now = self._noise(self.found.evidence.precision)
+        noise_later = self._noise(self._precision_later(budget, left))
         missed = max(0.0, distance**2 - noise_now)
-        noise_later = self._noise(later)
-        self.dbg = (noise_now**.5, noise_later**.5, distance)
         return missed + noise_later
 
     def _precision_later(
@@ -108,7 +99,7 @@ class Judge:
         """The precision of each component after all pairs are measured again."""
         after = Evidence(sizes=self.domain.sizes)
         after.add_evidence(self.found.evidence)
-        shares = shares_of(self.domain, budget, self.found.views)
+        shares = best_shares(self.domain, budget, self.found.views)
         for view, share in zip(self.found.views, shares, strict=True):
             units = max(1, math.floor(budget.units * left * share / sum(shares)))
             axes = tuple(sorted(self.domain.axes(view)))
@@ -134,9 +125,3 @@ class Judge:
             )
             total += variance / self.domain.cells(view)
         return total / len(self.sets)
-
-
-def _spread(answer: Floats) -> float:
-    """The L2 distance for an L1 distance of one; see `Judge.distance`."""
-    shares = np.maximum(answer, 1e-9 * max(1.0, float(answer.sum())))
-    return float(np.sqrt((shares**1.5).sum()) / (shares**0.75).sum())

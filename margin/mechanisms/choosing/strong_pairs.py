@@ -1,5 +1,4 @@
-"""`StrongPairs`: a mechanism that measures the pairs of attributes that depend most on each other.
-"""
+"""`StrongPairs`: a mechanism that measures pairs of attributes that depend on each other."""
 
 import logging
 from collections.abc import Sequence
@@ -12,14 +11,22 @@ from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...solvers.tables.tables import Axes
 from ...solvers.trees.junction import has_junction_tree
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
-from ..fitted import LOOK_BATCHES, LOOK_CHOICE, LOOK_SHARE, LOOK_SHARE_PURE, LOOK_TREE, TREE_PENALTY
-from .contests import choose_in_turn, comparable, contestants, mean_noise, penalty
+from ..fitted import (
+    LOOK_CHOICE,
+    LOOK_SHARE,
+    LOOK_SHARE_PURE,
+    LOOK_SINGLES,
+    LOOK_TREE,
+    LOOK_TREE_CHOICE,
+)
+from .contests import break_even, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names
 
-__all__ = ["Found", "StrongPairs"]
+__all__ = ["Found", "StrongPairs", "best_shares"]
 
 log = logging.getLogger("margin")
 
@@ -84,15 +91,17 @@ class StrongPairs:
     junction tree of the pairs (`solvers.trees.junction`).
 
     That pairs are chosen where answers are wrong follows MWEM (Hardt, Ligett and McSherry, NIPS
-    2012) and AIM (McKenna et al., VLDB 2022). The batches, the end of the choice, the measurement of
-    all pairs at the end and the answers are ours.
+    2012) and AIM (McKenna et al., VLDB 2022). The batches, the end of the choice, the last
+    measurement of all pairs and the answers are ours.
 
     Parameters
     ----------
     look_share
-        The share of the budget for the look, > 0 and < 1.
+        The share of the budget for the look, > 0 and < 1. None takes 0.15 for pure differential
+        privacy, where noise grows faster with what is spent, and 0.2 otherwise.
     batches
-        The number of batches; with 0 the pairs are a spanning tree.
+        The number of batches; with 0 the pairs are a spanning tree. None takes one for pure
+        differential privacy, and two otherwise.
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
@@ -113,14 +122,16 @@ class StrongPairs:
     [['a', 'b'], ['c']]
     """
 
-    look_share: float = float(LOOK_SHARE)
-    batches: int = LOOK_BATCHES
+    look_share: float | None = None
+    batches: int | None = None
     nonnegativity: NonNegativity | None = JointProjection()
     reconstruction: Solver = Newton(context=_CONTEXT)
 
     def __post_init__(self) -> None:
-        share("look_share", self.look_share)
-        object.__setattr__(self, "batches", whole_number("batches", self.batches, least=0))
+        if self.look_share is not None:
+            share("look_share", self.look_share)
+        if self.batches is not None:
+            object.__setattr__(self, "batches", whole_number("batches", self.batches, least=0))
 
     def run(
         self,
@@ -128,8 +139,41 @@ class StrongPairs:
         workload: Workload | None,
     ) -> ViewSynopsis:
         """Run the mechanism: look, and measure what was found with the rest of the budget."""
-        found = self.look(private, workload, _fraction(self.look_share))
+        found = self.look(private, workload)
         return self.measure_again(private, found)
+
+    def spend(self, budget: Budget) -> Fraction:
+        """The share of a budget that the look may spend."""
+        if self.look_share is not None:
+            return Fraction(self.look_share).limit_denominator(10**6)
+        return LOOK_SHARE_PURE if isinstance(budget, PureDP) else LOOK_SHARE
+
+    def choice_noise(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> float:
+        """The mean absolute noise of a score in the choice of the tree, in rows."""
+        choices = max(1, len(asked_names(private.domain, workload)) - 1)
+        share_of_choice = self.spend(private.budget) * LOOK_TREE * LOOK_TREE_CHOICE
+        return mean_noise(private.budget, share_of_choice / choices)
+
+    def look(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> Found:
+        """Choose pairs and measure them, with the share of the budget for the look."""
+        budget = private.budget
+        pure = isinstance(budget, PureDP)
+        batches = (1 if pure else 2) if self.batches is None else self.batches
+        spend = self.spend(budget)
+        looking = _Looking(private, workload, spend)
+        of_tree = spend * LOOK_TREE if batches else spend
+        looking.choose_tree(of_tree)
+        for _ in range(batches):
+            looking.choose_more((spend - of_tree) / batches)
+        return looking.found()
 
     def measure_again(
         self,
@@ -141,96 +185,93 @@ class StrongPairs:
         log.info("measuring %d tables again", len(found.views))
         measured = private.measure(
             found.views,
-            shares=shares_of(domain, private.budget, found.views),
+            shares=best_shares(domain, private.budget, found.views),
         )
         add(found.evidence, domain, measured)
         return found.synopsis(domain, self.nonnegativity, self.reconstruction)
 
-    def choice_noise(
-        self,
-        private: Private,
-        workload: Workload | None,
-        spend: Fraction,
-    ) -> float:
-        """The mean absolute noise of a score in the choice of a tree, in rows, with that look."""
-        tree = SpanningTree()
-        choices = max(1, len(asked_names(private.domain, workload)) - 1)
-        return mean_noise(private.budget, spend * LOOK_TREE * _fraction(tree.choice_share) / choices)
 
-    def look(
+class _Looking:
+    """The state of one look: the measurements so far and the chosen pairs.
+
+    Parameters
+    ----------
+    spend
+        The share of the whole budget for the look; the rest will measure the pairs again.
+    """
+
+    def __init__(
         self,
         private: Private,
         workload: Workload | None,
         spend: Fraction,
-    ) -> Found:
-        """Choose pairs and measure them, with at most a share of the whole budget."""
-        domain = private.domain
-        tree = SpanningTree()
-        first = spend * LOOK_TREE if self.batches else spend
-        evidence, chosen = tree.measure(
-            private,
-            workload,
-            first,
+    ) -> None:
+        self.private = private
+        self.domain = private.domain
+        self.workload = workload or Workload.all_kway(self.domain, min(2, len(self.domain)))
+        self.names = asked_names(self.domain, workload)
+        self.spend = spend
+        self.pairs: list[View] = []
+        self.evidence = Evidence(sizes=self.domain.sizes)
+        self.noise = 0.0
+
+    def choose_tree(self, spend: Fraction) -> None:
+        """Choose a spanning tree and measure it, with a share of the whole budget."""
+        tree = SpanningTree(
+            singles_share=float(LOOK_SINGLES),
+            choice_share=float(LOOK_TREE_CHOICE),
+        )
+        self.evidence, self.pairs = tree.measure(
+            self.private,
+            self.workload,
+            spend,
             last=False,
-            again=1 - spend,
+            again=1 - self.spend,
         )
-        names = asked_names(domain, workload)
-        of_pairs = first * (1 - _fraction(tree.singles_share + tree.choice_share))
-        noise = mean_noise(private.budget, of_pairs / len(names))
-        for _ in range(self.batches):
-            batch = (spend - first) / self.batches
-            more, spent = self._more(private, workload, evidence, chosen, batch, noise)
-            if more:
-                add(evidence, domain, private.measure(more, spend=batch - spent))
-            chosen = [*chosen, *more]
-        connected = {name for pair in chosen for name in pair}
-        return Found(
-            evidence=evidence,
-            views=[*chosen, *((name,) for name in names if name not in connected)],
-        )
+        of_pairs = spend * (1 - LOOK_SINGLES - LOOK_TREE_CHOICE)
+        self.noise = mean_noise(self.private.budget, of_pairs / len(self.names))
 
-    def _more(
-        self,
-        private: Private,
-        workload: Workload | None,
-        evidence: Evidence,
-        chosen: Sequence[View],
-        batch: Fraction,
-        noise: float,
-    ) -> tuple[list[View], Fraction]:
-        """Choose the pairs of one batch; the result is the pairs, and what their choice spent.
-
-        `batch` is the share of the budget for choice and measurement, and `noise` the mean absolute
-        noise of a count of the pairs so far.
-        """
-        domain = private.domain
-        synopsis = Found(evidence=evidence, views=list(chosen)).synopsis(domain)
-        asked = workload or Workload.all_kway(domain, min(2, len(domain)))
-        known = {frozenset(pair) for pair in chosen}
-        rows = max(1.0, evidence.tables().total)
-        every = contestants(domain, asked, MOST_PAIR_CELLS, rows, (2,))
-        pairs = [pair for pair in every if frozenset(pair) not in known]
-        most = len(asked_names(domain, workload))
-        answers = comparable(answer.counts for answer in synopsis.marginals(pairs))
-        # What the noise of the last measurement adds to a distance, and that of the answers.
-        last = _fraction(1 - self.look_share)
-        later = mean_noise(private.budget, last / (len(chosen) + most))
+    def choose_more(self, spend: Fraction) -> None:
+        """Choose a batch of further pairs and measure them, with a share of the whole budget."""
+        rivals = self._rivals()
+        if not rivals:
+            return
+        most = len(self.names)
+        synopsis = self.found().synopsis(self.domain)
+        answers = comparable(answer.counts for answer in synopsis.marginals(rivals))
+        # A pair must pay for the noise of its last measurement. And the noise of the answers so far
+        # is no reason to choose it.
+        last = mean_noise(self.private.budget, (1 - self.spend) / (len(self.pairs) + most))
         penalties = [
-            penalty(TREE_PENALTY * later, domain.cells(pair))
-            + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
-            for pair in pairs
+            break_even(last, answer) + penalty(self.noise, sum(answer.shape)) for answer in answers
         ]
-        each = batch * LOOK_CHOICE / most
+        each = spend * LOOK_CHOICE / most
         more, choices = choose_in_turn(
-            private,
-            pairs,
+            self.private,
+            rivals,
             answers,
             penalties,
-            rule=_SmallCliques(domain, chosen),
+            rule=_SmallCliques(self.domain, self.pairs),
             most=most,
             each=each,
         )
-        return more, choices * each
+        if more:
+            measured = self.private.measure(more, spend=spend - choices * each)
+            add(self.evidence, self.domain, measured)
+        self.pairs += more
+
+    def _rivals(self) -> list[View]:
+        """The pairs that may be chosen beside those that are."""
+        rows = max(1.0, self.evidence.tables().total)
+        every = contestants(self.domain, self.workload, MOST_PAIR_CELLS, rows, (2,))
+        chosen = {frozenset(pair) for pair in self.pairs}
+        return [pair for pair in every if frozenset(pair) not in chosen]
+
+    def found(self) -> Found:
+        """What was found so far."""
+        connected = {name for pair in self.pairs for name in pair}
+        alone: list[View] = [(name,) for name in self.names if name not in connected]
+        return Found(evidence=self.evidence, views=[*self.pairs, *alone])
 
 
 class _SmallCliques:
@@ -242,10 +283,10 @@ class _SmallCliques:
         chosen: Sequence[View],
     ) -> None:
         self.domain = domain
-        self.pairs = [tuple(sorted(domain.axes(pair))) for pair in chosen]
+        self.pairs = [_ascending(domain, pair) for pair in chosen]
 
     def take(self, view: View) -> bool:
-        pairs = [*self.pairs, tuple(sorted(self.domain.axes(view)))]
+        pairs = [*self.pairs, _ascending(self.domain, view)]
         small = has_junction_tree(self.domain.sizes, pairs)
         if small:
             self.pairs = pairs
@@ -255,16 +296,11 @@ class _SmallCliques:
         return True
 
 
-def look_share(budget: Budget) -> Fraction:
-    """The share of a budget for a look.
-
-    It is smaller for pure differential privacy, where noise is in proportion to one over the
-    budget, not to one over its root.
-    """
-    return LOOK_SHARE_PURE if isinstance(budget, PureDP) else LOOK_SHARE
+def _ascending(domain: Domain, view: View) -> Axes:
+    return tuple(sorted(domain.axes(view)))
 
 
-def shares_of(
+def best_shares(
     domain: Domain,
     budget: Budget,
     views: Sequence[View],
@@ -276,7 +312,3 @@ def shares_of(
     """
     power = 2 if isinstance(budget, PureDP) else 1
     return [domain.cells(view) ** (1 / (power + 1)) for view in views]
-
-
-def _fraction(share: float) -> Fraction:
-    return Fraction(share).limit_denominator(10**6)

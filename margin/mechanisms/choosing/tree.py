@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 
 from ..._checks import share
-from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
@@ -19,7 +18,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
-from .contests import choose_in_turn, comparable, contestants, mean_noise, penalty
+from .contests import break_even, choose_in_turn, comparable, contestants, mean_noise, penalty
 
 __all__ = ["MOST_PAIR_CELLS", "SpanningTree", "add", "asked_names"]
 
@@ -177,9 +176,8 @@ class SpanningTree:
         answers = comparable(np.outer(counts[one], counts[other]) / rows for one, other in pairs)
         later = mean_noise(private.budget, rest / most)
         penalties = [
-            penalty(TREE_PENALTY * later, domain.cells(pair))
-            + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
-            for pair in pairs
+            break_even(later, answer) + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
+            for pair, answer in zip(pairs, answers, strict=True)
         ]
         each = choice / most
         chosen, choices = choose_in_turn(

@@ -121,12 +121,14 @@ def test_noisy_tables_that_no_distribution_has_are_met_as_nearly_as_possible():
     views = ((0, 1), (0, 2), (1, 2))
     tables = Tables(sizes=(2, 2, 2), views=views, values=(differ,) * 3, variances=(1e4,) * 3)
     tree = JunctionTree.of(tables, strength=1.0)
+    differing = 0.0
     for view in views:
         found = tree.marginal(view)
         assert found.sum() == pytest.approx(1)
         assert found.sum(axis=0) == pytest.approx([0.5, 0.5], abs=1e-6)
-        # Two of three pairs of bits differ at most.
-        assert 0.55 < found[0, 1] + found[1, 0] <= 2 / 3 + 1e-6
+        differing += found[0, 1] + found[1, 0]
+    # In each row at most two of the three pairs of bits differ.
+    assert 1.8 < differing <= 2 + 1e-9
 
 
 @given(
