@@ -197,7 +197,7 @@ for which there is a look: what a tree misses is learnt from few triples."""
 LOOK_CHOICE_NOISE = 0.15
 """Largest mean absolute noise of a choice of a look, as a share of the rows."""
 
-LOOK_DOUBT = 2.25
+LOOK_DOUBT = 2.6
 """Largest judged squared error of strong pairs, divided by the expected one of the best other
 candidate, for which they are measured: the judged one is too large, since noise that is removed
 with negative counts counts as missed."""

@@ -199,7 +199,7 @@ class Reconstruction:
         solver: Newton,
         asked: Integers,
     ) -> Solutions:
-        """Estimate marginals by the whole forest; their variances are those from the contexts."""
+        """Estimate marginals by the junction tree; their variances are those from the contexts."""
         started = time.process_time()
         shares = np.stack([tree.marginal(tuple(axes)) for axes in asked.tolist()])
         table = self.tables.total * shares
