@@ -7,6 +7,7 @@ __all__ = [
     "BORDER_UNKNOWNS",
     "BOX_CATEGORIES",
     "BOX_COMBINATIONS",
+    "CLIQUE_CELLS",
     "COMPILED_NUMBERS",
     "CONTEXT_CELLS",
     "CONTEXT_CELLS_AT_ONCE",
@@ -18,6 +19,7 @@ __all__ = [
     "HESSIAN_UNKNOWNS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
+    "JUNCTION_CELLS",
     "KEPT_TRANSFORM_CELLS",
     "KNOWN_COMBINATIONS",
     "MATRIX_ORDER",
@@ -147,6 +149,10 @@ CONTEXT_CELLS = 1 << 12
 
 Beyond it: no more axes are added. A marginal that is larger by itself gets no context.
 """
+
+CLIQUE_CELLS = 1 << 15
+JUNCTION_CELLS = 1 << 17
+"""Cells of one clique, and of all cliques, of a `JunctionTree`. Beyond either: contexts."""
 
 MOST_MARGINS = 10
 """Known marginals by way of which moments are computed: each is a pass over the whole table.

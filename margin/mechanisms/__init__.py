@@ -3,6 +3,7 @@
 from .choosing.adaptive import Adaptive
 from .choosing.auto import Auto
 from .choosing.residual import Residual
+from .choosing.strong_pairs import StrongPairs
 from .choosing.tree import SpanningTree
 from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
@@ -80,6 +81,7 @@ __all__ = [
     "SampledItems",
     "SpanningTree",
     "SparseProjection",
+    "StrongPairs",
     "ThresholdSample",
     "Uniform",
     "UniformGrid",

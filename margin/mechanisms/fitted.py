@@ -7,6 +7,7 @@ used to fit them.
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 # How strong structure is assumed to be (`choosing.strength`). The unit of a strength is the root
 # of the mean square of a moment; moments are means of functions of mean square one.
@@ -177,6 +178,41 @@ TREE_CHOICE = 0.2
 TREE_PENALTY = 0.5
 """Expected noise of the table of a pair that is subtracted from its score, divided by the noise
 before negative counts are removed; no unit."""
+
+LOOK_SHARE = Fraction(1, 5)
+LOOK_SHARE_PURE = Fraction(3, 20)
+"""Shares of the budget for the look at strong pairs; the second for pure differential privacy."""
+
+LOOK_DISTANCE = Fraction(1, 50)
+"""Share of the budget for the distance that judges what a look found."""
+
+LOOK_NOISE = 0.7
+"""Largest expected squared noise of a spanning tree, divided by the expected squared error of the
+best other candidate, for which there is a look."""
+
+LOOK_PRICE = 110
+"""Largest expected squared error of a spanning tree, divided by that of the best other candidate,
+for which there is a look: what a tree misses is learnt from few triples."""
+
+LOOK_CHOICE_NOISE = 0.15
+"""Largest mean absolute noise of a choice of a look, as a share of the rows."""
+
+LOOK_DOUBT = 2.6
+"""Largest judged squared error of strong pairs, divided by the expected one of the best other
+candidate, for which they are measured: the judged one is too large, since noise that is removed
+with negative counts counts as missed."""
+
+LOOK_TREE = Fraction(3, 5)
+"""Share of the look for its spanning tree; the batches of further pairs have the rest."""
+
+LOOK_SINGLES = Fraction(1, 5)
+"""Share of the budget of that tree for the one-way tables."""
+
+LOOK_TREE_CHOICE = Fraction(2, 5)
+"""Share of the budget of that tree for the choice of its pairs."""
+
+LOOK_CHOICE = Fraction(3, 5)
+"""Share of the budget of a batch for the choice of its pairs; the rest measures them."""
 
 FOREST_STRENGTH = 0.05
 """Assumed strength of the structure in pairs of attributes when a spanning tree is measured.

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..basis import transform
+from ..fitted import JUNCTION_SHARE
 from ..limits import (
     CONTEXT_CELLS,
     CONTEXT_CELLS_AT_ONCE,
@@ -21,7 +22,7 @@ from ..limits import (
 from ..status import Status
 from ..tables.tables import Axes, Tables
 from ..threads import single_thread
-from ..trees.pairs import Forest
+from ..trees.junction import JunctionTree
 from ..types import Floats, Integers
 from .bars import Bars
 from .batch import Batch, Solutions
@@ -146,9 +147,9 @@ class Reconstruction:
             if not around.solution.status.ok:
                 return no_sums(around.solution.status, len(rows))
             found = around.sums(axes, rows)
-            if around.often or self._forest is None or solver.context is None:
+            if around.often or self._tree is None or solver.context is None:
                 return found
-            table = self.tables.total * self._forest.shares(axes).ravel()
+            table = self.tables.total * self._tree.marginal(axes).ravel()
             return dataclasses.replace(found, table=table, estimate=rows @ table)
 
     def width(self, axes: Axes) -> int:
@@ -188,19 +189,19 @@ class Reconstruction:
         with single_thread():
             if math.prod(self.tables.sizes) <= JOINT_CELLS:
                 return self._joint.project(asked)
-            if self._forest is None:
+            if self._tree is None:
                 return self._in_contexts(solver, asked)
-            return self._in_forest(self._forest, solver, asked)
+            return self._in_tree(self._tree, solver, asked)
 
-    def _in_forest(
+    def _in_tree(
         self,
-        forest: Forest,
+        tree: JunctionTree,
         solver: Newton,
         asked: Integers,
     ) -> Solutions:
-        """Estimate marginals by the whole forest; their variances are those from the contexts."""
+        """Estimate marginals by the junction tree; their variances are those from the contexts."""
         started = time.process_time()
-        shares = np.stack([forest.shares(tuple(axes)) for axes in asked.tolist()])
+        shares = np.stack([tree.marginal(tuple(axes)) for axes in asked.tolist()])
         table = self.tables.total * shares
         if solver.bars:
             return dataclasses.replace(self._in_contexts(solver, asked), table=table)
@@ -253,9 +254,10 @@ class Reconstruction:
         return answers
 
     @cached_property
-    def _forest(self) -> Forest | None:
-        """The exact model of all axes, if the views are pairs without a cycle."""
-        return Forest.of(self.tables)
+    def _tree(self) -> JunctionTree | None:
+        """The exact model of all axes, if the views have a small junction tree."""
+        assert isinstance(self.solver, Newton)  # other solvers have no context
+        return JunctionTree.of(self.tables, JUNCTION_SHARE * (self.solver.strength or 0.0))
 
     @cached_property
     def _joint(self) -> "_Surroundings":

@@ -125,6 +125,12 @@ class Evidence:
             self.add_component(own, part, table.size * variance)
         self.measured.append((axes, variance))
 
+    def add_evidence(self, other: "Evidence") -> None:
+        """Add all measurements that another object collected of the same array."""
+        for axes, precision in other.precision.items():
+            self.precision[axes] = self.precision.get(axes, 0.0) + precision
+            self.weighted[axes] = self.weighted.get(axes, 0.0) + other.weighted[axes]
+
     def tables(self) -> Tables:
         """Estimate consistent tables from all measurements.
 

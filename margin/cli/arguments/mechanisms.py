@@ -64,6 +64,7 @@ PLAIN: Mapping[str, Callable[[], Any]] = {
     "DataCubes": lambda: margin.mechanisms.DataCubes(),
     "MWEM": lambda: margin.MWEM(),
     "SpanningTree": lambda: margin.mechanisms.SpanningTree(),
+    "StrongPairs": lambda: margin.mechanisms.StrongPairs(),
     "Uniform": lambda: margin.mechanisms.Uniform(),
 }
 """The mechanisms that have no options on the command line."""

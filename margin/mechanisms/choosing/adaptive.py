@@ -3,7 +3,7 @@
 import itertools
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,17 +19,27 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..fitted import ROUNDS_GAIN
+from ..fitted import (
+    LOOK_CHOICE_NOISE,
+    LOOK_DISTANCE,
+    LOOK_DOUBT,
+    LOOK_NOISE,
+    LOOK_PRICE,
+    ROUNDS_GAIN,
+)
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
+from .look import Judge
+from .offers import reconstruction_for
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
+from .strong_pairs import Found, StrongPairs
 from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
@@ -140,6 +150,9 @@ class Adaptive:
         course = _Course(self, private, asked)
         course.count_rows()
         course.learn_where_it_pays()
+        found = course.look_where_it_pays()
+        if found is not None:
+            return course.strong_pairs(found)
         chosen, views, rounds = course.plan()
         if rounds is None:
             synopsis = course.candidate_alone(chosen)
@@ -204,6 +217,61 @@ class _Course:
         tables = self.evidence.tables()
         self.rows = max(1.0, tables.total)
         self.strength = learned(tables, self.strength)
+
+    def look_where_it_pays(self) -> Found | None:
+        """Look for strong pairs if they may be the best candidate; None if they are not.
+
+        Then what the look measured is evidence for the other candidates.
+        """
+        mechanism = self._strong_pairs()
+        if not self._may_pay(mechanism.choice_noise(self.private, self.workload)):
+            return None
+        log.info("looking for pairs of attributes that depend on each other")
+        found = mechanism.look(self.private, self.workload)
+        judge = Judge(self.domain, self.workload, found)
+        distance = judge.distance(self.private, spend=LOOK_DISTANCE)
+        self.spent += mechanism.spend(self.budget) + LOOK_DISTANCE
+        # The price of another candidate is the sum over all asked marginals.
+        best, _ = self._best_and_tree(self.strength)
+        others = best.error / sum(self.workload.weights)
+        if judge.expected_error(distance, self.budget, 1 - self.spent) < LOOK_DOUBT * others:
+            return found
+        self.evidence.add_evidence(found.evidence)
+        return None
+
+    def _may_pay(self, choice_noise: float) -> bool:
+        """Whether strong pairs may be better than all other candidates.
+
+        Cells that must be zero leave no junction tree. Choices must not be hidden by noise. The
+        noise of a tree must be less than the error of the other candidates. And its price may be
+        too high, but not by any factor: what it misses is learnt from few triples.
+        """
+        if self.domain.zeros is not None or choice_noise > LOOK_CHOICE_NOISE * self.rows:
+            return False
+        best, tree = self._best_and_tree(self.strength)
+        # A tree that misses as little as all pairs do.
+        _, hoped = self._best_and_tree(replace(self.strength, forest=self.strength.pairs))
+        if tree is None or hoped is None:
+            return False
+        return hoped.noise <= LOOK_NOISE * best.error and tree.error <= LOOK_PRICE * best.error
+
+    def _best_and_tree(self, strength: Strength) -> tuple[Candidate, Candidate | None]:
+        """The best candidate but the spanning tree, and this tree if it is a candidate."""
+        variance = variance_after(self.budget, self.spent)
+        priced = self.considered.priced(strength, self.rows, variance=variance)
+        trees = [one for one in priced if isinstance(one.mechanism, SpanningTree)]
+        others = [one for one in priced if not isinstance(one.mechanism, SpanningTree)]
+        return others[0], trees[0] if trees else None
+
+    def _strong_pairs(self) -> StrongPairs:
+        return StrongPairs(
+            nonnegativity=self.mechanism.nonnegativity,
+            reconstruction=self.mechanism.reconstruction or reconstruction_for(self.domain),
+        )
+
+    def strong_pairs(self, found: Found) -> ViewSynopsis:
+        """Measure the strong pairs with all that is left of the budget."""
+        return self._strong_pairs().measure_again(self.private, found)
 
     def plan(self) -> tuple[Candidate, list[View], Rounds | None]:
         """The candidate to measure, the views that rounds choose from, and the rounds or None.
@@ -297,7 +365,7 @@ class _Course:
         if isinstance(mechanism, SpanningTree):
             # The probes would close cycles: answers are exact for the tables of the tree alone.
             left = 1 - self.spent if spend is None else spend
-            self.evidence = mechanism.measure(
+            self.evidence, _ = mechanism.measure(
                 self.private,
                 self.workload,
                 left,

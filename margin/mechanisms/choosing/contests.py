@@ -2,8 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -11,10 +12,23 @@ from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
+from ...private import Private
 from ...private.choose import LARGEST_PENALTY
 from ...private.counts import LARGEST_ANSWERS
+from ..fitted import SPREAD
+from .noise_left import share_left
 
-__all__ = ["CONTESTANTS", "comparable", "contestants", "mean_noise", "penalty"]
+__all__ = [
+    "CONTESTANTS",
+    "Rule",
+    "break_even",
+    "choose_in_turn",
+    "comparable",
+    "contestants",
+    "l2_share",
+    "mean_noise",
+    "penalty",
+]
 
 CONTESTANTS = 1_500
 """Largest number of views that compete in a choice."""
@@ -62,6 +76,98 @@ def mean_noise(budget: Budget, share: Fraction) -> float:
     return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
 
 
+def break_even(
+    noise: float,
+    answer: Floats,
+) -> int:
+    """The L1 distance from a public answer from which on a measurement reduces the squared error.
+
+    A measurement replaces the squared distance by the squared noise that is left when negative
+    counts are removed. The two are compared by `l2_share`.
+
+    Parameters
+    ----------
+    noise
+        The mean absolute noise of a count of the measurement, in rows.
+    answer
+        The public answer, in rows.
+    """
+    variance = math.pi / 2 * noise**2
+    rows = max(1.0, float(answer.sum()))
+    (left,) = share_left(np.array([answer.size]), np.array([variance]), rows, SPREAD)
+    distance = math.sqrt(answer.size * variance * left) / l2_share(answer)
+    return min(math.ceil(distance), LARGEST_PENALTY)
+
+
+def l2_share(answer: Floats) -> float:
+    """The L2 distance of a table from a public answer, for an L1 distance of one.
+
+    Errors are taken to grow with the count p of a cell as p**(3/4), between the root of a count and
+    the count itself. Then it is sqrt(sum p**1.5) / sum p**0.75.
+    """
+    counts = np.maximum(answer, 1e-9 * max(1.0, float(answer.sum())))
+    return float(np.sqrt((counts**1.5).sum()) / (counts**0.75).sum())
+
+
 def penalty(noise: float, cells: int) -> int:
     """The expected L1 distance that noise of a mean absolute size causes in a table, in rows."""
     return min(math.ceil(noise * cells), LARGEST_PENALTY)
+
+
+class Rule(Protocol):
+    """Which views may be chosen beside the ones that were chosen before."""
+
+    def take(self, view: View) -> bool:
+        """Add a view; False if it may not be added, and nothing has changed."""
+
+    def allows(self, view: View) -> bool:
+        """Whether a view may still be chosen."""
+
+
+def choose_in_turn(
+    private: Private,
+    views: Sequence[View],
+    answers: Sequence[Floats],
+    penalties: Sequence[int],
+    *,
+    rule: Rule,
+    most: int,
+    each: Fraction,
+) -> tuple[list[View], int]:
+    """Choose views one after another, each by the exponential mechanism.
+
+    The score of a view is the L1 distance of its true table from its public answer, minus its
+    penalty. One more candidate, of weight and score zero, ends the choice: it wins if the distances
+    of all views are less than their penalties.
+
+    Parameters
+    ----------
+    most
+        The largest number of choices.
+    each
+        The share of the whole budget for each choice.
+
+    Returns
+    -------
+    The chosen views, and the number of choices that were made.
+    """
+    chosen: list[View] = []
+    left = list(range(len(views)))
+    choices = 0
+    while left and choices < most:
+        candidates = [*left, left[0]]
+        (place,) = private.select(
+            [views[number] for number in candidates],
+            [answers[number] for number in candidates],
+            weights=[1] * len(left) + [0],
+            penalties=[penalties[number] for number in candidates],
+            spend=each,
+        )
+        choices += 1
+        if place == len(left):
+            break
+        view = views[left.pop(place)]
+        if rule.take(view):
+            chosen.append(view)
+        left = [number for number in left if rule.allows(views[number])]
+    return chosen, choices

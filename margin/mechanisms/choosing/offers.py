@@ -22,7 +22,7 @@ from .residual import Residual
 from .rounds import TreePlan
 from .tree import MOST_PAIR_CELLS, SpanningTree, asked_names
 
-__all__ = ["MOST_SETS", "Axes", "Offer", "Precision", "covers", "offers"]
+__all__ = ["MOST_SETS", "Axes", "Offer", "Precision", "covers", "offers", "reconstruction_for"]
 
 
 Axes = tuple[int, ...]
@@ -169,7 +169,7 @@ def _pairs(
     mechanism = PriView(
         views=[tuple(domain.attributes[axis] for axis in pair) for pair in sets],
         shares=[count ** (1 / (power + 1)) for count in cells],
-        reconstruction=_reconstruction(domain),
+        reconstruction=reconstruction_for(domain),
     )
     yield _views_offer(domain, budget, mechanism, f"all {len(sets)} pairs of attributes")
 
@@ -180,7 +180,7 @@ def _one_way(domain: Domain, budget: Budget) -> Offer:
     views = varying or [domain.attributes[:1]]
     mechanism = PriView(
         views=views,
-        reconstruction=_reconstruction(domain),
+        reconstruction=reconstruction_for(domain),
     )
     return _views_offer(domain, budget, mechanism, "one-way tables")
 
@@ -201,7 +201,7 @@ def _spanning_tree(
     )
     if domain.known or len(names) < 3 or max(map(len, workload)) < 2 or len(cells) < len(names):
         return
-    mechanism = SpanningTree(reconstruction=_reconstruction(domain))
+    mechanism = SpanningTree(reconstruction=reconstruction_for(domain))
     singles, choice = mechanism.singles_share, mechanism.choice_share
     count = len(names) - 1
     single = _share_variance(budget, singles / len(names))
@@ -242,7 +242,7 @@ def _best_views(
         return
     if max(domain.cells(view) for view in workload.views) > _MOST_CELLS:
         return
-    planned = PriView(reconstruction=_reconstruction(domain)).planned(domain, workload, budget)
+    planned = PriView(reconstruction=reconstruction_for(domain)).planned(domain, workload, budget)
     views = planned.views or ()
     cells = [domain.cells(view) for view in views]
     if sum(cells) > _MOST_CELLS or len(views) > _MOST_VIEWS:
@@ -331,7 +331,7 @@ def _residuals(
             return
         mechanism = Residual(
             order=order,
-            reconstruction=_reconstruction(domain),
+            reconstruction=reconstruction_for(domain),
         )
         note = f"components of up to {order} attributes" if order else "the total alone"
         known = mechanism.precisions(domain, workload, budget)
@@ -417,7 +417,7 @@ def covers(
             note = f"{len(views)} view{plural} of up to {max(cells):,} cells"
             mechanism = PriView(
                 views=names,
-                reconstruction=_reconstruction(domain),
+                reconstruction=reconstruction_for(domain),
             )
             yield _views_offer(domain, budget, mechanism, note)
 
@@ -438,7 +438,7 @@ def _cover(
     )
 
 
-def _reconstruction(domain: Domain) -> Newton:
+def reconstruction_for(domain: Domain) -> Newton:
     """The solver of maximum entropy: over all attributes at once if the full table is small,
     otherwise over a few attributes that include the requested ones."""
     is_small = math.prod(domain.sizes) <= _JOINT_CELLS

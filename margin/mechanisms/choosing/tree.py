@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 
 from ..._checks import share
-from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
@@ -19,9 +18,9 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
-from .contests import comparable, contestants, mean_noise, penalty
+from .contests import break_even, choose_in_turn, comparable, contestants, mean_noise, penalty
 
-__all__ = ["MOST_PAIR_CELLS", "SpanningTree", "asked_names"]
+__all__ = ["MOST_PAIR_CELLS", "SpanningTree", "add", "asked_names"]
 
 log = logging.getLogger("margin")
 
@@ -46,7 +45,7 @@ class SpanningTree:
     attributes are connected, or earlier if it is better to choose no further pair. The rest of the
     budget measures the chosen pairs, and again the attributes that are in no pair, in equal shares.
     Marginals are answered from the distribution of maximum entropy on the forest, which is exact
-    for any number of attributes (`solvers.trees.pairs`).
+    for any number of attributes (`solvers.trees.junction`).
 
     The choice of a tree follows MST (McKenna, Miklau and Sheldon, Journal of Privacy and
     Confidentiality 2021). The end of the choice and the answers are ours.
@@ -97,7 +96,7 @@ class SpanningTree:
         workload: Workload | None,
     ) -> ViewSynopsis:
         """Run the mechanism: measure attributes, choose pairs, and measure these."""
-        evidence = self.measure(private, workload, Fraction(1), last=True)
+        evidence, _ = self.measure(private, workload, Fraction(1), last=True)
         tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
         return ViewSynopsis.of_tables(
             private.domain,
@@ -113,8 +112,9 @@ class SpanningTree:
         spend: Fraction,
         *,
         last: bool,
-    ) -> Evidence:
-        """Make the measurements, as a part of another mechanism.
+        again: Fraction = Fraction(0),
+    ) -> tuple[Evidence, list[View]]:
+        """Make the measurements, as a part of another mechanism; return them and the chosen pairs.
 
         Parameters
         ----------
@@ -122,6 +122,8 @@ class SpanningTree:
             The share of the whole budget to spend.
         last
             Whether the last measurement takes all that is left of the budget.
+        again
+            The share of the budget that will measure the chosen pairs once more.
         """
         domain = private.domain
         names = asked_names(domain, workload)
@@ -133,16 +135,16 @@ class SpanningTree:
             known=domain.constraints,
         )
         singles = private.measure([(name,) for name in names], spend=first)
-        _add(evidence, domain, singles)
+        add(evidence, domain, singles)
         rest = spend - first - choice
         noise = mean_noise(private.budget, first / len(names))
-        chosen, spent = self._chosen(private, workload, evidence, choice, rest, noise)
+        chosen, spent = self._chosen(private, workload, evidence, choice, rest + again, noise)
         connected = {name for pair in chosen for name in pair}
         views = [*chosen, *((name,) for name in names if name not in connected)]
         log.info("measuring %d pairs", len(chosen))
         left = None if last else spend - first - spent
-        _add(evidence, domain, private.measure(views, spend=left))
-        return evidence
+        add(evidence, domain, private.measure(views, spend=left))
+        return evidence, chosen
 
     def _chosen(
         self,
@@ -174,50 +176,37 @@ class SpanningTree:
         answers = comparable(np.outer(counts[one], counts[other]) / rows for one, other in pairs)
         later = mean_noise(private.budget, rest / most)
         penalties = [
-            penalty(TREE_PENALTY * later, domain.cells(pair))
-            + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
-            for pair in pairs
+            break_even(later, answer) + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
+            for pair, answer in zip(pairs, answers, strict=True)
         ]
         each = choice / most
-        chosen, choices = _forest(private, pairs, answers, penalties, each)
+        chosen, choices = choose_in_turn(
+            private,
+            pairs,
+            answers,
+            penalties,
+            rule=_Forest(paired),
+            most=most,
+            each=each,
+        )
         return chosen, each * choices
 
 
-def _forest(
-    private: Private,
-    pairs: Sequence[View],
-    answers: Sequence[Floats],
-    penalties: Sequence[int],
-    each: Fraction,
-) -> tuple[list[View], int]:
-    """Choose pairs that make no cycle; the result is the pairs, and the number of choices made.
+class _Forest:
+    """The rule that pairs make no cycle (Kruskal's algorithm)."""
 
-    One more candidate, of weight and score zero, ends the choice: it wins if the distances of all
-    pairs are less than their penalties.
-    """
-    trees = {name: name for pair in pairs for name in pair}
-    chosen: list[View] = []
-    left = list(range(len(pairs)))
-    for choices in itertools.count(1):
-        candidates = [*left, left[0]]
-        (place,) = private.select(
-            [pairs[pair] for pair in candidates],
-            [answers[pair] for pair in candidates],
-            weights=[1] * len(left) + [0],
-            penalties=[penalties[pair] for pair in candidates],
-            spend=each,
-        )
-        if place == len(left):
-            return chosen, choices
-        first, second = pairs[left[place]]
-        chosen.append((first, second))
+    def __init__(self, names: Sequence[str]) -> None:
+        self.trees = {name: name for name in names}
+
+    def take(self, view: View) -> bool:
+        kept, gone = (self.trees[name] for name in view)
         # The two trees become one.
-        kept, gone = trees[first], trees[second]
-        trees = {name: kept if tree == gone else tree for name, tree in trees.items()}
-        left = [pair for pair in left if trees[pairs[pair][0]] != trees[pairs[pair][1]]]
-        if not left:
-            return chosen, choices
-    raise AssertionError  # the loop above ends by a return
+        self.trees = {name: kept if tree == gone else tree for name, tree in self.trees.items()}
+        return True
+
+    def allows(self, view: View) -> bool:
+        first, second = view
+        return self.trees[first] != self.trees[second]
 
 
 def asked_names(domain: Domain, workload: Workload | None) -> list[str]:
@@ -227,7 +216,7 @@ def asked_names(domain: Domain, workload: Workload | None) -> list[str]:
     return names or list(domain.attributes[:1])
 
 
-def _add(
+def add(
     evidence: Evidence,
     domain: Domain,
     measured: Sequence[Marginal],

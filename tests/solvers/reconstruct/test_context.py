@@ -181,7 +181,7 @@ def test_variances_of_many_cells_need_no_matrix_of_all_pairs_of_them():
 def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatch):
     monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
     monkeypatch.setattr(context_module, "CONTEXT_CELLS", 4)
-    monkeypatch.setattr(context_module.Forest, "of", lambda tables: None)
+    monkeypatch.setattr(context_module.JunctionTree, "of", lambda tables, strength: None)
     tables, reconstruction = joint_of((2,) * 6)
     found = reconstruction.solve([(0, 2, 4), (1, 3, 5)])
     alone = Newton(strength=reconstruction.solver.strength).solve(

@@ -1,0 +1,254 @@
+"""`StrongPairs`, and the look with which `Adaptive` tells whether they are the best candidate."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
+from margin.mechanisms import SpanningTree, StrongPairs
+from margin.mechanisms.choosing import adaptive as adaptive_module
+from margin.mechanisms.choosing.contests import break_even, l2_share
+from margin.mechanisms.choosing.look import Judge
+from margin.mechanisms.choosing.strong_pairs import Found, best_shares
+from margin.solvers import Evidence
+from margin.solvers.trees import junction
+from margin.testing import check_mechanism
+
+RING = [(place, (place + 1) % 8) for place in range(8)]
+
+
+def ring(rows, size=4, seed=0):
+    """Eight attributes in a ring: each pair of neighbours agrees in most rows."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, size, (rows, 8))
+    # Each attribute copies a neighbour; some rows copy in the one direction, some in the other.
+    for places in (range(1, 8), range(6, -1, -1)):
+        copied = rng.random((rows, 8)) < 0.45
+        for place in places:
+            before = place - 1 if places.step > 0 else place + 1
+            codes[copied[:, place], place] = codes[copied[:, place], before % 8]
+    closed = rng.random(rows) < 0.5
+    codes[closed, 0] = codes[closed, 7]
+    return codes
+
+
+def domain_of(count=8, size=4, **more):
+    return Domain({f"x{place}": size for place in range(count)}, **more)
+
+
+class Watched:
+    """A mechanism, and the events of its run."""
+
+    def __init__(self, mechanism):
+        self.mechanism, self.events = mechanism, []
+
+    def run(self, gate, workload):
+        synopsis = self.mechanism.run(gate, workload)
+        self.events = gate.events
+        return synopsis
+
+
+def simulated(codes, domain, budget, mechanism, workload=None, seed=0):
+    return margin.simulate(
+        codes,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism,
+        workload=workload,
+        seed=seed,
+    )
+
+
+def error(simulation, k=3):
+    """The mean L2 distance of all answers on k attributes, as a share of the rows."""
+    views = list(itertools.combinations(simulation.synopsis.domain, k))
+    answers = simulation.synopsis.marginals(views)
+    distances = [
+        np.linalg.norm(answer.counts - simulation.truth(view).counts)
+        for view, answer in zip(views, answers, strict=True)
+    ]
+    return np.mean(distances) / simulation.truth(views[0]).counts.sum()
+
+
+@pytest.mark.parametrize("budget", [PureDP(10), ZCDP("0.05")], ids=repr)
+def test_pairs_that_close_a_cycle_are_found_and_used(budget):
+    codes = ring(40_000)
+    pairs = simulated(codes, domain_of(), budget, StrongPairs())
+    tree = simulated(codes, domain_of(), budget, SpanningTree())
+    found = {tuple(sorted(int(name[1:]) for name in view)) for view in pairs.synopsis.names}
+    assert {tuple(sorted(pair)) for pair in RING} <= found
+    assert error(pairs) < 0.7 * error(tree)
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
+@pytest.mark.parametrize("batches", [0, 1, 3, None])
+@pytest.mark.parametrize("rows", [0, 50, 20_000])
+def test_all_of_the_budget_is_spent_and_no_more(budget, batches, rows):
+    spy = Watched(StrongPairs(batches=batches))
+    made = simulated(ring(rows), domain_of(), budget, spy).synopsis
+    assert sum(event.units for event in spy.events) == budget.units
+    assert spy.events[-1].method == "measure"
+    for view in itertools.combinations(made.domain, 3):
+        counts = made.marginal(view).counts
+        assert counts.min() >= 0 and np.isfinite(counts).all()
+
+
+def test_pairs_that_make_the_junction_tree_too_large_are_left_out(monkeypatch):
+    monkeypatch.setattr(junction, "CLIQUE_CELLS", 16)
+    made = simulated(ring(40_000), domain_of(), ZCDP("0.05"), StrongPairs()).synopsis
+    sets = [tuple(sorted(made.domain.axes(view))) for view in made.names]
+    assert junction.has_junction_tree(made.domain.sizes, sets)
+    assert sum(len(view) == 2 for view in sets) == 7  # a tree: a cycle makes a clique of three
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows"), [((4,), 100), ((2, 3), 100), ((1, 1), 10), ((3,) * 8, 1)], ids=str
+)
+def test_small_tables(sizes, rows):
+    codes = np.zeros((rows, len(sizes)), dtype=np.int64)
+    domain = Domain({f"x{place}": size for place, size in enumerate(sizes)})
+    made = simulated(codes, domain, PureDP(1), StrongPairs()).synopsis
+    assert made.marginal(list(domain)).counts.shape == sizes
+
+
+def test_only_what_a_workload_asks_is_measured():
+    spy = Watched(StrongPairs())
+    simulated(ring(5_000), domain_of(), ZCDP(1), spy, [["x0", "x1"], ["x2", "x0"]])
+    measured = {event.about for event in spy.events if event.method == "measure"}
+    assert set().union(*measured) == {"x0", "x1", "x2"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"look_share": 0}, "look_share"),
+        ({"look_share": 1}, "look_share"),
+        ({"batches": -1}, "batches"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(parameters, says):
+    with pytest.raises(DomainError, match=says):
+        StrongPairs(**parameters)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", [StrongPairs(), StrongPairs(batches=3)], ids=repr)
+def test_it_is_private(mechanism):
+    check_mechanism(mechanism, pairs=5)
+
+
+def test_adaptive_takes_strong_pairs_where_they_are_best():
+    """Twelve attributes along a tree: all pairs would share the budget with five times as many."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 12, (50_000, 12))
+    for place in range(1, 12):
+        copied = rng.random(50_000) < 0.8
+        codes[copied, place] = codes[copied, rng.integers(0, place)]
+    domain = domain_of(12, 12)
+    workload = Workload.all_kway(domain, 3)
+    spy = Watched(Adaptive(rounds=0))
+    made = simulated(codes, domain, ZCDP("0.001"), spy, workload).synopsis
+    assert "total_distance" in {event.method for event in spy.events}
+    assert sum(event.units for event in spy.events) == ZCDP("0.001").units
+    assert 10 < sum(len(view) == 2 for view in made.names) < 30
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_what_a_look_measured_is_never_lost(accepted, monkeypatch):
+    monkeypatch.setattr(adaptive_module, "LOOK_DOUBT", 1e9 if accepted else 0.0)
+    spy = Watched(Adaptive(rounds=0))
+    domain = domain_of()
+    made = simulated(ring(20_000), domain, ZCDP("0.01"), spy, Workload.all_kway(domain, 3)).synopsis
+    assert "total_distance" in {event.method for event in spy.events}
+    assert sum(event.units for event in spy.events) == ZCDP("0.01").units
+    # Pairs that were measured are in the tables of the release.
+    looked = [event.about for event in spy.events if event.method == "measure"]
+    held = [set(view) for view in made.names]
+    assert all(any(set(view) <= other for other in held) for view in looked if len(view) == 2)
+
+
+@pytest.mark.parametrize("case", ["impossible cells", "few rows"])
+def test_a_look_that_cannot_pay_is_not_made(case):
+    codes = ring(100 if case == "few rows" else 20_000)
+    more = {}
+    if case == "impossible cells":
+        more = {"impossible": [{"x0": 0, "x1": 1}]}
+        codes = codes[(codes[:, 0] != 0) | (codes[:, 1] != 1)]
+    domain = domain_of(**more)
+    spy = Watched(Adaptive(rounds=0))
+    simulated(codes, domain, ZCDP("0.01"), spy, Workload.all_kway(domain, 3))
+    assert "total_distance" not in {event.method for event in spy.events}
+
+
+def found_of(domain, codes, variance, seed=1):
+    """What a look would hold that measured a chain of pairs, with normal noise."""
+    rng = np.random.default_rng(seed)
+    evidence = Evidence(sizes=domain.sizes)
+    views = list(itertools.pairwise(domain))
+    for first, second in itertools.pairwise(range(len(domain))):
+        table = np.zeros(domain.sizes[first : second + 1])
+        np.add.at(table, (codes[:, first], codes[:, second]), 1)
+        noise = rng.normal(0, np.sqrt(variance), table.shape)
+        evidence.add_table((first, second), table + noise, variance)
+    return Found(evidence=evidence, views=views)
+
+
+@pytest.mark.parametrize("variance", [1e-6, 100.0, 2500.0])
+def test_the_judged_error_is_near_the_true_one(variance):
+    """A chain holds nearly all structure here; the noise is most of the error, or none of it."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (30_000, 6))
+    for place in range(1, 6):
+        copied = rng.random(30_000) < 0.5
+        codes[copied, place] = codes[copied, place - 1]
+    domain = domain_of(6)
+    workload = Workload.all_kway(domain, 3)
+    judge = Judge(domain, workload, found_of(domain, codes, variance))
+    truth = [
+        np.histogramdd(codes[:, [int(name[1:]) for name in view]], bins=[range(5)] * 3)[0]
+        for view in judge.sets
+    ]
+    distance = np.mean(
+        [np.linalg.norm(one - other) for one, other in zip(judge.answers, truth, strict=True)]
+    )
+    budget = ZCDP("0.5")
+    # After a last measurement with nearly no noise, only what the chain misses is left.
+    left = judge.expected_error(distance, budget, Fraction(1))
+    exact = Judge(domain, workload, found_of(domain, codes, 1e-9))
+    missed = np.mean(
+        [np.linalg.norm(one - other) for one, other in zip(exact.answers, truth, strict=True)]
+    )
+    assert np.sqrt(left) < 1.6 * missed + 40
+    more = judge.expected_error(10 * distance, budget, Fraction(1))
+    assert more > left
+
+
+def test_a_measurement_pays_from_the_distance_on_that_equals_its_noise():
+    even = np.full((5, 5), 400.0)
+    # An even table: the L2 distance for an L1 distance of one is one over the root of the cells.
+    assert l2_share(even) == pytest.approx(1 / 5)
+    assert break_even(1e-3, even) == 1
+    assert break_even(20.0, even) > break_even(2.0, even)
+    uneven = np.full((5, 5), 1.0)
+    uneven[0, 0] = 9_976.0
+    assert l2_share(uneven) > 3 * l2_share(even)
+    assert break_even(20.0, uneven) < break_even(20.0, even)
+
+
+@pytest.mark.parametrize(("budget", "power"), [(PureDP(1), 3), (ZCDP(1), 2)], ids=repr)
+def test_shares_minimise_the_expected_error(budget, power):
+    domain = Domain({"a": 2, "b": 4, "c": 16})
+    views = [("a",), ("b",), ("a", "c")]
+    shares = np.array(best_shares(domain, budget, views))
+    cells = np.array([2, 4, 32])
+    assert shares == pytest.approx(cells ** (1 / power))
+
+    def cost(shares):
+        return (cells / (shares / shares.sum()) ** (power - 1)).sum()
+
+    rng = np.random.default_rng(0)
+    assert all(cost(shares) <= cost(shares * rng.uniform(0.8, 1.2, 3)) + 1e-9 for _ in range(50))

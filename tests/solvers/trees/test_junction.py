@@ -1,0 +1,204 @@
+"""`JunctionTree`: exact marginals of tables whose views have a small junction tree."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margin.solvers import Newton, Problem, Reconstruction, Tables, Zeros
+from margin.solvers.trees import junction
+from margin.solvers.trees.junction import JunctionTree, has_junction_tree
+
+SIZES = (2, 3, 4, 2, 3, 2, 1)
+
+FORESTS = {
+    "a star and a pair": [(0, 2), (1, 2), (2, 4), (3, 5)],
+    "a chain": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)],
+    "a tree": [(0, 3), (1, 3), (3, 5), (2, 5), (4, 5)],
+}
+
+
+def joint(pairs, seed=0):
+    """A random distribution of 1,000 rows that is a product of functions of pairs."""
+    rng = np.random.default_rng(seed)
+    array = np.ones(SIZES)
+    for pair in pairs:
+        shape = [size if axis in pair else 1 for axis, size in enumerate(SIZES)]
+        array = array * rng.random(shape)
+    return 1000 * array / array.sum()
+
+
+def held(array, views, **more):
+    def marginal(view):
+        return array.sum(axis=tuple(axis for axis in range(array.ndim) if axis not in view))
+
+    return Tables(
+        sizes=array.shape,
+        views=tuple(views),
+        values=tuple(map(marginal, views)),
+        variances=(1.0,) * len(views),
+        **more,
+    )
+
+
+@pytest.mark.parametrize("pairs", FORESTS.values(), ids=FORESTS)
+def test_every_marginal_is_that_of_the_whole_distribution(pairs):
+    array = joint(pairs)
+    alone = [(axis,) for axis in range(6) if not any(axis in pair for pair in pairs)]
+    tree = JunctionTree.of(held(array, [*pairs, *alone]))
+    for count in range(8):
+        for asked in itertools.combinations(range(7), count):
+            dropped = tuple(axis for axis in range(7) if axis not in asked)
+            expected = array.sum(axis=dropped) / 1000
+            assert tree.marginal(asked) == pytest.approx(expected, abs=1e-12)
+
+
+def test_categories_without_rows_do_no_harm():
+    array = joint(FORESTS["a chain"])
+    array[:, 1] = 0
+    tree = JunctionTree.of(held(array, FORESTS["a chain"]))
+    assert tree.marginal((0, 1, 2))[:, 1] == pytest.approx(0)
+    assert tree.marginal((0, 5)).sum() == pytest.approx(1)
+
+
+CYCLES = {
+    "a ring": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)],
+    "a triangle with tails": [(0, 1), (0, 2), (1, 2), (2, 3), (0, 4)],
+    "two triangles": [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)],
+    "all pairs of four axes": list(itertools.combinations(range(4), 2)),
+    "a triple and pairs": [(0, 1, 2), (2, 3), (0, 3), (3, 5)],
+}
+
+
+def fitted(array, views, sweeps=2000):
+    """The distribution of maximum entropy over the whole array, by proportional fitting."""
+    table = np.full(array.shape, array.sum() / array.size)
+    for _ in range(sweeps):
+        for view in views:
+            dropped = tuple(axis for axis in range(array.ndim) if axis not in view)
+            goal = array.sum(axis=dropped, keepdims=True)
+            table = table * (goal / table.sum(axis=dropped, keepdims=True))
+    return table
+
+
+@pytest.mark.parametrize("views", CYCLES.values(), ids=CYCLES)
+def test_with_cycles_every_marginal_is_that_of_maximum_entropy(views):
+    array = np.random.default_rng(3).random(SIZES)
+    array *= 1000 / array.sum()
+    whole = fitted(array, views)
+    tree = JunctionTree.of(held(array, views))
+    for count in range(1, 5):
+        for asked in itertools.combinations(range(7), count):
+            dropped = tuple(axis for axis in range(7) if axis not in asked)
+            expected = whole.sum(axis=dropped) / 1000
+            assert tree.marginal(asked) == pytest.approx(expected, abs=2e-7)
+
+
+@pytest.mark.parametrize("views", CYCLES.values(), ids=CYCLES)
+def test_a_strength_relaxes_tables_of_pairs_as_the_ridge_of_newton_does(views):
+    """One-way tables, and pairs inside a triple, are as good as known here."""
+    rng = np.random.default_rng(4)
+    array = rng.random(SIZES)
+    array *= 1000 / array.sum()
+    precisions = []
+    for view in views:
+        own = np.full(1 << len(view), 1e12)
+        own[-1] = 1e-3
+        precisions.append(own)
+    tables = held(array, views, precisions=tuple(precisions))
+    tree = JunctionTree.of(tables, strength=3.0)
+    problem = Problem.of(tables, tuple(range(6)))
+    expected = Newton(strength=3.0, bars=False, tolerance=1e-9).solve(problem).table
+    assert tree.marginal(tuple(range(6))) == pytest.approx(expected / 1000, abs=1e-5)
+
+
+def test_noisy_tables_that_no_distribution_has_are_met_as_nearly_as_possible():
+    """Three axes, each of which must differ from both others: that is impossible for bits."""
+    differ = np.array([[0.0, 500.0], [500.0, 0.0]])
+    views = ((0, 1), (0, 2), (1, 2))
+    tables = Tables(sizes=(2, 2, 2), views=views, values=(differ,) * 3, variances=(1e4,) * 3)
+    tree = JunctionTree.of(tables, strength=1.0)
+    differing = 0.0
+    for view in views:
+        found = tree.marginal(view)
+        assert found.sum() == pytest.approx(1)
+        assert found.sum(axis=0) == pytest.approx([0.5, 0.5], abs=1e-6)
+        differing += found[0, 1] + found[1, 0]
+    # In each row at most two of the three pairs of bits differ.
+    assert 1.8 < differing <= 2 + 1e-9
+
+
+@given(
+    st.sets(
+        st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] < pair[1]),
+        max_size=16,
+    )
+)
+def test_cliques_hold_all_views_and_share_axes_along_the_tree(pairs):
+    views = sorted(pairs)
+    cliques = junction._cliques((2,) * 9, views)
+    assert {axis for clique in cliques for axis in clique.axes} == set(range(9))
+    assert all(any(set(view) <= set(clique.axes) for clique in cliques) for view in views)
+    tree = nx.Graph()
+    tree.add_nodes_from(range(len(cliques)))
+    for place, clique in enumerate(cliques):
+        if clique.parent is not None:
+            assert clique.parent < place
+            assert set(clique.shared) == set(clique.axes) & set(cliques[clique.parent].axes)
+            assert set(clique.shared) not in (set(), set(clique.axes))
+            tree.add_edge(place, clique.parent)
+    assert nx.is_forest(tree)
+    # The cliques that hold an axis are connected.
+    for axis in range(9):
+        holders = [place for place, clique in enumerate(cliques) if axis in clique.axes]
+        assert nx.is_connected(tree.subgraph(holders))
+
+
+@pytest.mark.parametrize("name", ["CLIQUE_CELLS", "JUNCTION_CELLS"])
+def test_cliques_that_are_too_large_make_no_tree(name, monkeypatch):
+    ring = CYCLES["a ring"]
+    tables = held(joint(ring), ring)
+    assert has_junction_tree(SIZES, ring)
+    assert JunctionTree.of(tables) is not None
+    monkeypatch.setattr(junction, name, 20)
+    assert not has_junction_tree(SIZES, ring)
+    assert JunctionTree.of(tables) is None
+
+
+def test_negative_counts_make_no_tree():
+    table = np.array([[-1.0, 5.0], [3.0, 4.0]])
+    tables = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    assert JunctionTree.of(tables) is None
+
+
+def test_cells_that_must_be_zero_make_no_tree():
+    zeros = Zeros(SIZES, (((0, (0,)), (1, (1,))),))
+    assert JunctionTree.of(held(joint([(0, 1)]), [(0, 1)], zeros=zeros)) is None
+
+
+def test_a_chain_too_long_for_any_context_is_followed_to_its_ends():
+    """Thirty axes in a row: a context of four holds no way from one end to the other."""
+    step = np.array([[0.97, 0.03], [0.02, 0.98]])
+    start = np.array([0.4, 0.6])
+    tables, shares = [], start
+    for _ in range(29):
+        tables.append(1e4 * shares[:, None] * step)
+        shares = shares @ step
+    views = Tables(
+        sizes=(2,) * 30,
+        views=tuple((axis, axis + 1) for axis in range(29)),
+        values=tuple(tables),
+        variances=(1.0,) * 29,
+    )
+    made = Reconstruction(views, Newton(context=4))
+    truth = 1e4 * start[:, None] * np.linalg.matrix_power(step, 29)
+    (found,) = made.solve([(0, 29)])
+    assert found.table == pytest.approx(truth, rel=1e-9)
+    assert found.status.ok and (found.variance > 0).all() and (found.undetermined > 0).all()
+    (quick,) = Reconstruction(views, Newton(context=4, bars=False)).solve([(0, 29)])
+    assert quick.table == pytest.approx(truth, rel=1e-9) and quick.variance is None
+    sums = made.sums((0, 29), np.array([[1.0, 0], [0, 1], [0, 1], [0, 0]]))
+    assert sums.estimate == pytest.approx([truth[0, 0], truth[0, 1] + truth[1, 0]], rel=1e-9)
