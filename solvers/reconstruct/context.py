@@ -48,9 +48,9 @@ class Reconstruction:
     With `Newton(context=K)`, a table over up to K axes is reconstructed: the asked axes, and those
     that are most associated with them. It is then summed to the asked marginal. So views that
     contain only some of the asked axes, and views of associated axes, improve the estimate. If the
-    whole array is small, it is reconstructed once and kept. If the views are pairs that form a
-    forest, the whole array is reconstructed exactly, however large it is (`Forest`); the variances
-    are then those of the answer from the context.
+    whole array is small, it is reconstructed once and kept. If the views have a small
+    junction tree, the whole array is reconstructed, however large it is (`JunctionTree`); the
+    variances are then those of the answer from the context.
 
     If `Newton` has no strength, the strength of `strength_for` is used; with context it is at least
     `strength_around`.
