@@ -22,7 +22,6 @@ from ..limits import (
 from ..status import Status
 from ..tables.tables import Axes, Tables
 from ..threads import single_thread
-from ..trees.junction import JunctionTree
 from ..types import Floats, Integers
 from .bars import Bars
 from .batch import Batch, Solutions
@@ -37,6 +36,7 @@ from .sampling import (
 )
 from .scaling.blocks import blocks_of
 from .scaling.dual import ScaledDual
+from .scaling.junction import JunctionTree
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
 from .sums import Sums, covariances, no_sums, sums_of, without_covariance
@@ -257,7 +257,10 @@ class Reconstruction:
     def _tree(self) -> JunctionTree | None:
         """The exact model of all axes, if the views have a small junction tree."""
         assert isinstance(self.solver, Newton)  # other solvers have no context
-        return JunctionTree.of(self.tables, JUNCTION_SHARE * (self.solver.strength or 0.0))
+        strength = self.solver.strength or 0.0
+        if max(self.tables.sizes) > 2:
+            strength *= JUNCTION_SHARE
+        return JunctionTree.of(self.tables, strength)
 
     @cached_property
     def _joint(self) -> "_Surroundings":

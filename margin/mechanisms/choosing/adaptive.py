@@ -150,15 +150,8 @@ class Adaptive:
         course.count_rows()
         course.learn_where_it_pays()
         judge = course.look_where_it_pays()
-        if judge is not None:
-            return course.strong_pairs(judge)
-        chosen, views, rounds = course.plan()
-        if rounds is None:
-            synopsis = course.candidate_alone(chosen)
-        else:
-            synopsis = course.candidate_then_rounds(chosen, views, rounds)
         return without_drowned(
-            synopsis,
+            course.ordinary() if judge is None else course.strong_pairs(judge),
             course.workload,
             self.nonnegativity,
         )
@@ -265,6 +258,13 @@ class _Course:
             nonnegativity=self.mechanism.nonnegativity,
             reconstruction=self.mechanism.reconstruction or reconstruction_for(self.domain),
         )
+
+    def ordinary(self) -> ViewSynopsis:
+        """Measure the best candidate, and make rounds if they pay."""
+        chosen, views, rounds = self.plan()
+        if rounds is None:
+            return self.candidate_alone(chosen)
+        return self.candidate_then_rounds(chosen, views, rounds)
 
     def strong_pairs(self, judge: Judge) -> ViewSynopsis:
         """Measure the strong pairs with all that is left of the budget."""

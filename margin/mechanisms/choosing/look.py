@@ -163,12 +163,9 @@ class Judge:
             return synopsis
         factor = math.sqrt(judged / assumed)
         learnt = Structure(synopsis.held, synopsis.reconstruction).usual_scales()
-        told = replace(synopsis)
         # The scale of single attributes stays: all of them are measured.
-        told.scales.update(
-            {key: value * (factor if key[0] else 1) for key, value in learnt.items()}
-        )
-        return told
+        scales = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
+        return replace(synopsis, scales=scales)
 
     def _precision_after(
         self,

@@ -11,8 +11,8 @@ from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Solver
+from ...solvers.reconstruct.scaling.junction import has_junction_tree
 from ...solvers.tables.tables import Axes
-from ...solvers.trees.junction import has_junction_tree
 from ...synopses import ViewSynopsis
 from ..fitted import (
     LOOK_CHOICE,
@@ -49,7 +49,7 @@ class StrongPairs:
     rest of the budget measures all chosen pairs, and the attributes that are in no pair, again.
 
     Marginals are answered from the distribution of maximum entropy over all attributes, on the
-    junction tree of the pairs (`solvers.trees.junction`).
+    junction tree of the pairs (`solvers.reconstruct.scaling.junction`).
 
     That pairs are chosen where answers are wrong follows MWEM (Hardt, Ligett and McSherry, NIPS
     2012) and AIM (McKenna et al., VLDB 2022). The batches, the end of the choice, the last

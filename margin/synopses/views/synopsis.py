@@ -138,7 +138,13 @@ class ViewSynopsis(Synopsis):
         This is post-processing of the noisy tables.
         """
         found = learnt(self.held, base)
-        return dataclasses.replace(self, base=base, trust=found.trust, total=found.total)
+        return dataclasses.replace(
+            self,
+            base=base,
+            trust=found.trust,
+            total=found.total,
+            scales={},
+        )
 
     @classmethod
     def of_tables(
@@ -397,6 +403,9 @@ class ViewSynopsis(Synopsis):
         A solver that is not part of this library is replaced by the default one.
         """
         content = stored.unpack(packed, domain, cls.unpack)
-        synopsis = cls(domain=domain, provenance=provenance, **vars(content))
-        synopsis.scales.update(stored.scales(packed.fields))
-        return synopsis
+        return cls(
+            domain=domain,
+            provenance=provenance,
+            scales=stored.scales(packed.fields),
+            **vars(content),
+        )

@@ -13,7 +13,7 @@ from margin.mechanisms.choosing import adaptive as adaptive_module
 from margin.mechanisms.choosing.contests import break_even, l2_share
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
 from margin.solvers import Evidence
-from margin.solvers.trees import junction
+from margin.solvers.reconstruct.scaling import junction
 from margin.testing import check_mechanism
 
 RING = [(place, (place + 1) % 8) for place in range(8)]

@@ -10,10 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..limits import CLIQUE_CELLS, JUNCTION_CELLS
-from ..reconstruct.scaling.sweeps import cell_changes
-from ..tables.tables import Axes, Tables
-from ..types import Floats
+from ...limits import CLIQUE_CELLS, JUNCTION_CELLS
+from ...tables.tables import Axes, Tables
+from ...types import Floats
+from .sweeps import cell_changes
 
 __all__ = ["JunctionTree", "has_junction_tree"]
 

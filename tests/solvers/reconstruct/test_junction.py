@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margin.solvers import Newton, Problem, Reconstruction, Tables, Zeros
-from margin.solvers.trees import junction
-from margin.solvers.trees.junction import JunctionTree, has_junction_tree
+from margin.solvers.reconstruct.scaling import junction
+from margin.solvers.reconstruct.scaling.junction import JunctionTree, has_junction_tree
 
 SIZES = (2, 3, 4, 2, 3, 2, 1)
 
