@@ -194,7 +194,7 @@ LOOK_PRICE = 110
 """Largest expected squared error of a spanning tree, divided by that of the best other candidate,
 for which there is a look: what a tree misses is learnt from few triples."""
 
-LOOK_CHOICE_NOISE = 0.15
+LOOK_CHOICE_NOISE = 0.05
 """Largest mean absolute noise of a choice of a look, as a share of the rows."""
 
 LOOK_DOUBT = 2.6
