@@ -48,7 +48,7 @@ class Reconstruction:
     With `Newton(context=K)`, a table over up to K axes is reconstructed: the asked axes, and those
     that are most associated with them. It is then summed to the asked marginal. So views that
     contain only some of the asked axes, and views of associated axes, improve the estimate. If the
-    whole array is small, it is reconstructed once and kept. If the views have a small
+    whole array is small, it is reconstructed once and kept. If the views are pairs with a small
     junction tree, the whole array is reconstructed, however large it is (`JunctionTree`); the
     variances are then those of the answer from the context.
 
@@ -255,7 +255,7 @@ class Reconstruction:
 
     @cached_property
     def _tree(self) -> JunctionTree | None:
-        """The exact model of all axes, if the views have a small junction tree."""
+        """The exact model of all axes, if the views are pairs with a small junction tree."""
         assert isinstance(self.solver, Newton)  # other solvers have no context
         strength = self.solver.strength or 0.0
         if max(self.tables.sizes) > 2:
