@@ -247,8 +247,8 @@ class Gate:
         for sampler, rows in rows_of.items():
             sizes = [tables[row].size for row in rows]
             drawn = sampler.sample(sum(sizes), self._entropy)
-            # The sums of several small tables are made together. Each answer then gets memory of its
-            # own: behind what leaves the gate there is no other answer.
+            # The sums of several small tables are made together. Then each answer gets memory of
+            # its own: behind what leaves the gate there is no other answer.
             step = max(1, _CELLS_TOGETHER // max(1, *sizes))
             stop = 0
             for first in range(0, len(rows), step):
