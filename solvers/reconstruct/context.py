@@ -147,7 +147,10 @@ class Reconstruction:
             if not around.solution.status.ok:
                 return no_sums(around.solution.status, len(rows))
             found = around.sums(axes, rows)
-            if around.often or self._tree is None or solver.context is None:
+            # As in `solve`, marginals on as many axes as a context are solved by themselves.
+            if solver.context is None or len(axes) >= solver.context:
+                return found
+            if around.often or self._tree is None:
                 return found
             table = self.tables.total * self._tree.marginal(axes).ravel()
             return dataclasses.replace(found, table=table, estimate=rows @ table)
