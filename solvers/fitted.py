@@ -65,6 +65,8 @@ Fitted on: not recorded. Command: none.
 JUNCTION_SHARE = 0.3
 """Strength of the ridge of a `JunctionTree`, divided by that of solving with context.
 
+It is 1 where all axes have two categories.
+
 Fitted on: six generated tables with 1,304 to 150,000 rows, at epsilon 1. The optimum is flat
 between 0.1 and 1. Command: none.
 """

@@ -44,6 +44,8 @@ def error_of_views(
     workload
         The marginals that are answered, and their weights.
     """
+    # A variance that a large budget makes zero as a float counts as the least one.
+    positive = [max(variance, LEAST_VARIANCE) for variance in variances]
     # A known table is a view without noise.
     known: list[tuple[int, ...]] = []
     if domain.constraints is not None:
@@ -51,7 +53,7 @@ def error_of_views(
     return least_squares_error(
         domain.sizes,
         [*map(domain.axes, views), *known],
-        [*variances, *([LEAST_VARIANCE] * len(known))],
+        [*positive, *([LEAST_VARIANCE] * len(known))],
         workload=[domain.axes(view) for view in workload],
         weights=workload.weights,
     )

@@ -179,12 +179,12 @@ TREE_PENALTY = 0.5
 """Expected noise of the table of a pair that is subtracted from its score, divided by the noise
 before negative counts are removed; no unit."""
 
-LOOK_SHARE = Fraction(1, 5)
-LOOK_SHARE_PURE = Fraction(3, 20)
+LOOK_SHARE = Fraction(11, 50)
+LOOK_SHARE_PURE = Fraction(33, 200)
 """Shares of the budget for the look at strong pairs; the second for pure differential privacy."""
 
-LOOK_DISTANCE = Fraction(1, 50)
-"""Share of the budget for the distance that judges what a look found."""
+LOOK_DISTANCE = Fraction(1, 10)
+"""Share of the look for the distance that judges what it found."""
 
 LOOK_NOISE = 0.7
 """Largest expected squared noise of a spanning tree, divided by the expected squared error of the
@@ -194,7 +194,7 @@ LOOK_PRICE = 110
 """Largest expected squared error of a spanning tree, divided by that of the best other candidate,
 for which there is a look: what a tree misses is learnt from few triples."""
 
-LOOK_CHOICE_NOISE = 0.15
+LOOK_CHOICE_NOISE = 0.05
 """Largest mean absolute noise of a choice of a look, as a share of the rows."""
 
 LOOK_DOUBT = 2.6

@@ -247,7 +247,8 @@ class Gate:
         for sampler, rows in rows_of.items():
             sizes = [tables[row].size for row in rows]
             drawn = sampler.sample(sum(sizes), self._entropy)
-            # The noisy sums replace the draws. The sums of several small tables are made together.
+            # The sums of several small tables are made together. Then each answer gets memory of
+            # its own: behind what leaves the gate there is no other answer.
             step = max(1, _CELLS_TOGETHER // max(1, *sizes))
             stop = 0
             for first in range(0, len(rows), step):
@@ -256,10 +257,11 @@ class Gate:
                 begin, stop = stop, stop + sum(lengths)
                 flat = [tables[row].reshape(-1) for row in some]
                 true = flat[0] if len(flat) == 1 else np.concatenate(flat)
-                drawn[begin:stop] = noisy_sum(true, drawn[begin:stop])
-                ends = itertools.accumulate(lengths, initial=begin)
+                sums = noisy_sum(true, drawn[begin:stop])
+                ends = itertools.accumulate(lengths, initial=0)
                 for row, (low, high) in zip(some, itertools.pairwise(ends), strict=True):
-                    noisy[row] = drawn[low:high].reshape(tables[row].shape)
+                    own = sums if len(some) == 1 else sums[low:high].copy()
+                    noisy[row] = own.reshape(tables[row].shape)
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:

@@ -22,7 +22,6 @@ from ..limits import (
 from ..status import Status
 from ..tables.tables import Axes, Tables
 from ..threads import single_thread
-from ..trees.junction import JunctionTree
 from ..types import Floats, Integers
 from .bars import Bars
 from .batch import Batch, Solutions
@@ -37,6 +36,7 @@ from .sampling import (
 )
 from .scaling.blocks import blocks_of
 from .scaling.dual import ScaledDual
+from .scaling.junction import JunctionTree
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
 from .sums import Sums, covariances, no_sums, sums_of, without_covariance
@@ -48,7 +48,7 @@ class Reconstruction:
     With `Newton(context=K)`, a table over up to K axes is reconstructed: the asked axes, and those
     that are most associated with them. It is then summed to the asked marginal. So views that
     contain only some of the asked axes, and views of associated axes, improve the estimate. If the
-    whole array is small, it is reconstructed once and kept. If the views have a small
+    whole array is small, it is reconstructed once and kept. If the views are pairs with a small
     junction tree, the whole array is reconstructed, however large it is (`JunctionTree`); the
     variances are then those of the answer from the context.
 
@@ -147,7 +147,10 @@ class Reconstruction:
             if not around.solution.status.ok:
                 return no_sums(around.solution.status, len(rows))
             found = around.sums(axes, rows)
-            if around.often or self._tree is None or solver.context is None:
+            # As in `solve`, marginals on as many axes as a context are solved by themselves.
+            if solver.context is None or len(axes) >= solver.context:
+                return found
+            if around.often or self._tree is None:
                 return found
             table = self.tables.total * self._tree.marginal(axes).ravel()
             return dataclasses.replace(found, table=table, estimate=rows @ table)
@@ -255,9 +258,12 @@ class Reconstruction:
 
     @cached_property
     def _tree(self) -> JunctionTree | None:
-        """The exact model of all axes, if the views have a small junction tree."""
+        """The exact model of all axes, if the views are pairs with a small junction tree."""
         assert isinstance(self.solver, Newton)  # other solvers have no context
-        return JunctionTree.of(self.tables, JUNCTION_SHARE * (self.solver.strength or 0.0))
+        strength = self.solver.strength or 0.0
+        if max(self.tables.sizes) > 2:
+            strength *= JUNCTION_SHARE
+        return JunctionTree.of(self.tables, strength)
 
     @cached_property
     def _joint(self) -> "_Surroundings":

@@ -97,6 +97,11 @@ def emptied_covariance(
     empty = None if views.zeros is None else views.zeros.cells_of_many(asked)
     if empty is not None:
         weights = np.where(empty.reshape(-1, 1), 0.0, weights)
+    if views.known is not None and views.known.more:
+        # What is known of the sums misses nothing.
+        cells = None if empty is None else empty.reshape(shape)
+        left = [views.known.left_open(axes, own.reshape(shape), cells) for own in weights.T]
+        weights = np.stack([own.ravel() for own in left], axis=1)
     result = np.zeros((weights.shape[1], weights.shape[1]))
     for place, own in enumerate(places):
         if not own.missed.any():

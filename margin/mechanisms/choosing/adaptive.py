@@ -21,7 +21,6 @@ from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..fitted import (
     LOOK_CHOICE_NOISE,
-    LOOK_DISTANCE,
     LOOK_DOUBT,
     LOOK_NOISE,
     LOOK_PRICE,
@@ -39,7 +38,7 @@ from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
 from .strength import Strength, Structure, learned
-from .strong_pairs import Found, StrongPairs
+from .strong_pairs import StrongPairs
 from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
@@ -150,16 +149,9 @@ class Adaptive:
         course = _Course(self, private, asked)
         course.count_rows()
         course.learn_where_it_pays()
-        found = course.look_where_it_pays()
-        if found is not None:
-            return course.strong_pairs(found)
-        chosen, views, rounds = course.plan()
-        if rounds is None:
-            synopsis = course.candidate_alone(chosen)
-        else:
-            synopsis = course.candidate_then_rounds(chosen, views, rounds)
+        judge = course.look_where_it_pays()
         return without_drowned(
-            synopsis,
+            course.ordinary() if judge is None else course.strong_pairs(judge),
             course.workload,
             self.nonnegativity,
         )
@@ -218,7 +210,7 @@ class _Course:
         self.rows = max(1.0, tables.total)
         self.strength = learned(tables, self.strength)
 
-    def look_where_it_pays(self) -> Found | None:
+    def look_where_it_pays(self) -> Judge | None:
         """Look for strong pairs if they may be the best candidate; None if they are not.
 
         Then what the look measured is evidence for the other candidates.
@@ -227,16 +219,14 @@ class _Course:
         if not self._may_pay(mechanism.choice_noise(self.private, self.workload)):
             return None
         log.info("looking for pairs of attributes that depend on each other")
-        found = mechanism.look(self.private, self.workload)
-        judge = Judge(self.domain, self.workload, found)
-        distance = judge.distance(self.private, spend=LOOK_DISTANCE)
-        self.spent += mechanism.spend(self.budget) + LOOK_DISTANCE
+        judge = mechanism.look(self.private, self.workload)
+        self.spent += mechanism.spend(self.budget)
+        expected = judge.missed + judge.noise_after(self.budget, 1 - self.spent)
         # The price of another candidate is the sum over all asked marginals.
         best, _ = self._best_and_tree(self.strength)
-        others = best.error / sum(self.workload.weights)
-        if judge.expected_error(distance, self.budget, 1 - self.spent) < LOOK_DOUBT * others:
-            return found
-        self.evidence.add_evidence(found.evidence)
+        if expected < LOOK_DOUBT * best.error / sum(self.workload.weights):
+            return judge
+        self.evidence.add_evidence(judge.found.evidence)
         return None
 
     def _may_pay(self, choice_noise: float) -> bool:
@@ -269,9 +259,16 @@ class _Course:
             reconstruction=self.mechanism.reconstruction or reconstruction_for(self.domain),
         )
 
-    def strong_pairs(self, found: Found) -> ViewSynopsis:
+    def ordinary(self) -> ViewSynopsis:
+        """Measure the best candidate, and make rounds if they pay."""
+        chosen, views, rounds = self.plan()
+        if rounds is None:
+            return self.candidate_alone(chosen)
+        return self.candidate_then_rounds(chosen, views, rounds)
+
+    def strong_pairs(self, judge: Judge) -> ViewSynopsis:
         """Measure the strong pairs with all that is left of the budget."""
-        return self._strong_pairs().measure_again(self.private, found)
+        return self._strong_pairs().measure_again(self.private, judge)
 
     def plan(self) -> tuple[Candidate, list[View], Rounds | None]:
         """The candidate to measure, the views that rounds choose from, and the rounds or None.

@@ -2,21 +2,73 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from ...domain.domain import Domain
+from ...domain.domain import Domain, View
 from ...domain.workload import Workload
-from ...privacy.budget import Budget
+from ...privacy.budget import Budget, PureDP
 from ...private import Private
-from ...solvers import Evidence
+from ...solvers import (
+    Evidence,
+    JointProjection,
+    Newton,
+    NonNegativity,
+    ResidualConsistency,
+    Solver,
+    Structure,
+)
 from ...solvers.tables.tables import Axes
+from ...synopses import ViewSynopsis
+from ...synopses.estimate import possible
 from .contests import comparable, l2_share
-from .strong_pairs import Found, best_shares
 
-__all__ = ["Judge"]
+__all__ = ["CONTEXT", "Found", "Judge", "best_shares"]
+
+CONTEXT = 12
+"""Largest number of attributes of the context from which variances are computed."""
+
+_PUBLIC = Newton(
+    bars=False,
+    context=CONTEXT,
+    tolerance=1e-5,
+)
+"""Solver of the answers that true tables are compared with."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Found:
+    """What a look found.
+
+    Attributes
+    ----------
+    evidence
+        All measurements of the look.
+    views
+        The chosen pairs, and the attributes that are in none of them. Together they have a small
+        junction tree.
+    """
+
+    evidence: Evidence
+    views: list[View]
+
+    def synopsis(
+        self,
+        domain: Domain,
+        nonnegativity: NonNegativity | None = JointProjection(),
+        reconstruction: Solver = _PUBLIC,
+    ) -> ViewSynopsis:
+        """What all measurements say together."""
+        tables = possible(self.evidence.tables(), nonnegativity, ResidualConsistency())
+        return ViewSynopsis.of_tables(domain, tables, reconstruction=reconstruction)
+
 
 _SETS = 100
 """Largest number of asked marginals that are compared."""
@@ -24,16 +76,21 @@ _SETS = 100
 _CELLS = 1 << 17
 """Largest number of cells of such a marginal."""
 
+_ANSWERS = 30
+"""Number of them whose missed part is computed with the synopsis."""
+
+_LEAST_MISSED = 2.0
+"""Least judged error of an answer, divided by the noise of the last measurement."""
+
 _UNIT = 1_000
 """Weights are multiples of one over this number."""
 
 
 class Judge:
-    """Estimates the error of strong pairs, from the distance of their answers from the truth.
+    """Estimates what strong pairs miss, from the distance of their answers from the truth.
 
     The distance is measured with noise (`Private.total_distance`). It has two parts: what the pairs
     miss, and what the noise of the look did. The second part is known, so the first can be told.
-    The noise of the last measurement is added to it.
 
     Parameters
     ----------
@@ -54,44 +111,63 @@ class Judge:
         rng = np.random.default_rng(0)
         places = rng.permutation(len(workload))[: 4 * _SETS].tolist()
         views = [workload.views[place] for place in places]
-        self.sets = [view for view in views if domain.cells(view) <= _CELLS][:_SETS]
-        synopsis = found.synopsis(domain)
-        self.answers = [answer.counts for answer in synopsis.marginals(self.sets)]
+        small = [view for view in views if domain.cells(view) <= _CELLS]
+        self.sets = small[:_SETS] or [domain.attributes[:1]]
+        self.missed = math.nan
 
-    def distance(
+    def measure(
         self,
         private: Private,
         *,
         spend: Fraction,
-    ) -> float:
-        """Measure the mean distance of the answers from the truth: the root of the sum of the
-        squared errors of a marginal, in rows.
+    ) -> None:
+        """Measure the distance with a share of the budget, and tell what is missed from it.
 
         The measured distances are sums of absolute errors; `l2_share` makes them L2 distances.
         """
-        weights = [max(1, round(_UNIT * l2_share(answer))) for answer in self.answers]
+        synopsis = self.found.synopsis(self.domain)
+        answers = [answer.counts for answer in synopsis.marginals(self.sets)]
+        weights = [max(1, round(_UNIT * l2_share(answer))) for answer in answers]
         total = private.total_distance(
             self.sets,
-            comparable(self.answers),
+            comparable(answers),
             weights=weights,
             spend=spend,
         )
-        return max(0.0, total / (_UNIT * len(self.sets)))
+        distance = max(0.0, total / (_UNIT * len(self.sets)))
+        self.missed = max(0.0, distance**2 - self._noise(self.found.evidence.precision))
 
-    def expected_error(
+    def noise_after(
         self,
-        distance: float,
         budget: Budget,
         left: Fraction,
     ) -> float:
-        """The expected squared error of a marginal, in squared rows, if the pairs are measured
+        """The mean squared effect of noise on an answer, in squared rows, if the pairs are measured
         again with a share `left` of the budget."""
-        noise_now = self._noise(self.found.evidence.precision)
-        noise_later = self._noise(self._precision_later(budget, left))
-        missed = max(0.0, distance**2 - noise_now)
-        return missed + noise_later
+        return self._noise(self._precision_after(budget, left))
 
-    def _precision_later(
+    def with_missed(self, synopsis: ViewSynopsis) -> ViewSynopsis:
+        """The synopsis, told how strong the structure is that no view holds.
+
+        The chosen pairs say nothing about it: they are the strongest ones. The scales of structure
+        are multiplied so that answers miss as much as was judged, in the mean. Where the judged
+        amount is lost in noise, it is taken to be twice the noise: pairs were chosen until the
+        others were about as small as their noise.
+        """
+        answers = synopsis.marginals(self.sets[:_ANSWERS])
+        assumed = float(np.mean([np.sum(answer.missed_variance) for answer in answers]))
+        # What was measured again belongs to the evidence by now.
+        noise = self._noise(self.found.evidence.precision)
+        judged = max(self.missed, _LEAST_MISSED**2 * noise)
+        if not assumed > judged:
+            return synopsis
+        factor = math.sqrt(judged / assumed)
+        learnt = Structure(synopsis.held, synopsis.reconstruction).usual_scales()
+        # The scale of single attributes stays: all of them are measured.
+        scales = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
+        return replace(synopsis, scales=scales)
+
+    def _precision_after(
         self,
         budget: Budget,
         left: Fraction,
@@ -125,3 +201,17 @@ class Judge:
             )
             total += variance / self.domain.cells(view)
         return total / len(self.sets)
+
+
+def best_shares(
+    domain: Domain,
+    budget: Budget,
+    views: Sequence[View],
+) -> list[float]:
+    """Shares of the budget that minimise the sum of the expected squared errors of some tables.
+
+    A table of c cells and share s has an expected squared error in proportion to c / s**p. The
+    shares that minimise the sum are in proportion to c**(1 / (p + 1)).
+    """
+    power = 2 if isinstance(budget, PureDP) else 1
+    return [domain.cells(view) ** (1 / (power + 1)) for view in views]

@@ -10,66 +10,27 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
-from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Solver
+from ...solvers.reconstruct.scaling.junction import has_junction_tree
 from ...solvers.tables.tables import Axes
-from ...solvers.trees.junction import has_junction_tree
 from ...synopses import ViewSynopsis
-from ...synopses.estimate import possible
 from ..fitted import (
     LOOK_CHOICE,
+    LOOK_DISTANCE,
     LOOK_SHARE,
     LOOK_SHARE_PURE,
     LOOK_SINGLES,
     LOOK_TREE,
     LOOK_TREE_CHOICE,
 )
+from .auto import usual_workload
 from .contests import break_even, choose_in_turn, comparable, contestants, mean_noise, penalty
+from .look import CONTEXT, Found, Judge, best_shares
 from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names
 
-__all__ = ["Found", "StrongPairs", "best_shares"]
+__all__ = ["StrongPairs"]
 
 log = logging.getLogger("margin")
-
-_CONTEXT = 12
-"""Largest number of attributes of the context from which variances are computed."""
-
-_PUBLIC = Newton(
-    bars=False,
-    context=_CONTEXT,
-    tolerance=1e-5,
-)
-"""Solver of the answers that true tables are compared with."""
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-    eq=False,
-)
-class Found:
-    """What a look found.
-
-    Attributes
-    ----------
-    evidence
-        All measurements of the look.
-    views
-        The chosen pairs, and the attributes that are in none of them. Together they have a small
-        junction tree.
-    """
-
-    evidence: Evidence
-    views: list[View]
-
-    def synopsis(
-        self,
-        domain: Domain,
-        nonnegativity: NonNegativity | None = JointProjection(),
-        reconstruction: Solver = _PUBLIC,
-    ) -> ViewSynopsis:
-        """What all measurements say together."""
-        tables = possible(self.evidence.tables(), nonnegativity, ResidualConsistency())
-        return ViewSynopsis.of_tables(domain, tables, reconstruction=reconstruction)
 
 
 @dataclass(
@@ -88,7 +49,7 @@ class StrongPairs:
     rest of the budget measures all chosen pairs, and the attributes that are in no pair, again.
 
     Marginals are answered from the distribution of maximum entropy over all attributes, on the
-    junction tree of the pairs (`solvers.trees.junction`).
+    junction tree of the pairs (`solvers.reconstruct.scaling.junction`).
 
     That pairs are chosen where answers are wrong follows MWEM (Hardt, Ligett and McSherry, NIPS
     2012) and AIM (McKenna et al., VLDB 2022). The batches, the end of the choice, the last
@@ -125,7 +86,7 @@ class StrongPairs:
     look_share: float | None = None
     batches: int | None = None
     nonnegativity: NonNegativity | None = JointProjection()
-    reconstruction: Solver = Newton(context=_CONTEXT)
+    reconstruction: Solver = Newton(context=CONTEXT)
 
     def __post_init__(self) -> None:
         if self.look_share is not None:
@@ -139,8 +100,7 @@ class StrongPairs:
         workload: Workload | None,
     ) -> ViewSynopsis:
         """Run the mechanism: look, and measure what was found with the rest of the budget."""
-        found = self.look(private, workload)
-        return self.measure_again(private, found)
+        return self.measure_again(private, self.look(private, workload))
 
     def spend(self, budget: Budget) -> Fraction:
         """The share of a budget that the look may spend."""
@@ -155,40 +115,45 @@ class StrongPairs:
     ) -> float:
         """The mean absolute noise of a score in the choice of the tree, in rows."""
         choices = max(1, len(asked_names(private.domain, workload)) - 1)
-        share_of_choice = self.spend(private.budget) * LOOK_TREE * LOOK_TREE_CHOICE
+        of_pairs = self.spend(private.budget) * (1 - LOOK_DISTANCE)
+        share_of_choice = of_pairs * LOOK_TREE * LOOK_TREE_CHOICE
         return mean_noise(private.budget, share_of_choice / choices)
 
     def look(
         self,
         private: Private,
         workload: Workload | None,
-    ) -> Found:
-        """Choose pairs and measure them, with the share of the budget for the look."""
+    ) -> Judge:
+        """Choose pairs, measure them and judge them, with the share of the budget for the look."""
         budget = private.budget
         pure = isinstance(budget, PureDP)
         batches = (1 if pure else 2) if self.batches is None else self.batches
         spend = self.spend(budget)
+        of_pairs = spend * (1 - LOOK_DISTANCE)
+        of_tree = of_pairs * LOOK_TREE if batches else of_pairs
         looking = _Looking(private, workload, spend)
-        of_tree = spend * LOOK_TREE if batches else spend
         looking.choose_tree(of_tree)
         for _ in range(batches):
-            looking.choose_more((spend - of_tree) / batches)
-        return looking.found()
+            looking.choose_more((of_pairs - of_tree) / batches)
+        judge = Judge(private.domain, usual_workload(private.domain, workload), looking.found())
+        judge.measure(private, spend=spend * LOOK_DISTANCE)
+        return judge
 
     def measure_again(
         self,
         private: Private,
-        found: Found,
+        judge: Judge,
     ) -> ViewSynopsis:
         """Measure what a look found, with all that is left of the budget, and make the synopsis."""
         domain = private.domain
+        found = judge.found
         log.info("measuring %d tables again", len(found.views))
         measured = private.measure(
             found.views,
             shares=best_shares(domain, private.budget, found.views),
         )
         add(found.evidence, domain, measured)
-        return found.synopsis(domain, self.nonnegativity, self.reconstruction)
+        return judge.with_missed(found.synopsis(domain, self.nonnegativity, self.reconstruction))
 
 
 class _Looking:
@@ -208,7 +173,7 @@ class _Looking:
     ) -> None:
         self.private = private
         self.domain = private.domain
-        self.workload = workload or Workload.all_kway(self.domain, min(2, len(self.domain)))
+        self.workload = usual_workload(self.domain, workload)
         self.names = asked_names(self.domain, workload)
         self.spend = spend
         self.pairs: list[View] = []
@@ -298,17 +263,3 @@ class _SmallCliques:
 
 def _ascending(domain: Domain, view: View) -> Axes:
     return tuple(sorted(domain.axes(view)))
-
-
-def best_shares(
-    domain: Domain,
-    budget: Budget,
-    views: Sequence[View],
-) -> list[float]:
-    """Shares of the budget that minimise the sum of the expected squared errors of some tables.
-
-    A table of c cells and share s has an expected squared error in proportion to c / s**p. The
-    shares that minimise the sum are in proportion to c**(1 / (p + 1)).
-    """
-    power = 2 if isinstance(budget, PureDP) else 1
-    return [domain.cells(view) ** (1 / (power + 1)) for view in views]

@@ -45,7 +45,7 @@ class SpanningTree:
     attributes are connected, or earlier if it is better to choose no further pair. The rest of the
     budget measures the chosen pairs, and again the attributes that are in no pair, in equal shares.
     Marginals are answered from the distribution of maximum entropy on the forest, which is exact
-    for any number of attributes (`solvers.trees.junction`).
+    for any number of attributes (`solvers.reconstruct.scaling.junction`).
 
     The choice of a tree follows MST (McKenna, Miklau and Sheldon, Journal of Privacy and
     Confidentiality 2021). The end of the choice and the answers are ours.

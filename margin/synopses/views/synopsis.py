@@ -80,8 +80,9 @@ class ViewSynopsis(Synopsis):
     kurtosis
         The excess kurtosis of the noise in each cell of a table that was measured; see `Marginal`.
     scales
-        Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file;
-        the others are learnt when answers need them. A changed copy of the synopsis has none.
+        Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file,
+        or that the mechanism knows better than the tables do. The others are learnt when answers
+        need them. A copy with other tables, another solver or a base has none.
     """
 
     names: tuple[View, ...]
@@ -92,7 +93,7 @@ class ViewSynopsis(Synopsis):
     trust: tuple[Floats, ...] = ()
     total: tuple[float, float] | None = None
     kurtosis: float = 0.0
-    scales: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
+    scales: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -125,11 +126,11 @@ class ViewSynopsis(Synopsis):
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
         """The same synopsis with other tables of the same views."""
-        return dataclasses.replace(self, held=tables)
+        return dataclasses.replace(self, held=tables, scales={})
 
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis with another solver for marginals that no view covers."""
-        return dataclasses.replace(self, reconstruction=reconstruction)
+        return dataclasses.replace(self, reconstruction=reconstruction, scales={})
 
     def with_base(self, base: StatedBase) -> "ViewSynopsis":
         """The same synopsis with a base; how far it is trusted is learnt from the views' tables.
@@ -137,7 +138,13 @@ class ViewSynopsis(Synopsis):
         This is post-processing of the noisy tables.
         """
         found = learnt(self.held, base)
-        return dataclasses.replace(self, base=base, trust=found.trust, total=found.total)
+        return dataclasses.replace(
+            self,
+            base=base,
+            trust=found.trust,
+            total=found.total,
+            scales={},
+        )
 
     @classmethod
     def of_tables(
@@ -396,6 +403,9 @@ class ViewSynopsis(Synopsis):
         A solver that is not part of this library is replaced by the default one.
         """
         content = stored.unpack(packed, domain, cls.unpack)
-        synopsis = cls(domain=domain, provenance=provenance, **vars(content))
-        synopsis.scales.update(stored.scales(packed.fields))
-        return synopsis
+        return cls(
+            domain=domain,
+            provenance=provenance,
+            scales=stored.scales(packed.fields),
+            **vars(content),
+        )

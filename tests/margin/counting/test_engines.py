@@ -272,7 +272,7 @@ def test_a_bad_query_is_refused(text, message):
         ({"attach": "no-such.duckdb"}, "'no-such.duckdb' does not exist"),
         ({"attach": ""}, "attach must be"),
         ({"attach": 3}, "attach must be"),
-        ({"memory_limit": "much"}, "memory_limit"),
+        ({"memory_limit": "much"}, "must be a size such as"),
     ],
 )
 def test_bad_options_of_a_query(options, message):
@@ -368,7 +368,7 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     assert main([*start, "--sql", "SELECT a FROM t", "--table", f"t={tmp_path}/t.csv"]) == 0
     mistakes = {
         "either from a file or from --sql": [["x.csv", "--sql", query]],
-        "a release needs a table, but none is given; add a file, or a query with --sql": [[]],
+        "this command needs a table, but none is given; add a file, or a query with --sql": [[]],
         "--attach names the database of a query, but no query is given": [
             ["x.csv", "--attach", "x.duckdb"]
         ],

@@ -370,8 +370,11 @@ def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
         seed=1,
     ).synopsis
     assert sum(event.units for event in spy.events) == budget.units
-    chosen = [event for event in spy.events if event.method == "select"]
-    assert (0 < len(chosen) <= rounds) if rounds else not chosen
+    methods = [event.method for event in spy.events]
+    # A look makes choices of its own. If strong pairs are best, no rounds follow.
+    looked = methods.index("total_distance") + 1 if "total_distance" in methods else 0
+    assert methods[looked:].count("select") <= rounds
+    assert "select" in methods or not rounds
     for view in itertools.combinations(made.domain, 3):
         counts = made.marginal(view).counts
         assert counts.min() >= 0 and np.isfinite(counts).all()
@@ -470,7 +473,9 @@ def test_pairs_are_not_chosen_elsewhere(budget, parameters):
         mechanism=spy,
         seed=0,
     )
-    assert not [event for event in spy.events if event.method == "select"]
+    methods = [event.method for event in spy.events]
+    # A look for strong pairs may be made, and is judged.
+    assert "select" not in methods or "total_distance" in methods
     assert sum(event.units for event in spy.events) == budget.units
 
 

@@ -11,10 +11,9 @@ from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
 from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing import adaptive as adaptive_module
 from margin.mechanisms.choosing.contests import break_even, l2_share
-from margin.mechanisms.choosing.look import Judge
-from margin.mechanisms.choosing.strong_pairs import Found, best_shares
+from margin.mechanisms.choosing.look import Found, Judge, best_shares
 from margin.solvers import Evidence
-from margin.solvers.trees import junction
+from margin.solvers.reconstruct.scaling import junction
 from margin.testing import check_mechanism
 
 RING = [(place, (place + 1) % 8) for place in range(8)]
@@ -197,34 +196,70 @@ def found_of(domain, codes, variance, seed=1):
     return Found(evidence=evidence, views=views)
 
 
+class Told:
+    """A gate that tells one true distance, without noise."""
+
+    def __init__(self, codes, domain):
+        self.codes, self.domain = codes, domain
+
+    def truth(self, view):
+        axes = self.domain.axes(view)
+        edges = [range(self.domain.sizes[axis] + 1) for axis in axes]
+        return np.histogramdd(self.codes[:, list(axes)], bins=edges)[0]
+
+    def total_distance(self, views, public, *, weights, spend):
+        gaps = [
+            np.abs(self.truth(view) - one).sum() for view, one in zip(views, public, strict=True)
+        ]
+        return int(np.dot(weights, gaps))
+
+
 @pytest.mark.parametrize("variance", [1e-6, 100.0, 2500.0])
-def test_the_judged_error_is_near_the_true_one(variance):
-    """A chain holds nearly all structure here; the noise is most of the error, or none of it."""
+@pytest.mark.parametrize("skipped", [0, 1])
+def test_what_pairs_miss_is_told_from_the_distance(variance, skipped):
+    """Attributes depend on the one before, or on the one before that, of which a chain knows
+    nothing."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, (30_000, 6))
-    for place in range(1, 6):
+    for place in range(1 + skipped, 6):
         copied = rng.random(30_000) < 0.5
-        codes[copied, place] = codes[copied, place - 1]
+        codes[copied, place] = codes[copied, place - 1 - skipped]
     domain = domain_of(6)
-    workload = Workload.all_kway(domain, 3)
-    judge = Judge(domain, workload, found_of(domain, codes, variance))
-    truth = [
-        np.histogramdd(codes[:, [int(name[1:]) for name in view]], bins=[range(5)] * 3)[0]
-        for view in judge.sets
-    ]
-    distance = np.mean(
-        [np.linalg.norm(one - other) for one, other in zip(judge.answers, truth, strict=True)]
+    gate = Told(codes, domain)
+
+    def missed(variance):
+        judge = Judge(domain, Workload.all_kway(domain, 3), found_of(domain, codes, variance))
+        judge.measure(gate, spend=Fraction(1, 10))
+        return judge.missed
+
+    exact = Judge(domain, Workload.all_kway(domain, 3), found_of(domain, codes, 1e-9))
+    answers = exact.found.synopsis(domain).marginals(exact.sets)
+    true = np.mean(
+        [
+            ((answer.counts - gate.truth(view)) ** 2).sum()
+            for view, answer in zip(exact.sets, answers, strict=True)
+        ]
     )
-    budget = ZCDP("0.5")
-    # After a last measurement with nearly no noise, only what the chain misses is left.
-    left = judge.expected_error(distance, budget, Fraction(1))
-    exact = Judge(domain, workload, found_of(domain, codes, 1e-9))
-    missed = np.mean(
-        [np.linalg.norm(one - other) for one, other in zip(exact.answers, truth, strict=True)]
-    )
-    assert np.sqrt(left) < 1.6 * missed + 40
-    more = judge.expected_error(10 * distance, budget, Fraction(1))
-    assert more > left
+    # Nearly nothing is missed by the chain that the attributes make.
+    room = 0.6 * true + 4 * 64 * variance
+    assert missed(variance) == pytest.approx(true, abs=room)
+
+
+@pytest.mark.parametrize("budget", [PureDP(4), ZCDP("0.1")], ids=repr)
+def test_intervals_are_neither_far_too_wide_nor_too_narrow(budget):
+    codes = ring(30_000)
+    made = simulated(codes, domain_of(), budget, StrongPairs())
+    inside, widths, errors = [], [], []
+    for view in itertools.combinations(made.synopsis.domain, 3):
+        answer = made.synopsis.marginal(view)
+        truth = made.truth(view).counts
+        low, high = answer.interval(0.95)
+        inside.append(((low <= truth) & (truth <= high)).mean())
+        widths.append(np.mean((high - low) / 2))
+        errors.append(np.abs(answer.counts - truth).mean())
+    assert np.mean(inside) > 0.9
+    # Of normal errors the half-width at 95 % is 2.5 times the mean absolute error.
+    assert np.mean(widths) < 3 * 2.5 * np.mean(errors)
 
 
 def test_a_measurement_pays_from_the_distance_on_that_equals_its_noise():

@@ -1,7 +1,6 @@
-"""Exact maximum entropy over tables whose views have a small junction tree."""
+"""Exact maximum entropy over tables of pairs of axes that have a small junction tree."""
 
 import heapq
-import itertools
 import math
 import string
 from collections.abc import Sequence
@@ -10,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..limits import CLIQUE_CELLS, JUNCTION_CELLS
-from ..reconstruct.scaling.sweeps import cell_changes
-from ..tables.tables import Axes, Tables
-from ..types import Floats
+from ...limits import CLIQUE_CELLS, JUNCTION_CELLS
+from ...tables.tables import Axes, Tables
+from ...types import Floats
+from .sweeps import cell_changes
 
 __all__ = ["JunctionTree", "has_junction_tree"]
 
@@ -55,7 +54,7 @@ class _Clique:
     eq=False,
 )
 class JunctionTree:
-    """The distribution of maximum entropy with given marginal tables, over a junction tree.
+    """The distribution of maximum entropy with given tables of pairs of axes, by a junction tree.
 
     Two axes are neighbours if a view holds both. Axes are eliminated one after another, each time
     the one that makes the smallest clique, and the cliques are joined to a tree (Lauritzen and
@@ -105,18 +104,20 @@ class JunctionTree:
     ) -> "JunctionTree | None":
         """The distribution with consistent, non-negative tables of positive total.
 
-        None if the cliques have too many cells, or if cells of the array must be zero.
+        None if a table has more than two axes of several categories, if the cliques have too many
+        cells, or if cells of the array must be zero.
 
         Parameters
         ----------
         strength
-            How far tables that share axes in a cycle may be missed, >= 0: `Newton.strength`, for
-            the moments on all axes of a table. One-way tables are met exactly.
+            How far tables of pairs that make a cycle may be missed, >= 0: `Newton.strength`.
+            One-way tables are met exactly.
         """
         sizes = tables.sizes
         if tables.zeros is not None or tables.total <= 0:
             return None
-        if any(value.min() < 0 for value in tables.values):
+        varying = [sum(sizes[axis] > 1 for axis in view) for view in tables.views]
+        if max(varying) > 2 or any(value.min() < 0 for value in tables.values):
             return None
         cliques = _cliques(sizes, tables.views)
         if cliques is None:
@@ -410,42 +411,33 @@ def _targets(
     clique: _Clique,
     strength: float,
 ) -> list[_Target]:
-    """What some views tell their clique: themselves and their pairs, met nearly; and last their
-    one-way tables, which are met exactly."""
+    """What some views tell their clique: themselves, met nearly, and last their one-way tables,
+    which are met exactly."""
     found: dict[Axes, _Target] = {}
     for number in numbers:
         view = tables.views[number]
         value = tables.values[number]
         shares = np.expand_dims(value / value.sum(), _others(clique.axes, view))
         varying = tuple(axis for axis in view if tables.sizes[axis] > 1)
-        for own in {varying, *itertools.combinations(varying, 2), *((axis,) for axis in varying)}:
+        for own in {varying, *((axis,) for axis in varying)}:
             found[own] = _Target(
                 view=own,
                 shares=_margin(shares, clique.axes, own),
-                ridge=strength * _ridge(tables, number, own),
+                ridge=strength * _ridge(tables, number) if len(own) > 1 else 0.0,
             )
     return sorted(found.values(), key=lambda target: (-len(target.view), target.view))
 
 
-def _ridge(
-    tables: Tables,
-    number: int,
-    axes: Axes,
-) -> float:
-    """The ridge of the moments on some axes of a view (`Newton`), for cells instead of moments.
-
-    One-way tables have none.
-    """
-    if len(axes) < 2:
-        return 0.0
+def _ridge(tables: Tables, number: int) -> float:
+    """The ridge of the moments on both axes of a pair (`Newton`), for cells instead of moments."""
     view = tables.views[number]
+    cells = tables.values[number].size
     if tables.precisions is None:
-        variance = tables.values[number].size * tables.variances[number]
+        variance = cells * tables.variances[number]
     else:
-        mask = sum(1 << place for place, axis in enumerate(view) if axis in axes)
-        variance = 1 / float(tables.precisions[number][mask])
-    cells = math.prod(tables.sizes[axis] for axis in axes)
-    return len(axes) ** 2 * variance / tables.total**2 / cells
+        both = sum(1 << place for place, axis in enumerate(view) if tables.sizes[axis] > 1)
+        variance = 1 / float(tables.precisions[number][both])
+    return 2**2 * variance / tables.total**2 / cells
 
 
 def _tour(cliques: Sequence[_Clique]) -> list[tuple[int, int]]:
