@@ -179,6 +179,10 @@ TREE_PENALTY = 0.5
 """Expected noise of the table of a pair that is subtracted from its score, divided by the noise
 before negative counts are removed; no unit."""
 
+# The constants of a look for strong pairs (`choosing.strong_pairs`, `choosing.look`). They were set
+# by hand on the generated tables of two trials, with the fitting half of the zoo beside them; see
+# docs/results/peers.md. On these tables they are development figures. No command refits them.
+
 LOOK_SHARE = Fraction(11, 50)
 LOOK_SHARE_PURE = Fraction(33, 200)
 """Shares of the budget for the look at strong pairs; the second for pure differential privacy."""

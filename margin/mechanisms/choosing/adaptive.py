@@ -213,8 +213,11 @@ class _Course:
     def look_where_it_pays(self) -> Judge | None:
         """Look for strong pairs if they may be the best candidate; None if they are not.
 
-        Then what the look measured is evidence for the other candidates.
+        Then what the look measured is evidence for the other candidates. Where rounds are stated,
+        they are made, and there is no look.
         """
+        if self.mechanism.rounds:
+            return None
         mechanism = self._strong_pairs()
         if not self._may_pay(mechanism.choice_noise(self.private, self.workload)):
             return None

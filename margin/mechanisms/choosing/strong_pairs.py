@@ -58,8 +58,8 @@ class StrongPairs:
     Parameters
     ----------
     look_share
-        The share of the budget for the look, > 0 and < 1. None takes 0.15 for pure differential
-        privacy, where noise grows faster with what is spent, and 0.2 otherwise.
+        The share of the budget for the look, > 0 and < 1. None takes 0.165 for pure differential
+        privacy, where noise grows faster with what is spent, and 0.22 otherwise.
     batches
         The number of batches; with 0 the pairs are a spanning tree. None takes one for pure
         differential privacy, and two otherwise.
