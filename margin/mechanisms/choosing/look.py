@@ -160,7 +160,8 @@ class Judge:
         noise = self._noise(self.found.evidence.precision)
         judged = max(self.missed, _LEAST_MISSED**2 * noise)
         if not assumed > judged:
-            return synopsis
+            # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
+            return replace(synopsis)
         factor = math.sqrt(judged / assumed)
         learnt = Structure(synopsis.held, synopsis.reconstruction).usual_scales()
         # The scale of single attributes stays: all of them are measured.
