@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from watched import Watched
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PureDP, Workload
@@ -31,18 +32,6 @@ def names(count):
 
 def domain_of(sizes=(3,) * 8, **more):
     return Domain(dict(zip(names(len(sizes)), sizes, strict=True)), **more)
-
-
-class Watched:
-    """A mechanism, and the events of its run."""
-
-    def __init__(self, mechanism):
-        self.mechanism, self.events = mechanism, []
-
-    def run(self, gate, workload):
-        synopsis = self.mechanism.run(gate, workload)
-        self.events = gate.events
-        return synopsis
 
 
 def simulated(codes, domain, budget, mechanism=None, workload=None):

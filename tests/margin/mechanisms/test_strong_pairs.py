@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from watched import Watched
 
 import margin
 from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
@@ -36,18 +37,6 @@ def ring(rows, size=4, seed=0):
 
 def domain_of(count=8, size=4, **more):
     return Domain({f"x{place}": size for place in range(count)}, **more)
-
-
-class Watched:
-    """A mechanism, and the events of its run."""
-
-    def __init__(self, mechanism):
-        self.mechanism, self.events = mechanism, []
-
-    def run(self, gate, workload):
-        synopsis = self.mechanism.run(gate, workload)
-        self.events = gate.events
-        return synopsis
 
 
 def simulated(codes, domain, budget, mechanism, workload=None, seed=0):
