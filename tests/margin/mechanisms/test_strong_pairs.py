@@ -13,6 +13,7 @@ from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing import adaptive as adaptive_module
 from margin.mechanisms.choosing.contests import break_even, l2_share
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
+from margin.mechanisms.fitted import LOOK_CHOICE, LOOK_DISTANCE, LOOK_TREE, LOOK_TREE_CHOICE
 from margin.solvers import Evidence
 from margin.solvers.reconstruct.scaling import junction
 from margin.testing import check_mechanism
@@ -82,6 +83,49 @@ def test_all_of_the_budget_is_spent_and_no_more(budget, batches, rows):
     for view in itertools.combinations(made.domain, 3):
         counts = made.marginal(view).counts
         assert counts.min() >= 0 and np.isfinite(counts).all()
+
+
+class Looking:
+    """Only the look of `StrongPairs`; what is left is not spent."""
+
+    def __init__(self, mechanism):
+        self.mechanism = mechanism
+
+    def run(self, gate, workload):
+        judge = self.mechanism.look(gate, workload)
+        self.events = gate.events
+        return judge.found.synopsis(gate.domain)
+
+
+@pytest.mark.parametrize("budget", [PureDP(400), ZCDP(4)], ids=repr)
+@pytest.mark.parametrize("batches", [0, 1, 2])
+def test_a_look_spends_its_share_of_the_budget(budget, batches):
+    mechanism = StrongPairs(look_share=0.3, batches=batches)
+    spy = Looking(mechanism)
+    simulated(ring(3_000, size=2), domain_of(size=2), budget, spy)
+    (told,) = (event for event in spy.events if event.method == "total_distance")
+    share = Fraction(3, 10)
+    assert mechanism.spend(budget) == share
+    assert told.units == int(budget.units * share * LOOK_DISTANCE)
+    # Each charge is rounded down to whole units.
+    spent = sum(event.units for event in spy.events)
+    assert 0 <= budget.units * share - spent <= len(spy.events)
+
+
+def test_a_batch_that_chooses_nothing_leaves_its_budget_for_the_last_measurement():
+    """Attributes that are independent, and noise above all counts."""
+    budget = ZCDP("1e-6")
+    spy = Looking(StrongPairs(look_share=0.3, batches=1))
+    made = simulated(np.zeros((100, 8), int), domain_of(), budget, spy).synopsis
+    assert all(len(view) == 1 for view in made.names)
+    choices = [event.units for event in spy.events if event.method == "select"]
+    of_pairs = Fraction(3, 10) * (1 - LOOK_DISTANCE)
+    of_batch = of_pairs * (1 - LOOK_TREE)
+    # One choice out of seven for the tree, and one out of eight for the batch.
+    assert choices == [
+        int(budget.units * of_pairs * LOOK_TREE * LOOK_TREE_CHOICE / 7),
+        int(budget.units * of_batch * LOOK_CHOICE / 8),
+    ]
 
 
 def test_pairs_that_make_the_junction_tree_too_large_are_left_out(monkeypatch):
