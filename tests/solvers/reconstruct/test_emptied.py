@@ -60,6 +60,58 @@ def test_the_sum_of_an_empty_category_misses_its_variance():
     assert covariance[0, 0] == pytest.approx(tables.variance((0,)))
 
 
+def random_tables(seed):
+    """Four axes of three categories, of which views hold three, with noise as large as counts."""
+    rng = np.random.default_rng(seed)
+    return Tables(
+        sizes=(3,) * 4,
+        views=((0,), (1,), (3,)),
+        values=tuple(100 * rng.dirichlet(np.ones(3)) for _ in range(3)),
+        variances=tuple(rng.uniform(100, 2000, 3).tolist()),
+    )
+
+
+def missed_by_shifts(tables, axes, table, weights):
+    """The same covariance: each category of each axis gets rows of its own, spread evenly."""
+    total = table.sum()
+    result = np.zeros((weights.shape[1],) * 2)
+    for place, axis in enumerate(axes):
+        others = tuple(other for other in range(table.ndim) if other != place)
+        counts = table.sum(axis=others)
+        variance = 0.0 if axis == 2 else tables.variance((axis,))
+        for category, count in enumerate(counts):
+            left = max(0.0, 1 - count / np.sqrt(variance)) * variance if variance else 0.0
+            factors = [
+                np.eye(3)[category]
+                if other == place
+                else table.sum(axis=tuple(o for o in range(table.ndim) if o != other)) / total
+                for other in range(table.ndim)
+            ]
+            row = np.ones(())
+            for factor in factors:
+                row = np.multiply.outer(row, factor)
+            moved = weights.T @ row.ravel()
+            result += left * np.outer(moved, moved)
+    return result
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("asked", [[[0, 1, 3], [1, 2, 3]], [[0, 3], [2, 3], [0, 1]]], ids=str)
+def test_cells_and_sums_miss_what_rows_in_their_categories_would_add(asked, seed):
+    tables, rng = random_tables(seed), np.random.default_rng(seed)
+    shape = (3,) * len(asked[0])
+    found = rng.dirichlet(np.full(3 ** len(shape), 0.2), len(asked)).reshape(-1, *shape)
+    found *= rng.uniform(50, 200, len(asked)).reshape(-1, *[1] * len(shape))
+    cells = emptied_variance(tables, np.array(asked), found)
+    assert cells.any()
+    weights = rng.normal(size=(3 ** len(shape), 4))
+    for axes, table, one in zip(asked, found, cells, strict=True):
+        expected = missed_by_shifts(tables, axes, table, np.eye(table.size)).diagonal()
+        assert one.ravel() == pytest.approx(expected)
+        sums = emptied_covariance(tables, tuple(axes), weights, table.ravel())
+        assert sums == pytest.approx(missed_by_shifts(tables, axes, table, weights))
+
+
 def test_impossible_cells_miss_nothing():
     tables = _tables()
 
