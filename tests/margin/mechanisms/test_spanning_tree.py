@@ -11,9 +11,10 @@ import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PureDP, Workload
 from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
+from margin.mechanisms.choosing.contests import break_even, mean_noise, penalty
 from margin.mechanisms.choosing.rounds import TreePlan
 from margin.mechanisms.choosing.strength import Strength
-from margin.mechanisms.fitted import TREE_CHOICE, TREE_SINGLES
+from margin.mechanisms.fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
 from margin.noise.entropy import SeededEntropy
 from margin.private import Private
 from margin.solvers import Newton
@@ -102,22 +103,45 @@ def test_a_tree_spends_its_part_of_the_budget_however_many_pairs_it_chooses(budg
     assert 0 <= budget.units / 3 - spent <= len(spy.events)
 
 
+class Seen(Private):
+    """Keeps what choices are made from."""
+
+    def select(self, views, public, *, penalties, **options):
+        self.asked.append((views, public, penalties))
+        return super().select(views, public, penalties=penalties, **options)
+
+
 def test_pairs_are_compared_with_what_independence_predicts():
     """With next to no noise."""
-    asked = []
-
-    class Seen(Private):
-        def select(self, views, public, **options):
-            asked.extend(zip(views, public, strict=True))
-            return super().select(views, public, **options)
-
     codes = grown(5_000)
-    domain = domain_of()
-    SpanningTree().run(gate_of(codes, domain, PureDP(10**5), Seen), None)
+    gate = gate_of(codes, domain_of(), PureDP(10**5), Seen)
+    gate.asked = []
+    SpanningTree().run(gate, None)
     shares = [np.bincount(column, minlength=3) / 5_000 for column in codes.T]
-    for view, answer in asked:
-        one, other = domain.axes(view)
-        assert answer == pytest.approx(5_000 * np.outer(shares[one], shares[other]), abs=1)
+    for views, public, _ in gate.asked:
+        for view, answer in zip(views, public, strict=True):
+            one, other = gate.domain.axes(view)
+            assert answer == pytest.approx(5_000 * np.outer(shares[one], shares[other]), abs=1)
+
+
+def first_penalty(spend, again):
+    """The penalty of the first pair that competes."""
+    gate = gate_of(grown(50_000), domain_of(), ZCDP("0.01"), Seen)
+    gate.asked = []
+    SpanningTree().measure(gate, None, Fraction(spend), last=False, again=Fraction(again))
+    return gate.asked[0][2][0]
+
+
+def test_what_is_measured_again_need_not_pay_so_soon():
+    """The penalty is what noise adds to the prediction, plus the distance from which on a
+    measurement with all that is left for the pairs pays."""
+    alone = first_penalty("1/2", 0)
+    again = first_penalty("1/2", "1/2")
+    assert again < alone
+    noise = mean_noise(ZCDP("0.01"), Fraction(1, 2) * Fraction("0.25") / 8)
+    later = mean_noise(ZCDP("0.01"), (Fraction("0.275") + Fraction(1, 2)) / 7)
+    expected = break_even(later, np.full((3, 3), 50_000 / 9)) + penalty(TREE_PENALTY * noise, 6)
+    assert again == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize("mechanism", [SpanningTree(), StrongPairs()], ids=repr)

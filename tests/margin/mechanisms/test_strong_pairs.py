@@ -9,11 +9,14 @@ from watched import Watched
 
 import margin
 from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
+from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing import adaptive as adaptive_module
-from margin.mechanisms.choosing.contests import break_even, l2_share
+from margin.mechanisms.choosing.contests import break_even, l2_share, mean_noise
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
 from margin.mechanisms.fitted import LOOK_CHOICE, LOOK_DISTANCE, LOOK_TREE, LOOK_TREE_CHOICE
+from margin.noise.entropy import SeededEntropy
+from margin.private import Private
 from margin.solvers import Evidence
 from margin.solvers.reconstruct.scaling import junction
 from margin.testing import check_mechanism
@@ -93,7 +96,7 @@ class Looking:
 
     def run(self, gate, workload):
         judge = self.mechanism.look(gate, workload)
-        self.events = gate.events
+        self.events, self.views = gate.events, judge.found.views
         return judge.found.synopsis(gate.domain)
 
 
@@ -112,12 +115,55 @@ def test_a_look_spends_its_share_of_the_budget(budget, batches):
     assert 0 <= budget.units * share - spent <= len(spy.events)
 
 
+@pytest.mark.parametrize("budget", [PureDP(10), ZCDP("0.2")], ids=repr)
+def test_each_batch_chooses_among_the_pairs_that_were_not_chosen_yet(budget):
+    measured, last = [], []
+
+    class Seen(Private):
+        def measure(self, views, **options):
+            tables = super().measure(views, **options)
+            measured.extend(table for table in tables if len(table.attributes) == 2)
+            return tables
+
+        def select(self, views, public, **options):
+            taken = {frozenset(table.attributes) for table in measured}
+            # The last candidate ends the choice.
+            assert not taken & {frozenset(view) for view in views[:-1]}
+            last.append((public[0], options["penalties"][0]))
+            return super().select(views, public, **options)
+
+    domain = domain_of(size=3)
+    gate = Seen(
+        CodesSource(ring(20_000, size=3)),
+        domain=domain,
+        budget=budget,
+        entropy=SeededEntropy(1),
+    )
+    mechanism = StrongPairs(batches=2)
+    judge = mechanism.look(gate, None)
+    mechanism.measure_again(gate, judge)
+    assert len(measured) > 2 * 8
+    # In a batch a pair must pay for its last measurement, with the rest of the budget.
+    answer, penalty = last[-1]
+    left = (1 - mechanism.spend(budget)) / (len(measured) // 2)
+    assert penalty >= break_even(mean_noise(budget, left), answer)
+    # All measurements of a pair count.
+    precision = {}
+    for table in measured:
+        axes = tuple(sorted(domain.axes(table.attributes)))
+        own = 1 / (table.counts.size * table.variance.flat[0])
+        precision[axes] = precision.get(axes, 0.0) + own
+    for axes, expected in precision.items():
+        assert judge.found.evidence.precision[axes] == pytest.approx(expected)
+
+
 def test_a_batch_that_chooses_nothing_leaves_its_budget_for_the_last_measurement():
     """Attributes that are independent, and noise above all counts."""
     budget = ZCDP("1e-6")
     spy = Looking(StrongPairs(look_share=0.3, batches=1))
     made = simulated(np.zeros((100, 8), int), domain_of(), budget, spy).synopsis
     assert all(len(view) == 1 for view in made.names)
+    assert spy.views == [(name,) for name in made.domain]
     choices = [event.units for event in spy.events if event.method == "select"]
     of_pairs = Fraction(3, 10) * (1 - LOOK_DISTANCE)
     of_batch = of_pairs * (1 - LOOK_TREE)

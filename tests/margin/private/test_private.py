@@ -165,6 +165,18 @@ def test_the_ledger_is_not_charged_for_an_answer_that_the_account_refuses():
     assert not entropy.taken and not book.charges and not gate.events
 
 
+def test_an_interrupt_that_was_lost_is_told_before_the_charge(monkeypatch):
+    def lost():
+        raise KeyboardInterrupt
+
+    entropy, book = CountingEntropy(1), Book()
+    monkeypatch.setattr("margin.private.gate.check", lost)
+    gate = private(entropy=entropy, ledger=book)
+    with pytest.raises(KeyboardInterrupt):
+        gate.measure([["a"]])
+    assert not entropy.taken and not book.charges and not gate._account.spent
+
+
 def test_two_threads_charge_the_ledger_once():
     """The first charge waits, so that the other thread may come in if the gate lets it."""
 

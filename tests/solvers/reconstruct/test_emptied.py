@@ -1,9 +1,11 @@
 """What is missed in categories that noise made empty."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from margin.solvers import Newton, Reconstruction, Structure, Tables
+from margin.solvers import Known, KnownTable, Newton, Reconstruction, Structure, Tables
 from margin.solvers.reconstruct.emptied import emptied_covariance, emptied_variance
 
 COUNTS = (np.array([900.0, 100.0, 0.0]), np.array([300.0, 700.0]), np.array([500.0, 500.0]))
@@ -128,6 +130,25 @@ def test_impossible_cells_miss_nothing():
     assert found[9] > 0
     one = np.eye(12)[:, [8]]
     assert emptied_covariance(tables, (0, 1, 2), one, table.ravel())[0, 0] == 0
+
+
+def test_known_sums_miss_nothing():
+    table = _independent()
+    pair = KnownTable((0, 1), (None, None), table.sum(axis=2))
+    tables = replace(_tables(), known=Known((3, 2, 2), (pair,)))
+    rng = np.random.default_rng(0)
+    # Functions of the known table, of the third axis, and of all axes.
+    known = np.repeat(rng.normal(size=(6, 2)), 2, axis=0)
+    free = np.tile([[0.0], [1.0]], (6, 1))
+    weights = np.column_stack([known, free, rng.normal(size=12)])
+    found = emptied_covariance(tables, (0, 1, 2), weights, table.ravel())
+    plain = emptied_covariance(_tables(), (0, 1, 2), weights, table.ravel())
+    assert (plain.diagonal()[:2] > 0).all()
+    assert np.abs(found[:2]).max() < 1e-9 * plain.max()
+    # What is known of a sum does not count.
+    shifted = weights + known[:, :1]
+    other = emptied_covariance(tables, (0, 1, 2), shifted, table.ravel())
+    assert other[2:, 2:] == pytest.approx(found[2:, 2:], abs=1e-9 * plain.max())
 
 
 def test_intervals_hold_the_rows_of_emptied_categories():
