@@ -12,9 +12,15 @@ from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
 from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing import adaptive as adaptive_module
-from margin.mechanisms.choosing.contests import break_even, l2_share, mean_noise
+from margin.mechanisms.choosing.contests import break_even, l2_share, mean_noise, penalty
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
-from margin.mechanisms.fitted import LOOK_CHOICE, LOOK_DISTANCE, LOOK_TREE, LOOK_TREE_CHOICE
+from margin.mechanisms.fitted import (
+    LOOK_CHOICE,
+    LOOK_DISTANCE,
+    LOOK_SINGLES,
+    LOOK_TREE,
+    LOOK_TREE_CHOICE,
+)
 from margin.noise.entropy import SeededEntropy
 from margin.private import Private
 from margin.solvers import Evidence
@@ -129,7 +135,7 @@ def test_each_batch_chooses_among_the_pairs_that_were_not_chosen_yet(budget):
             taken = {frozenset(table.attributes) for table in measured}
             # The last candidate ends the choice.
             assert not taken & {frozenset(view) for view in views[:-1]}
-            last.append((public[0], options["penalties"][0]))
+            last.append((public[0], options["penalties"][0], len(taken)))
             return super().select(views, public, **options)
 
     domain = domain_of(size=3)
@@ -143,10 +149,13 @@ def test_each_batch_chooses_among_the_pairs_that_were_not_chosen_yet(budget):
     judge = mechanism.look(gate, None)
     mechanism.measure_again(gate, judge)
     assert len(measured) > 2 * 8
-    # In a batch a pair must pay for its last measurement, with the rest of the budget.
-    answer, penalty = last[-1]
-    left = (1 - mechanism.spend(budget)) / (len(measured) // 2)
-    assert penalty >= break_even(mean_noise(budget, left), answer)
+    # In a batch a pair must pay for its last measurement, which shares the rest of the budget with
+    # the pairs so far and eight more. The noise of the measured tree is no reason to choose it.
+    answer, found, before = last[-1]
+    look = mechanism.spend(budget)
+    tree = look * (1 - LOOK_DISTANCE) * LOOK_TREE * (1 - LOOK_SINGLES - LOOK_TREE_CHOICE)
+    pays = break_even(mean_noise(budget, (1 - look) / (before + 8)), answer)
+    assert found == pays + penalty(mean_noise(budget, tree / 8), 6)
     # All measurements of a pair count.
     precision = {}
     for table in measured:

@@ -133,16 +133,18 @@ def test_impossible_cells_miss_nothing():
 
 
 def test_known_sums_miss_nothing():
-    table = _independent()
+    # A category of the axis that is not known is empty.
+    counts = (*COUNTS[:2], np.array([1000.0, 0.0]))
+    table = _independent(counts)
     pair = KnownTable((0, 1), (None, None), table.sum(axis=2))
-    tables = replace(_tables(), known=Known((3, 2, 2), (pair,)))
+    tables = replace(_tables(counts), known=Known((3, 2, 2), (pair,)))
     rng = np.random.default_rng(0)
     # Functions of the known table, of the third axis, and of all axes.
     known = np.repeat(rng.normal(size=(6, 2)), 2, axis=0)
     free = np.tile([[0.0], [1.0]], (6, 1))
     weights = np.column_stack([known, free, rng.normal(size=12)])
     found = emptied_covariance(tables, (0, 1, 2), weights, table.ravel())
-    plain = emptied_covariance(_tables(), (0, 1, 2), weights, table.ravel())
+    plain = emptied_covariance(_tables(counts), (0, 1, 2), weights, table.ravel())
     assert (plain.diagonal()[:2] > 0).all()
     assert np.abs(found[:2]).max() < 1e-9 * plain.max()
     # What is known of a sum does not count.
