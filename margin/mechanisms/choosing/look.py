@@ -19,7 +19,6 @@ from ...solvers import (
     NonNegativity,
     ResidualConsistency,
     Solver,
-    Structure,
 )
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
@@ -163,7 +162,7 @@ class Judge:
             # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
             return replace(synopsis)
         factor = math.sqrt(judged / assumed)
-        learnt = Structure(synopsis.held, synopsis.reconstruction).usual_scales()
+        learnt = synopsis.usual_scales()
         # The scale of single attributes stays: all of them are measured.
         scales = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
         return replace(synopsis, scales=scales)
