@@ -206,8 +206,8 @@ class Known:
     ) -> Flags:
         """Whether each cell of a table, or the sum to which it belongs, is known.
 
-        A sum is if it consists of whole known sums, where cells that must be zero or are known do not
-        count. What follows from known sums in a cycle is not found.
+        A sum is if it consists of whole known sums, where cells that must be zero or are known do
+        not count. What follows from known sums in a cycle is not found.
 
         Parameters
         ----------
