@@ -340,8 +340,8 @@ def _left_by(
 
 def _labels(margin: Margin, shape: tuple[int, ...]) -> Integers:
     """The number of the known sum to which each cell of a table belongs, shape (cells,)."""
-    numbers = np.arange(margin.counts.size).reshape(margin.counts.shape)
-    return np.broadcast_to(margin.spread(numbers), shape).ravel()
+    numbers = np.arange(margin.counts.size, dtype=np.float64).reshape(margin.counts.shape)
+    return np.broadcast_to(margin.spread(numbers), shape).ravel().astype(np.int64)
 
 
 def _largest(tables: Sequence[KnownTable]) -> list[KnownTable]:
