@@ -333,6 +333,25 @@ def test_what_pairs_miss_is_told_from_the_distance(variance, skipped):
     assert missed(variance) == pytest.approx(true, abs=room)
 
 
+@pytest.mark.parametrize("variance", [100.0, 10_000.0, 100_000.0])
+def test_the_error_of_the_last_answers_is_told_however_noisy_the_look_was(variance):
+    """The closed form of the noise of the look is far too large where negative counts are removed:
+    it leaves nothing of the distance."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (30_000, 6))
+    for place in range(2, 6):
+        copied = rng.random(30_000) < 0.5
+        codes[copied, place] = codes[copied, place - 2]
+    domain = domain_of(6)
+    gate = Told(codes, domain)
+    judge = Judge(domain, Workload.all_kway(domain, 3), found_of(domain, codes, variance))
+    judge.measure(gate, spend=Fraction(1, 10))
+    answers = found_of(domain, codes, variance / 100).synopsis(domain).marginals(judge.sets)
+    pairs = zip(judge.sets, answers, strict=True)
+    true = np.mean([((answer.counts - gate.truth(view)) ** 2).sum() for view, answer in pairs])
+    assert 0.5 * true < judge.squared_error(answers) < 2 * true
+
+
 @pytest.mark.parametrize("budget", [PureDP(4), ZCDP("0.1")], ids=repr)
 def test_intervals_are_neither_far_too_wide_nor_too_narrow(budget):
     codes = ring(30_000)
