@@ -8,8 +8,7 @@ import numpy as np
 from .._types import Floats
 from ..domain.attribute import Attribute
 from ..domain.marginal import Marginal
-from ..errors import MarginError
-from .style import INK, TITLE
+from .style import INK, TITLE, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,12 +56,6 @@ def facets(marginal: Marginal, level: float) -> "Axes":
 
     The title says how wide the intervals are, if the cells have no room for it.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MarginError(
-            "plots need the package matplotlib, but it is not installed; run pip install matplotlib"
-        ) from None
     axis = int(np.argmin(marginal.domain.sizes))
     names, forms = list(marginal.attributes), list(marginal.domain.values())
     name, form = names.pop(axis), forms.pop(axis)
@@ -72,10 +65,7 @@ def facets(marginal: Marginal, level: float) -> "Axes":
     columns = 2 if form.size == 4 else min(_LINE, form.size)
     lines = math.ceil(form.size / columns)
     height = 1.4 + 0.24 * forms[0].size
-    figure = Figure(
-        figsize=(1.5 + 3.4 * columns, 0.8 + lines * min(max(2.4, height), 8)),
-        layout="constrained",
-    )
+    figure = new_figure((1.5 + 3.4 * columns, 0.8 + lines * min(max(2.4, height), 8)))
     panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
     images = []
     for place, label in enumerate(form.captions):
