@@ -12,12 +12,12 @@ from ..types import Integers
 def needed(held: Sequence[Integers], total: int) -> list[int]:
     """Choose blocks that together hold everything that all blocks hold.
 
-    Blocks that alone hold few things are dropped first.
+    Blocks are tried in their order. One that alone holds a thing is always kept.
 
     Parameters
     ----------
     held : sequence of arrays
-        For each block the numbers, from ``range(total)``, of the things that it holds.
+        For each block the distinct numbers, from ``range(total)``, of the things that it holds.
     total : int
         Number of things.
 
@@ -26,17 +26,22 @@ def needed(held: Sequence[Integers], total: int) -> list[int]:
     list of int
         Positions in `held` of the blocks to keep, ascending.
     """
-    counts = np.zeros(total, np.int64)
-    for numbers in held:
-        counts[numbers] += 1
-    alone = [int((counts[numbers] == 1).sum()) for numbers in held]
-    kept = set(range(len(held)))
-    for i in sorted(kept, key=alone.__getitem__):
+    if not len(held):
+        return []
+    things = np.concatenate(held)
+    blocks = np.repeat(np.arange(len(held)), [len(numbers) for numbers in held])
+    counts = np.bincount(things, minlength=total)
+    # A block that alone holds a thing stays: the thing is in no block that could be dropped.
+    stays = np.zeros(len(held), np.bool_)
+    stays[blocks[counts[things] == 1]] = True
+    kept = stays.copy()
+    for i in np.flatnonzero(~stays).tolist():
         # A block is redundant if each thing that it holds is held by another block too.
         if (counts[held[i]] > 1).all():
             counts[held[i]] -= 1
-            kept.remove(i)
-    return sorted(kept)
+        else:
+            kept[i] = True
+    return np.flatnonzero(kept).tolist()
 
 
 def drop_redundant(

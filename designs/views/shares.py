@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, prod
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..subsets import Block, members_within
 from ..types import Floats, Integers
@@ -124,7 +127,7 @@ class Holdings:
     Parameters
     ----------
     view, contrast : array, shape (entries,)
-        The view and the contrast of each entry.
+        The view and the contrast of each entry; the views ascend.
     cells : array, shape (views,)
         Number of cells of each view.
     kappa : array, shape (contrasts,)
@@ -145,9 +148,7 @@ class Holdings:
 
         The precision of view i is share_i**power / cells_i. The result has the shape (contrasts,).
         """
-        precisions = shares**power / self.cells
-        theta = np.bincount(self.contrast, precisions[self.view], len(self.kappa))
-        return theta.astype(np.float64)
+        return np.asarray(self._holders @ (shares**power / self.cells))
 
     def usefulness(self, theta: Floats) -> Floats:
         """Decrease of the error per unit of ``share ** power`` of each view, shape (views,).
@@ -155,9 +156,23 @@ class Holdings:
         It is the sum of kappa_A / theta_A**2 over the contrasts of the view, divided by its
         number of cells.
         """
-        values = self.kappa / theta**2
-        summed = np.bincount(self.view, values[self.contrast], len(self.cells))
-        return summed.astype(np.float64) / self.cells
+        return np.asarray(self._matrix @ (self.kappa / theta**2) / self.cells)
+
+    @cached_property
+    def _matrix(self) -> Any:
+        """The matrix in compressed rows, shape (views, contrasts).
+
+        The entries of a row keep their order, so that sums are rounded as `numpy.bincount` does.
+        """
+        counts = np.bincount(self.view, minlength=len(self.cells))
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        shape = len(self.cells), len(self.kappa)
+        return sparse.csr_array((np.ones(len(self.view)), self.contrast, starts), shape=shape)
+
+    @cached_property
+    def _holders(self) -> Any:
+        """The transposed matrix in compressed rows, shape (contrasts, views)."""
+        return self._matrix.T.tocsr()
 
 
 class Contrasts:

@@ -55,10 +55,16 @@ def _weights(shares: object) -> list[Fraction]:
             f"shares ({shown(shares)}) must be a sequence of positive numbers, or the number of "
             "equal pieces; pass one of these"
         )
-    weights = [exact(f"share {i}", share) for i, share in enumerate(shares)]
-    for i, weight in enumerate(weights):
-        if weight <= 0:
+    weights: list[Fraction] = []
+    read: dict[float, Fraction] = {}  # many shares may be equal, and reading one is slow
+    for i, share in enumerate(shares):
+        known = read.get(share) if isinstance(share, float) else None
+        weight = exact(f"share {i}", share) if known is None else known
+        if known is None and weight <= 0:
             raise BudgetError(
                 f"share {i} ({text(weight)}) must be > 0; leave out answers that get nothing"
             )
+        if isinstance(share, float):
+            read[share] = weight
+        weights.append(weight)
     return weights
