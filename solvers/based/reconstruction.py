@@ -59,12 +59,12 @@ class BasedReconstruction:
     The other minimises n KL(p || base) + sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), as
     `Newton` does with the ridge n times the variance: it is the most probable truth if the truth
     scatters about the base as if the base were n of its rows. `learnt_trust` estimates n for each
-    moment.
+    moment. Where no view holds the marginal, the targets are the moments of the first estimate,
+    which have less noise than those of the views.
 
     Where a view holds the marginal, the first is the view's own table, and the base only reduces
     noise; `held_solutions` gives the weight. If it has more than 4,096 cells, `large_solutions`
-    does both. Otherwise the ridge is at least that of `Newton`
-    without the base, and the weight depends on the largest t such that all sets of t asked axes lie
+    does both. Otherwise the weight depends on the largest t such that all sets of t asked axes lie
     in views. It is learnt from parts of views: these are reconstructed in both ways from their
     marginals on t axes, and the weight is the regression of what the first way misses on the
     difference of the two, in the moments on more than t axes. Their noise is independent of both
@@ -120,15 +120,12 @@ class BasedReconstruction:
             parts = (self.solve(asked[held]), self.solve(asked[~held]))
             return _joined(held, *parts)
         weights = self.weights(asked)
-        # Only the estimates that count are computed.
         using = np.flatnonzero(weights > 0)
-        without = np.flatnonzero(weights < 1)
+        alone = self.alone.solve(asked)
         if not len(using):
-            return self.alone.solve(asked)
-        based = self._based(asked[using])
-        if not len(without):
-            return based
-        return _mixed(weights, self.alone.solve(asked[without]), without, based, using)
+            return alone
+        based = self._based(asked[using], alone.table[using])
+        return _mixed(weights, alone, based, using)
 
     def sums(
         self,
@@ -283,14 +280,15 @@ class BasedReconstruction:
             chance += spread + float(self.base.noise(asked).sum())
         return max(1 - chance / max(differences, 1e-300), 0.0)
 
-    def _based(self, asked: Integers) -> Solutions:
-        """Estimate marginals of one shape relative to the base."""
+    def _based(self, asked: Integers, alone: Floats) -> Solutions:
+        """Estimate marginals of one shape relative to the base; `alone` is without it."""
         cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
         step = max(1, _CELLS_AT_ONCE // cells)
         answers = []
         for start in range(0, len(asked), step):
-            some = asked[start : start + step]
-            answers += list(self.trusting.solve(self.problems(some)))
+            part = slice(start, start + step)
+            batch = self._refining(self.problems(asked[part]), alone[part])
+            answers += list(self.trusting.solve(batch))
         return Solutions.stack(answers)
 
     def _held(self, asked: Integers) -> Solutions:
@@ -335,16 +333,36 @@ class BasedReconstruction:
         cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
         return bool(cells > _MOMENTS_CELLS)
 
+    def _refining(self, batch: Batch, alone: Floats) -> Batch:
+        """Problems whose known moments are those of the estimates without the base.
+
+        These have less noise than the views' moments, because they were shrunk within a context.
+        Where an estimate failed, the views' moments stay.
+
+        Parameters
+        ----------
+        batch
+            The problems of marginals relative to the base.
+        alone
+            The estimates without the base, shape (n, ...).
+        """
+        basis = transform(batch.shape)
+        scale = math.sqrt(batch.cells)
+        target = batch.target.copy()
+        for place, table in enumerate(alone):
+            total = table.sum()
+            if not (np.isfinite(total) and total > 0):
+                continue
+            part = slice(batch.offsets[place], batch.offsets[place + 1])
+            shares = table.ravel() / total
+            target[part] = (basis.analyse(shares) * scale)[batch.index[part]]
+        return dataclasses.replace(batch, target=target)
+
     def problems(self, asked: Integers) -> Batch:
         """The problems of some marginals relative to the base."""
         bases = positive_shares(self.base, asked)
         batch = Batch.of(self.tables, asked)
-        owner = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
         ridge = batch.variance / self.scales(asked)
-        usual = self.trusting.ridges(batch.shape, batch.order, batch.variance)
-        # Without further axes as context, a base that is worth little needs the usual ridge.
-        held = self.tables.covered(asked)[owner]
-        ridge = np.where(held, ridge, np.maximum(ridge, usual))
         return dataclasses.replace(batch, base=bases, ridge=np.maximum(ridge, _LEAST_RIDGE))
 
     def scales(self, asked: Integers) -> Floats:
@@ -357,7 +375,11 @@ class BasedReconstruction:
         weights: Floats,
     ) -> Sums:
         """Estimate weighted sums of cells relative to the base."""
-        problem = self.problems(np.array([axes], dtype=np.int64))[0]
+        asked = np.array([axes], dtype=np.int64)
+        batch = self.problems(asked)
+        if not self.tables.covered(asked)[0]:
+            batch = self._refining(batch, self.alone.solve(asked).table)
+        problem = batch[0]
         solution = dataclasses.replace(self.trusting, bars=False).solve(problem)
         if not solution.status.ok:
             return no_sums(solution.status, weights.shape[1])
@@ -495,23 +517,19 @@ def _moments_of(table: Floats) -> Floats:
 def _mixed(
     weights: Floats,
     alone: Solutions,
-    without: Integers,
     based: Solutions,
     using: Integers,
 ) -> Solutions:
-    """Mix the solutions of marginals, at the positions `without` and `using` among all.
+    """Mix the solutions of marginals, with the base at the positions `using`.
 
     The square root of a variance is convex, so a mixture of variances is not too small.
     """
     ours = dict(zip(using.tolist(), based, strict=True))
-    others = dict(zip(without.tolist(), alone, strict=True))
     answers = []
-    for place, share in enumerate(weights.tolist()):
-        one, other = ours.get(place), others.get(place)
-        if one is None or other is None or not one.status.ok or not other.status.ok:
-            pick = other if one is None or (other is not None and one.status.ok) else one
-            assert pick is not None
-            answers.append(pick)
+    for place, (share, other) in enumerate(zip(weights.tolist(), alone, strict=True)):
+        one = ours.get(place)
+        if one is None or not one.status.ok or not other.status.ok:
+            answers.append(other if one is None or not one.status.ok else one)
             continue
         variance = undetermined = None
         if one.variance is not None and other.variance is not None:

@@ -197,6 +197,20 @@ def test_a_good_base_helps_and_a_biased_one_costs_next_to_nothing(kind, pairs, t
     assert errors(based, TRIPLES) <= triples * errors(alone, TRIPLES)
 
 
+@pytest.mark.parametrize("kind", ["good", "reversed"])
+def test_without_trust_known_moments_are_those_of_the_estimate_in_context(kind):
+    """The context removes noise from them, and a base that is not trusted must not undo it."""
+    tables = measured(TRUE, PAIRS, 500.0, 4)
+    none = tuple(np.full(value.shape, 10.0) for value in tables.values)
+    based = BasedReconstruction(tables, base_of(kind), none, Newton(context=6), weight=1.0)
+    asked = [(0, 1, 3)]
+    alone = Reconstruction(tables, Newton(context=6)).solve(asked).table[0]
+    found = based.solve(asked).table[0]
+    own = tables.project(tables.covering((0, 1)), (0, 1))
+    noise = np.abs(alone.sum(axis=2) - own).max()
+    assert np.abs(found.sum(axis=2) - alone.sum(axis=2)).max() < 0.2 * noise
+
+
 def test_a_base_of_independent_axes_has_little_weight_for_pairs():
     pairs = {kind: reconstructed(kind, 2000.0)[1].weight(1, 3) for kind in ("good", "shuffled")}
     assert pairs["good"] > 0.5
