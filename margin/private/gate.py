@@ -3,7 +3,7 @@
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from threading import RLock
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 _CELLS_TOGETHER = 1 << 15
 """Largest number of cells of small tables to which noise is added together."""
+
+_DRAWN_TOGETHER = 1 << 20
+"""Number of cells of small tables for which noise is drawn together. More would take memory."""
 
 
 class Chargeable(Protocol):
@@ -245,24 +248,36 @@ class Gate:
         for row, event in enumerate(events):
             rows_of.setdefault(event.noise, []).append(row)
         for sampler, rows in rows_of.items():
-            sizes = [tables[row].size for row in rows]
-            drawn = sampler.sample(sum(sizes), self._entropy)
-            # The sums of several small tables are made together. Then each answer gets memory of
-            # its own: behind what leaves the gate there is no other answer.
-            step = max(1, _CELLS_TOGETHER // max(1, *sizes))
-            stop = 0
-            for first in range(0, len(rows), step):
-                some = rows[first : first + step]
-                lengths = sizes[first : first + step]
-                begin, stop = stop, stop + sum(lengths)
-                flat = [tables[row].reshape(-1) for row in some]
-                true = flat[0] if len(flat) == 1 else np.concatenate(flat)
-                sums = noisy_sum(true, drawn[begin:stop])
-                ends = itertools.accumulate(lengths, initial=0)
-                for row, (low, high) in zip(some, itertools.pairwise(ends), strict=True):
-                    own = sums if len(some) == 1 else sums[low:high].copy()
-                    noisy[row] = own.reshape(tables[row].shape)
+            for some in _pieces(rows, tables, _DRAWN_TOGETHER):
+                drawn = sampler.sample(sum(tables[row].size for row in some), self._entropy)
+                stop = 0
+                for few in _pieces(some, tables, _CELLS_TOGETHER):
+                    begin, stop = stop, stop + sum(tables[row].size for row in few)
+                    sums = self._sums(few, tables, drawn[begin:stop])
+                    for row, own in zip(few, sums, strict=True):
+                        noisy[row] = own
         return noisy
+
+    @staticmethod
+    def _sums(
+        rows: Sequence[int],
+        tables: Sequence[Integers],
+        drawn: Integers,
+    ) -> list[Integers]:
+        """Add draws to some tables together; each sum gets memory of its own.
+
+        So behind what leaves the gate there is no other answer.
+        """
+        flat = [tables[row].reshape(-1) for row in rows]
+        if len(rows) == 1:
+            return [noisy_sum(flat[0], drawn).reshape(tables[rows[0]].shape)]
+        sums = noisy_sum(np.concatenate(flat), drawn)
+        stops = itertools.accumulate(table.size for table in flat)
+        parts = []
+        for row, stop in zip(rows, stops, strict=True):
+            own = sums[stop - tables[row].size : stop].copy()
+            parts.append(own.reshape(tables[row].shape))
+        return parts
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
         """Check that views belong to the domain; the result is the views as tuples of names."""
@@ -296,3 +311,14 @@ class Gate:
             tables = count(self._source, self.domain, new)
             counted.update(zip(new, tables, strict=True))
         return [counted[view] for view in views]
+
+
+def _pieces(
+    rows: Sequence[int],
+    tables: Sequence[Integers],
+    cells: int,
+) -> Iterator[Sequence[int]]:
+    """Cut a list of tables into pieces of about `cells` cells, or of one table."""
+    step = max(1, cells // max(1, *(tables[row].size for row in rows)))
+    for first in range(0, len(rows), step):
+        yield rows[first : first + step]
