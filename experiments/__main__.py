@@ -10,7 +10,9 @@ import tempfile
 from pathlib import Path
 
 import experiments
+from experiments.peers import _own_table
 from experiments.tools import readings, study, trace
+from margin.errors import MarginError
 
 ROOMS = ("priview", "dualquery", "summaries", "answers", "peers", "solvers", "speed")
 """The folders that hold studies."""
@@ -30,6 +32,11 @@ def main() -> None:
             print(*copies, sep="\n")
     elif arguments.command == "pages":
         print(*trace.write(), sep="\n")
+    elif arguments.command == "peers":
+        try:
+            _own_table.run(arguments)
+        except (ValueError, MarginError) as error:
+            parser.error(str(error))
     elif arguments.command == "list":
         _list(modules)
     else:
@@ -90,6 +97,10 @@ def _parser() -> argparse.ArgumentParser:
     keep.add_argument(
         "--out", type=Path, default=Path("results"), help="folder of the results", metavar="DIR"
     )
+    peers = commands.add_parser(
+        "peers", help="run AIM, MST and other systems beside margin on a public table of yours"
+    )
+    _own_table.add_arguments(peers)
     commands.add_parser("pages", help="make the pages of the documentation from kept readings")
     return parser
 

@@ -109,6 +109,20 @@ class Comparison:
         at random.
     seed
         The seed of the noise and of this draw.
+
+    Examples
+    --------
+    >>> import margin
+    >>> found = margin.compare(
+    ...     {"a": [0, 1] * 50},
+    ...     domain=margin.Domain({"a": 2}),
+    ...     budget=margin.PureDP(1),
+    ...     mechanisms={"ours": margin.Auto()},
+    ...     workload=[["a"]],
+    ...     runs=1,
+    ... )
+    >>> found.best, list(found.to_pandas()["mechanism"])
+    ('ours', ['ours'])
     """
 
     budget: Budget

@@ -17,32 +17,95 @@ __all__ = [
 
 
 class MarginError(ValueError):
-    """The base class of all errors of this package."""
+    """The base class of all errors of this package.
+
+    Examples
+    --------
+    >>> import margin
+    >>> try:
+    ...     margin.release({"a": [5]}, domain={"a": 2}, budget=margin.PureDP(1))
+    ... except margin.MarginError as error:
+    ...     print(type(error).__name__)
+    DataError
+    """
 
 
 class DomainError(MarginError):
-    """The error for a malformed domain, attribute, view or parameter, and for unknown names."""
+    """The error for a malformed domain, attribute, view or parameter, and for unknown names.
+
+    Examples
+    --------
+    >>> import margin
+    >>> try:
+    ...     margin.Domain({"a": 0})
+    ... except margin.DomainError:
+    ...     print("0 is no number of categories")
+    0 is no number of categories
+    """
 
 
 class DataError(MarginError):
-    """The error for data that does not fit the declared domain or cannot be read."""
+    """The error for data that does not fit the declared domain or cannot be read.
+
+    Examples
+    --------
+    >>> import margin
+    >>> try:
+    ...     margin.release({"a": [5]}, domain={"a": 2}, budget=margin.PureDP(1))
+    ... except margin.DataError:
+    ...     print("5 is none of the categories 0 and 1; nothing was spent")
+    5 is none of the categories 0 and 1; nothing was spent
+    """
 
 
 class BudgetError(MarginError):
-    """The error for a malformed budget, and for a charge that exceeds the remaining budget."""
+    """The error for a malformed budget, and for a charge that exceeds the remaining budget.
+
+    Examples
+    --------
+    >>> import margin
+    >>> try:
+    ...     margin.PureDP(-1)
+    ... except margin.BudgetError:
+    ...     print("epsilon must be positive")
+    epsilon must be positive
+    """
 
 
 class BudgetSpentError(BudgetError):
     """The error for a release that costs more than what remains in a ledger.
 
     Nothing has been charged. The command line ends with exit code 3.
+
+    Examples
+    --------
+    >>> import margin
+    >>> issubclass(margin.BudgetSpentError, margin.BudgetError)
+    True
     """
 
 
 class FileError(MarginError):
     """The error for a file that is missing, damaged, of the wrong kind, or must not be
-    overwritten."""
+    overwritten.
+
+    Examples
+    --------
+    >>> import margin
+    >>> try:
+    ...     margin.load("nowhere.margin")
+    ... except margin.FileError:
+    ...     print("there is no such file")
+    there is no such file
+    """
 
 
 class SolverError(MarginError):
-    """The error for a solver that ended without a usable result."""
+    """The error for a solver that ended without a usable result.
+
+    Examples
+    --------
+    >>> import margin
+    >>> issubclass(margin.SolverError, margin.MarginError)
+    True
+    """

@@ -130,6 +130,13 @@ class Plan:
     table
         One row per mechanism, by increasing error (to four digits). Mechanisms that cannot handle
         the workload come last.
+
+    Examples
+    --------
+    >>> import margin
+    >>> found = margin.plan(margin.Domain({"a": 2, "b": 3}), budget=margin.PureDP(1))
+    >>> bool((found.to_pandas()["error"].dropna() > 0).all())
+    True
     """
 
     domain: Domain

@@ -42,6 +42,21 @@ class Mechanism(Protocol[S_co]):
     """The interface of a mechanism: an algorithm that turns a private table into a synopsis.
 
     Any object with a method `run` is a mechanism; no base class is needed.
+
+    Examples
+    --------
+    >>> import margin
+    >>> class OnlyOneWay:
+    ...     def run(self, private, workload, /):
+    ...         from margin.synopses.estimate import estimate
+    ...         views = [[name] for name in private.domain]
+    ...         return estimate(private.domain, private.measure(views))
+    >>> mechanism: margin.Mechanism = OnlyOneWay()
+    >>> made = margin.release(
+    ...     {"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1), mechanism=mechanism
+    ... )
+    >>> made.marginal(["a"]).counts.shape
+    (2,)
     """
 
     def run(

@@ -61,6 +61,15 @@ def keygen(path: str | os.PathLike[str]) -> Path:
     FileError
         If one of the files exists already (a key is never replaced) or cannot be written, or if the
         package `cryptography` is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import margin
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     public = margin.keygen(pathlib.Path(folder) / "agency.pem")
+    >>> public.name
+    'agency.pem.pub'
     """
     ed25519, serialization = _library()
     secret = ed25519.Ed25519PrivateKey.generate()
@@ -96,6 +105,20 @@ def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
     FileError
         If the file is not the file of a release, if a file cannot be read or written, if `key` does
         not hold a secret key, or if the package `cryptography` is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     made.save(folder / "a.margin")
+    ...     public = margin.keygen(folder / "agency.pem")
+    ...     margin.sign(folder / "a.margin", folder / "agency.pem")
+    ...     checked = margin.verify(folder / "a.margin", public)
+    >>> checked.domain == made.domain
+    True
     """
     secret = _secret_key(Path(key))
     contents = read(Path(path))
@@ -129,6 +152,20 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
         If the file is not signed, was signed with another key, or was changed after it was signed;
         if it is not the file of a release; if `key` does not hold a public key; or if the package
         `cryptography` is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     made.save(folder / "a.margin")
+    ...     public = margin.keygen(folder / "agency.pem")
+    ...     margin.sign(folder / "a.margin", folder / "agency.pem")
+    ...     checked = margin.verify(folder / "a.margin", public)
+    >>> checked.domain == made.domain
+    True
     """
     public = _public_key(Path(key))
     contents = read(Path(path))

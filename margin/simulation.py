@@ -31,6 +31,13 @@ class Simulation(Generic[S]):
     ----------
     synopsis
         The synopsis that the mechanism made, marked as not private.
+
+    Examples
+    --------
+    >>> import margin
+    >>> made = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1), seed=0)
+    >>> made.truth(["a"]).counts.tolist()
+    [1.0, 1.0]
     """
 
     def __init__(

@@ -205,6 +205,17 @@ def load(
     FileError
         If the file is missing, not a .margin file, damaged, of another format version, or a
         simulation although `allow_simulation` is False.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made.save(pathlib.Path(folder) / "a.margin")
+    ...     again = margin.load(pathlib.Path(folder) / "a.margin")
+    >>> bool((again.marginal(["a"]).counts == made.marginal(["a"]).counts).all())
+    True
     """
     return understood(Path(path), read(Path(path)), allow_simulation=allow_simulation)
 

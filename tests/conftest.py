@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Before numpy is loaded: there are as many workers as processors, and several threads of each
+# Before numpy is loaded: there is a worker for each processor, and several threads of each
 # worker's linear algebra would wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -32,9 +32,9 @@ hypothesis.settings.load_profile("fixed")
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker for each processor that this process may use, and at most four: each holds half a
-    gigabyte."""
-    return min(processors(), 4)
+    """One worker more than the processors that this process may use, since many tests wait for
+    processes of their own. At most four, since each holds half a gigabyte."""
+    return min(processors() + 1, 4)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ import margin
 from .._names import METRICS
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
+from .arguments.elsewhere import check_not_elsewhere
 from .arguments.mechanisms import PLAIN, known_as
 from .arguments.own import is_own
 from .arguments.workload import add_workload, workload_of
@@ -111,6 +112,7 @@ def _mechanism(given: str) -> tuple[str, Any]:
         return name, COMPARED[name]()
     if is_class(given):
         return given, written(f"{given}()")
+    check_not_elsewhere(given)
     raise MarginError(
         f"unknown mechanism {given!r}{did_you_mean(given, COMPARED)}; --mechanisms takes "
         f"{', '.join(COMPARED)}, a mechanism as in Python, such as 'DualQuery(size=60000)', or "

@@ -144,6 +144,8 @@ def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
     whole.chosen = parser.prog
     positional: list[str] = []
     options: list[str] = []
+    # An option of several values that is given again adds to them.
+    lists: dict[str, list[str]] = {}
     rest = words[start:]
     while rest:
         word = rest.pop(0)
@@ -151,10 +153,18 @@ def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
             positional.append(word)
             continue
         _check_known(parser, word)
-        options.append(word)
-        taken = 0 if "=" in word else _taken(parser, word, rest)
-        options += rest[:taken]
+        name, equals, value = word.partition("=")
+        option = _option(parser, name)
+        taken = 0 if equals or option is None else _taken(option, rest)
+        values = rest[:taken]
         del rest[:taken]
+        if option is not None and option.nargs == "+":
+            first = option.option_strings[0]
+            lists.setdefault(first, []).extend([value] if equals else values)
+        else:
+            options += [word, *values]
+    for first, values in lists.items():
+        options += [first, *values]
     return words[:start] + positional + options
 
 
@@ -180,17 +190,21 @@ def _check_known(parser: argparse.ArgumentParser, word: str) -> None:
         parser.error(f"there is no option {name}{did_you_mean(name, known)}")
 
 
-def _taken(parser: argparse.ArgumentParser, word: str, rest: Sequence[str]) -> int:
-    """The number of the next words that are values of an option."""
+def _option(parser: argparse.ArgumentParser, name: str) -> argparse.Action | None:
+    """The option with a name, or with a name that begins like this; None if there is not just one.
+    argparse reports the others."""
     known = parser._option_string_actions
-    names = [word] if word in known else [name for name in known if name.startswith(word)]
-    # An unknown option is reported by argparse.
-    if len({id(known[name]) for name in names}) != 1:
-        return 0
-    nargs = known[names[0]].nargs
-    if nargs is None:
+    if name in known:
+        return known[name]
+    found = {id(known[other]): known[other] for other in known if other.startswith(name)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _taken(option: argparse.Action, rest: Sequence[str]) -> int:
+    """The number of the next words that are values of an option."""
+    if option.nargs is None:
         return 1
-    if nargs != "+":
+    if option.nargs != "+":
         return 0
     return next((at for at, word in enumerate(rest) if _is_option(word)), len(rest))
 

@@ -6,13 +6,13 @@ Only shares are told, no number of rows; see `interrupts.share`.
 import contextlib
 import gzip
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ..interrupts.share import tell, teller
 
-__all__ = ["RowsRead", "rows_of_file", "telling_tasks"]
+__all__ = ["RowsRead", "rows_of_file", "telling_query", "telling_tasks"]
 
 _FULL = 0.99
 """Largest share that an estimate tells. The end of the table tells the rest."""
@@ -21,7 +21,7 @@ _HEAD = 1 << 21
 """Number of bytes at the beginning of a text file whose lines are counted."""
 
 _PAUSE = 0.5
-"""Seconds between two looks at the tasks of a Spark job."""
+"""Seconds between two looks at a Spark job or a query of DuckDB."""
 
 
 class RowsRead:
@@ -72,9 +72,38 @@ def telling_tasks(session: Any, tag: str) -> Iterator[None]:
 
     A session of Spark Connect has no such count, and nothing is told.
     """
-    tell_here = teller()
     context = getattr(session, "_sc", None)
-    if tell_here is None or context is None:
+    if teller() is None or context is None:
+        yield
+        return
+    context.addJobTag(tag)
+    try:
+        with _telling(lambda: _tasks_done(context, tag)):
+            yield
+    finally:
+        with contextlib.suppress(Exception):
+            context.removeJobTag(tag)
+
+
+@contextlib.contextmanager
+def telling_query(connection: Any) -> Iterator[None]:
+    """Tell the share of the query that a DuckDB connection runs in a `with` block.
+
+    `files.measure` prepares the connection for it.
+    """
+    # DuckDB says -1 before it knows.
+    with _telling(lambda: connection.query_progress() / 100):
+        yield
+
+
+@contextlib.contextmanager
+def _telling(share_done: Callable[[], float]) -> Iterator[None]:
+    """Ask for a share in a thread of its own, and tell the largest so far, for a `with` block.
+
+    Nothing is asked if nobody listens.
+    """
+    tell_here = teller()
+    if tell_here is None:
         yield
         return
     end = threading.Event()
@@ -84,19 +113,16 @@ def telling_tasks(session: Any, tag: str) -> Iterator[None]:
         while not end.wait(_PAUSE):
             # The session may end at any time; the job itself reports that.
             with contextlib.suppress(Exception):
-                share = max(share, _tasks_done(context, tag))
+                share = max(share, share_done())
                 tell_here(share)
 
     thread = threading.Thread(target=watch, daemon=True)
-    context.addJobTag(tag)
     thread.start()
     try:
         yield
     finally:
         end.set()
         thread.join()
-        with contextlib.suppress(Exception):
-            context.removeJobTag(tag)
 
 
 def _tasks_done(context: Any, tag: str) -> float:

@@ -13,6 +13,7 @@ are left alone, whatever their names are. (Windows has no such lock, so old fold
 
 import atexit
 import contextlib
+import fnmatch
 import os
 import shutil
 import signal
@@ -118,7 +119,10 @@ def remove_stale() -> None:
     folder without a lock file is not margin's."""
     if fcntl is None:
         return
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+    # All names at once: an interrupt leaves no open iterator.
+    names = os.listdir(tempfile.gettempdir())
+    for name in fnmatch.filter(names, f"{_PREFIX}*-*"):
+        folder = Path(tempfile.gettempdir(), name)
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue

@@ -34,7 +34,15 @@ __all__ = [
 @runtime_checkable
 class Source(Protocol):
     """The interface of a table whose rows can be read repeatedly. Any class with these two methods
-    is a source."""
+    is a source.
+
+    Examples
+    --------
+    >>> import numpy as np, margin
+    >>> from margin.data.opening import open_source
+    >>> isinstance(open_source(np.array([[0, 1], [1, 0]])), margin.Source)
+    True
+    """
 
     def check(self, domain: Domain) -> None:
         """Find problems that show without reading rows: a file that does not exist, or a declared

@@ -12,8 +12,10 @@ from ..domain.attribute import UNSEEN, Attribute, Value
 from ..domain.domain import DRAFT
 from ..domain.values import faithful
 from ..errors import DataError
+from ..interrupts.share import within
+from .advance import telling_query
 from .encode import check_type, quietly
-from .files import FileSource, connect
+from .files import FileSource, connect, measure
 from .folders import FilesSource
 from .opening import open_source
 from .source import ColumnsSource, FrameSource
@@ -60,6 +62,9 @@ _FEW_ODD = 0.1
 
 _NUMBER = r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 """The texts that are read as numbers."""
+
+_FIRST = 0.8
+"""Share of the time that the first of the two passes takes, for a display of progress."""
 
 _NOTE = (
     "derived from the data, so it is not private: check every attribute against the values that "
@@ -152,7 +157,8 @@ class _Table:
         listed = ", ".join(named)
         cells = ", ".join(column.cells for column in columns)
         query = f"SELECT {listed} FROM (SELECT {cells} FROM {self.text})"
-        found = quietly(lambda: self.connection.sql(query).to_arrow_table(), self.failed)
+        with telling_query(self.connection):
+            found = quietly(lambda: self.connection.sql(query).to_arrow_table(), self.failed)
         return [column[0].as_py() for column in found.columns]
 
 
@@ -182,6 +188,7 @@ def suggest_domain(data: object) -> dict[str, Any]:
     """
     source = open_source(data)
     with closing(connect()) as connection:
+        measure(connection)
         if isinstance(source, FileSource):
             found = source.fields()
             table = source.query(found)
@@ -288,7 +295,8 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
     first = []
     for column in columns:
         first += _first_pass(column)
-    row = table.row(columns, first)
+    with within(0, _FIRST):
+        row = table.row(columns, first)
     width = len(row) // len(columns)
     facts = [_Facts(*row[at : at + width]) for at in range(0, len(row), width)]
     second = []
@@ -299,7 +307,8 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
             second.append(f"approx_top_k(v_{column.sql}, {_MOST_VALUES - 1})")
         else:
             second.append("NULL")
-    values = table.row(columns, second)
+    with within(_FIRST, 1):
+        values = table.row(columns, second)
     forms = []
     for column, known, found in zip(columns, facts, values, strict=True):
         forms.append(_reason(column, known) or _form(known, found or []))

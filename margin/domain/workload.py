@@ -48,6 +48,13 @@ class Workload:
         all categories from one to another; or "levels", the counts of the nodes of each level.
         "cells" is asked of attributes that are left out. Sums of several attributes are products of
         these.
+
+    Examples
+    --------
+    >>> import margin
+    >>> domain = margin.Domain({"a": 2, "b": 3, "c": 2})
+    >>> margin.Workload.all_kway(domain, 2).views
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
     """
 
     views: Sequence[View]

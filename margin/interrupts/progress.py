@@ -64,10 +64,13 @@ class _Stages(logging.Handler):
         # The first message that counts steps is the outermost loop. A loop within it is a stage.
         if steps and self._counted in ("", record.msg):
             assert isinstance(record.args, tuple)
-            if not self._counted:
-                self._counted = str(record.msg)
+            number, total = record.args[-2:]
+            assert isinstance(number, int) and isinstance(total, int)
+            # The steps begin, or they begin again.
+            if not self._counted or number < self._number:
                 self._since = time.monotonic()
-            self._number, self._total = record.args[-2:]  # type: ignore[assignment]
+            self._counted = str(record.msg)
+            self._number, self._total = number, total
             self._steps = record.getMessage()
             self._stage = ""
         else:

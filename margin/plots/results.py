@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..errors import DomainError, MarginError
 from ..synopses.synopsis import Synopsis
+from .heat import MOST_FACETS, facets, heat
 from .style import BLUE, INK, ORANGE, TITLE, axes_of, log_errors, plain
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ _MOST_BARS = 60
 _MOST_CELLS = 1 << 14
 """Largest number of cells of a heat map, and of a marginal whose error is computed."""
 
-_MOST_LABELLED = 60
-"""Largest number of cells of a heat map whose counts are written into the cells."""
-
 _DRAWS = 100
 """Number of random sets of attributes whose errors are computed, per size."""
 
@@ -61,7 +59,8 @@ def plot_marginal(
     """Draw the counts of a marginal as bars with intervals, or as a heat map.
 
     A marginal of two attributes with at least three categories each becomes a heat map. It shows
-    half the width of each interval, if it has at most 60 cells.
+    half the width of each interval, if it has at most 60 cells. A marginal of three attributes with
+    more than 60 cells becomes a heat map for each category of the attribute with the fewest.
 
     Parameters
     ----------
@@ -70,17 +69,18 @@ def plot_marginal(
     level
         The level of the intervals, between 0 and 1; see `Marginal.interval`.
     axes
-        The axes to draw on. By default, a new figure is made.
+        The axes to draw on. By default, a new figure is made. Heat maps of three attributes need a
+        new one.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes with the plot.
+        The axes with the plot; the first ones, if there are several heat maps.
 
     Raises
     ------
     DomainError
-        If the marginal has too many cells.
+        If the marginal has too many cells, or axes are given for several heat maps.
     MarginError
         If matplotlib is not installed.
     """
@@ -89,16 +89,24 @@ def plot_marginal(
     if is_grid and marginal.counts.size <= _MOST_CELLS:
         height = 1.5 + 0.36 * sizes[0]
         drawn = axes_of(axes, size=(7, min(max(3.5, height), 12)))
-        _heat(marginal, level, drawn)
+        heat(marginal, level, drawn)
     elif marginal.counts.size <= _MOST_BARS:
         lines = marginal.counts.size * (1 + (len(sizes) > 1) / sizes[-1])
         drawn = axes_of(axes, size=(7, max(3.0, 1 + 0.22 * lines)))
         _bars(marginal, level, drawn)
+    elif len(sizes) == 3 and min(sizes) <= MOST_FACETS and marginal.counts.size <= _MOST_CELLS:
+        if axes is not None:
+            raise DomainError(
+                "a marginal of three attributes is drawn on a figure of its own, but axes are "
+                "given; leave out axes"
+            )
+        drawn = facets(marginal, level)
     else:
         raise DomainError(
-            f"a plot shows at most {_MOST_BARS} bars, or a heat map of two attributes with at most "
-            f"{_MOST_CELLS} cells, but this marginal has {marginal.counts.size} cells; project it "
-            "to fewer attributes"
+            f"a plot shows at most {_MOST_BARS} bars, or heat maps with at most {_MOST_CELLS} "
+            f"cells: one of two attributes, or up to {MOST_FACETS} of three, but this marginal has "
+            f"{marginal.counts.size} cells of {len(sizes)} attributes; project it to fewer "
+            "attributes"
         )
     return drawn
 
@@ -272,59 +280,6 @@ def _bars(
     axes.grid(
         visible=False,
         axis="y",
-    )
-
-
-def _heat(
-    marginal: Marginal,
-    level: float,
-    axes: "Axes",
-) -> None:
-    """A map of colours; a small one shows each count with half the width of its interval."""
-    counts = marginal.counts
-    low, high = marginal.interval(level)
-    half = (high - low) / 2
-    vertical, horizontal = marginal.domain.values()
-    image: Any = axes.imshow(
-        counts,
-        cmap="cividis_r",
-        aspect="auto",
-        vmin=0,
-    )
-    columns = list(horizontal.captions)
-    axes.set_xticks(
-        range(len(columns)),
-        columns,
-        rotation=40,
-        ha="right",
-    )
-    rows = list(vertical.captions)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylabel(marginal.attributes[0])
-    axes.set_xlabel(marginal.attributes[1])
-    if counts.size <= _MOST_LABELLED:
-        # Dark cells get white numbers.
-        middle = counts.max() / 2
-        style: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": 7.5,
-        }
-        for (row, column), count in np.ndenumerate(counts):
-            colour = "white" if count > middle else INK
-            error = half[row, column]
-            bound = f"\n\u00b1 {error:,.0f}" if np.isfinite(error) else ""
-            axes.text(
-                column,
-                row,
-                f"{count:,.0f}{bound}",
-                color=colour,
-                **style,
-            )
-    axes.get_figure().colorbar(  # type: ignore[union-attr]
-        image,
-        ax=axes,
-        label="count",
     )
 
 

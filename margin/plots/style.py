@@ -10,8 +10,9 @@ from ..errors import MarginError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "GREY", "INK", "ORANGE", "TITLE", "axes_of", "log_errors", "plain"]
+__all__ = ["BLUE", "GREY", "INK", "ORANGE", "TITLE", "axes_of", "log_errors", "new_figure", "plain"]
 
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
@@ -32,17 +33,25 @@ def axes_of(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes"
     """
     if axes is not None:
         return axes
+    drawn: Axes = new_figure(size).subplots()
+    return drawn
+
+
+def new_figure(size: tuple[float, float]) -> "Figure":
+    """A new figure of this size in inches.
+
+    Raises
+    ------
+    MarginError
+        If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MarginError(
             "plots need the package matplotlib, but it is not installed; run pip install matplotlib"
         ) from None
-    drawn: Axes = Figure(
-        figsize=size,
-        layout="constrained",
-    ).subplots()
-    return drawn
+    return Figure(figsize=size, layout="constrained")
 
 
 def plain(axes: "Axes") -> "Axes":

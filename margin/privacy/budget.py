@@ -61,6 +61,13 @@ class PureDP(Budget):
     ------
     BudgetError
         When an argument is not as described.
+
+    Examples
+    --------
+    >>> import margin
+    >>> budget = margin.PureDP("0.5", rows_per_person=3)
+    >>> print(budget)
+    PureDP(epsilon=0.5, rows_per_person=3)
     """
 
     kind = "pure"
@@ -215,6 +222,12 @@ class ZCDP(_Concentrated):
     ------
     BudgetError
         When an argument is not as described.
+
+    Examples
+    --------
+    >>> import margin
+    >>> print(margin.ZCDP("0.1"))
+    ZCDP(rho=0.1)
     """
 
     kind = "zcdp"
@@ -277,6 +290,12 @@ class ApproxDP(_Concentrated):
     BudgetError
         When an argument is not as described, or when epsilon and delta allow less than one unit of
         rho.
+
+    Examples
+    --------
+    >>> import margin
+    >>> print(margin.ApproxDP(1, "1e-6"))
+    ApproxDP(epsilon=1.0, delta=1e-06)
     """
 
     kind = "approx"

@@ -20,7 +20,14 @@ _MOST_ROWS = 10**6  # largest rows_per_person
 
 
 class Neighbours(Enum):
-    """The neighbouring relation: which pairs of tables the guarantee makes hard to distinguish."""
+    """The neighbouring relation: which pairs of tables the guarantee makes hard to distinguish.
+
+    Examples
+    --------
+    >>> import margin
+    >>> print(margin.PureDP(1, neighbours=margin.Neighbours.REPLACE_ROW))
+    PureDP(epsilon=1.0, neighbours=Neighbours.REPLACE_ROW)
+    """
 
     ADD_REMOVE_ROW = "add or remove one row"
     REPLACE_ROW = "replace one row"

@@ -21,7 +21,15 @@ _APART = {"neighbours", "rows_per_person"}  # of a budget's JSON: a statement ho
 
 
 class Bound(Enum):
-    """How it is known that no unit has more rows than the guarantee covers."""
+    """How it is known that no unit has more rows than the guarantee covers.
+
+    Examples
+    --------
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> made.provenance.statement.bound is margin.Bound.NOT_NEEDED
+    True
+    """
 
     NOT_NEEDED = "not needed"
     """No guarantee is needed: the unit is one row."""

@@ -59,4 +59,18 @@ class Private(
         The source of random bytes for the noise.
     ledger
         The data set of a ledger. It is charged with the whole budget once, before the first draw.
+
+    Examples
+    --------
+    >>> import margin
+    >>> class Singles:
+    ...     def run(self, private: margin.Private, workload):
+    ...         from margin.synopses.estimate import estimate
+    ...         measured = private.measure([[name] for name in private.domain])
+    ...         return estimate(private.domain, measured)
+    >>> made = margin.release(
+    ...     {"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1), mechanism=Singles()
+    ... )
+    >>> made.marginal(["a"]).counts.shape
+    (2,)
     """

@@ -15,6 +15,7 @@ from ..domain.domain import Domain, View
 from ..domain.level_views import attribute_at, split_level
 from ..domain.levels import LEVEL_MARK
 from ..domain.marginal import Marginal
+from ..interrupts.share import tell
 from ..plots.results import answered, random_views
 from ..privacy.budget import PureDP
 from ..synopses import ViewSynopsis
@@ -45,6 +46,9 @@ of processor time."""
 
 _SUMMED_CELLS = 1 << 14
 """Largest number of cells of a reconstructed table that is summed to levels."""
+
+_TOLD = 20
+"""Number of further answers after which a display of progress is told."""
 
 _ANSWER = 200
 """What each further answer adds to its number of cells, so that a page of many small ones is
@@ -243,7 +247,12 @@ def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
         room -= cells + _ANSWER
         chosen.append(view)
     log.info("answering the marginals of the page")
-    return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
+    found = []
+    for part in range(0, len(chosen), _TOLD):
+        tell(part / len(chosen))
+        marginals = answered(synopsis, chosen[part : part + _TOLD])
+        found += [packed_marginal(marginal, synopsis) for marginal in marginals]
+    return found
 
 
 def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:

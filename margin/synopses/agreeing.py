@@ -10,6 +10,7 @@ from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..errors import DomainError
 from ..solvers import JointProjection, ResidualConsistency, Tables, WholeTables
+from .counting import certain
 from .noisy_tables import in_view_order, tables_of
 
 __all__ = ["agreed"]
@@ -122,14 +123,10 @@ def _key(domain: Domain, answer: Marginal) -> View:
 
 
 def _uncertain(domain: Domain, view: LevelView) -> Flags:
-    """Which cells of a view have an error: those that are possible, unless the table is known or
-    its only cell holds the declared number of rows. The shape is that of the view."""
-    uncertain = view.rolled_up(domain.possible(view.view).astype(np.float64)) > 0
-    known = domain.constraints
-    is_known = known is not None and known.determines(domain.axes(view.view), view.groups)
-    if is_known or (domain.rows is not None and uncertain.size == 1):
-        uncertain = np.zeros_like(uncertain)
-    return uncertain
+    """Which cells of a view have an error: those that the rules, the declared number of rows and
+    known tables leave open. The shape is that of the view."""
+    known = certain(domain, domain.axes(view.view), view.groups)
+    return np.asarray(view.rolled_up((~known).astype(np.float64)) > 0)
 
 
 def _with_counts(

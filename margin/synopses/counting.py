@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._types import Flags, Floats, Integers
 from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -15,7 +15,7 @@ from ..domain.where import Chosen, chosen_codes
 from ..solvers import ComponentErrors, Tables, WeightedSum, covered_covariance
 from .count import Count, Difference, Ratio
 
-__all__ = ["Counting", "Sums", "box", "common", "covered_sums", "weights_on"]
+__all__ = ["Counting", "Sums", "box", "certain", "common", "covered_sums", "weights_on"]
 
 
 @dataclass(
@@ -308,6 +308,44 @@ def left_open(
         return weights
     empty = None if domain.zeros is None else domain.zeros.cells(axes)
     return domain.constraints.left_open(axes, weights, empty)
+
+
+def certain(
+    domain: Domain,
+    axes: tuple[int, ...],
+    groups: Sequence[Integers | None] | None = None,
+) -> Flags:
+    """Whether the count of each cell of a marginal follows from the rules and known tables.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    axes
+        The axes of the marginal, in its order.
+    groups
+        For each axis the group of each category, shape (categories,), and None for the categories
+        themselves. A group is then certain if the sum of its cells is. None for no groups.
+
+    Returns
+    -------
+    ndarray
+        A flag for each cell, also if there are groups.
+    """
+    sizes = [domain.sizes[axis] for axis in axes]
+    empty = None
+    if domain.zeros is not None:
+        order = tuple(sorted(axes))
+        empty = domain.zeros.cells(order).transpose([order.index(axis) for axis in axes])
+    if domain.constraints is None:
+        return np.zeros(sizes, np.bool_) if empty is None else empty
+    sums = None
+    if groups is not None:
+        pairs = zip(groups, sizes, strict=True)
+        codes = [np.arange(size) if group is None else group for group, size in pairs]
+        shape = [int(own[-1]) + 1 for own in codes]
+        sums = np.ravel_multi_index(np.ix_(*codes), shape)
+    return domain.constraints.told(axes, sums, empty)
 
 
 def weights_on(

@@ -58,6 +58,13 @@ class Provenance:
     known
         The views whose tables the domain declares as known. They were published as they are, and
         the guarantee does not protect what they say.
+
+    Examples
+    --------
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> made.provenance.private
+    True
     """
 
     mechanism: Any
@@ -126,6 +133,13 @@ class Synopsis(Counting):
         The attributes of the table.
     provenance
         How the synopsis was made; None until the release is complete.
+
+    Examples
+    --------
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1] * 50}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> isinstance(made, margin.Synopsis), made.marginal(["a"]).to_pandas().columns.tolist()
+    (True, ['count', 'sd', 'low', 'high'])
     """
 
     _knows_sums: ClassVar[bool] = False

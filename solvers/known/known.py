@@ -11,11 +11,12 @@ of their I - E. Three things follow.
 - This is also the best linear estimate from tables whose errors are independent and equal within
   each residual component (see `basis`): E maps every component into itself.
 - *The error of a sum of cells* with weights w is that of the weights (I - E) w (`left_open`): the
-  rest of w is known.
+  rest of w is known. `told` finds the cells of which nothing is left open, faster.
 
 A component of which all categories are known is known itself (`components`), like the total.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -197,6 +198,47 @@ class Known:
                 break
         return weights
 
+    def told(
+        self,
+        axes: Axes,
+        sums: Integers | None = None,
+        empty: Flags | None = None,
+    ) -> Flags:
+        """Whether each cell of a table, or the sum to which it belongs, is known.
+
+        A sum is if it consists of whole known sums, where cells that must be zero or are known do
+        not count. What follows from known sums in a cycle is not found.
+
+        Parameters
+        ----------
+        axes
+            The axes of the table, in its order.
+        sums
+            The number of the sum to which each cell belongs, with the shape of the table; None if
+            each cell is a sum.
+        empty
+            Cells that must be zero, with the shape of the table: they are known. None for no such
+            cell.
+
+        Returns
+        -------
+        ndarray with the shape of the table
+            A sum is known if all its cells have the flag.
+        """
+        shape = tuple(self.sizes[axis] for axis in axes)
+        labels = [_labels(margin, shape) for margin in self._on(axes)]
+        cells = np.arange(math.prod(shape))
+        left = np.ones(cells.size, np.bool_) if empty is None else ~empty.ravel()
+        # The only open cell of a known sum is known, and then others may be the only ones.
+        before = -1
+        while before != (before := int(left.sum())):
+            for known in labels:
+                left = _left_by(known, cells, left)
+        if sums is not None:
+            own = sums.ravel()
+            left = np.logical_and.reduce([_left_by(known, own, left) for known in labels])
+        return np.asarray(~left.reshape(shape))
+
     def raked(
         self,
         axes: Axes,
@@ -226,8 +268,8 @@ class Known:
         shape = tuple(self.sizes[axis] for axis in axes)
         left = []
         for margin in self._on(axes):
-            numbers = np.arange(margin.counts.size, dtype=np.float64).reshape(margin.counts.shape)
-            rows = np.broadcast_to(margin.spread(numbers), shape).ravel().astype(np.int64)
+            numbers = np.arange(margin.counts.size)
+            rows = _labels(margin, shape)
             places = (rows, np.arange(rows.size))
             left.append(
                 scipy.sparse.csr_array((np.ones(rows.size), places), (numbers.size, rows.size))
@@ -274,6 +316,32 @@ class Known:
             largest = _largest([table.on(axes) for table in self.tables])
             self._margins[axes] = [Margin(table, axes, shape) for table in largest]
         return self._margins[axes]
+
+
+def _left_by(
+    known: Integers,
+    sums: Integers,
+    left: Flags,
+) -> Flags:
+    """Which of the cells that are left do not belong to a sum of whole known sums, (cells,).
+
+    `known` and `sums` are the numbers of the known sum and of the sum of each cell.
+    """
+    # A known sum tells nothing of single sums if it has cells of several of them.
+    one_of = np.zeros(known.size, np.int64)
+    one_of[known[left]] = sums[left]
+    mixed = np.zeros(known.size, np.bool_)
+    mixed[known[left & (one_of[known] != sums)]] = True
+    # A sum is open as long as one of its cells lies in such a known sum.
+    still = np.zeros(int(sums.max(initial=0)) + 1, np.bool_)
+    still[sums[left & mixed[known]]] = True
+    return np.asarray(left & still[sums])
+
+
+def _labels(margin: Margin, shape: tuple[int, ...]) -> Integers:
+    """The number of the known sum to which each cell of a table belongs, shape (cells,)."""
+    numbers = np.arange(margin.counts.size, dtype=np.float64).reshape(margin.counts.shape)
+    return np.broadcast_to(margin.spread(numbers), shape).ravel().astype(np.int64)
 
 
 def _largest(tables: Sequence[KnownTable]) -> list[KnownTable]:

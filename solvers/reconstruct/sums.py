@@ -116,8 +116,7 @@ def left_open(
     weights: Floats,
 ) -> Floats:
     """The covariance of what the known functions leave open of weighted sums, shape (q, q)."""
-    rest = weights - problem.functions(np.ascontiguousarray(changes.T))
-    mean = rest @ share
+    rest, mean = _rest(problem, share, changes, weights)
     return np.asarray(
         (share * rest) @ rest.T - np.outer(mean, mean) + (changes.T * ridge) @ changes
     )
@@ -131,10 +130,20 @@ def open_variances(
     weights: Floats,
 ) -> Floats:
     """The diagonal of `left_open`, shape (q,), without the other entries."""
-    rest = weights - problem.functions(np.ascontiguousarray(changes.T))
-    mean = rest @ share
+    rest, mean = _rest(problem, share, changes, weights)
     rest *= rest
     return np.asarray(rest @ share - mean**2 + ridge @ changes**2)
+
+
+def _rest(
+    problem: Problem,
+    share: Floats,
+    changes: Floats,
+    weights: Floats,
+) -> tuple[Floats, Floats]:
+    """w - f x for each cell, shape (q, cells), and its means, shape (q,); see `sums_of`."""
+    rest = weights - problem.functions(np.ascontiguousarray(changes.T))
+    return rest, rest @ share
 
 
 def without_covariance(solution: Solution, weights: Floats) -> Sums:

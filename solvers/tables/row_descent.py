@@ -1,5 +1,6 @@
 """Coordinate descent over rows: the tables counted from the rows approach given tables."""
 
+import logging
 import math
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RowDescent", "kept_exactly"]
 
+log = logging.getLogger("margin")
 
 _PIECES = 256
 """Number of pieces that equal rows are divided into. Those of a piece are moved together.
@@ -125,20 +127,22 @@ class RowDescent:
         """
         objective = self.objective
         for done in range(sweeps):
-            self.sweep(rng)
+            self.sweep(rng, done + 1)
             before = objective
             objective = self.objective
             if not before - objective > gain * before:
                 return done + 1
         return sweeps
 
-    def sweep(self, rng: np.random.Generator) -> None:
+    def sweep(self, rng: np.random.Generator, number: int = 1) -> None:
         """Go once through all rows for each axis: the axes in a random order, large groups first,
-        and groups of the same size in a random order."""
+        and groups of the same size in a random order. The log gives the number of the sweep."""
         from .row_loops import descend
 
         self._sort(rng)
-        for axis in rng.permutation(len(self._tables.sizes)).tolist():
+        axes = rng.permutation(len(self._tables.sizes)).tolist()
+        for place, axis in enumerate(axes):
+            log.info("making rows, sweep %d: attribute %d of %d", number, place + 1, len(axes))
             if self._tables.sizes[axis] == 1:
                 continue
             if not self._holders[axis].size:

@@ -119,7 +119,7 @@ def test_a_part_of_kosarak_gets_the_noise_of_the_whole():
 
 
 def test_ripple_three_times_is_three_times_ripple():
-    cell = Cell(name="clicks-12", epsilon="0.1", k=4, run=0, queries=4)
+    cell = Cell(name="clicks-12", epsilon="0.1", k=3, run=0, queries=4)
     once, thrice = (figure4.METHODS[name](cell) for name in ("Ripple1", "Ripple3"))
     again = figure4._method(figure4.Repeated(figure4.Ripple(), 1))(cell)
     assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))

@@ -1,6 +1,7 @@
 """What the comparison with other systems is made of: queries, tasks, scripts that are stopped,
 verdicts, the page."""
 
+import argparse
 import importlib
 import importlib.util
 import math
@@ -14,9 +15,9 @@ import numpy as np
 import pytest
 
 from experiments.peers import _environments as environments
-from experiments.peers import peers, records
-from experiments.peers._methods import METHODS, Cell, Script
-from experiments.peers._tables import MOST_CELLS, Coded, queries, table
+from experiments.peers import _own_table, peers, records
+from experiments.peers._methods import BUDGETS, METHODS, Cell, Script
+from experiments.peers._tables import MOST_CELLS, TABLES, Coded, queries, table
 from experiments.peers.scripts.task import Task
 from experiments.tools import study as measurements
 from experiments.tools.study import append
@@ -383,3 +384,20 @@ def test_models_of_mbi(cell, tmp_path, text):
         env=os.environ | environments._SETTINGS,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_command_peers_runs_methods_on_a_table_of_the_user(tmp_path, capsys, monkeypatch):
+    for known in (TABLES, BUDGETS):
+        monkeypatch.setitem(known, "own", None)  # so that both are restored
+    path, domain = tmp_path / "t.csv", tmp_path / "d.json"
+    path.write_text("sex,age,smokes\n" + "F,3,0\nM,40,1\n" * 200)
+    domain.write_text('{"sex": ["F", "M"], "age": {"bins": [0, 18, 65]}, "smokes": 2}')
+    parser = argparse.ArgumentParser()
+    _own_table.add_arguments(parser)
+    words = [str(path), str(domain), "--rho", "1", "--ways", "2", "--queries", "3", "--methods"]
+    rows = _own_table.run(parser.parse_args([*words, "Residual,Flat,Independent"]))
+    errors = {row["method"]: row["error"] for row in rows}
+    assert errors["Flat"] < 0.1 < errors["Independent"] and errors["Residual"] < 0.1
+    assert "not private" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="there is no method 'PrivBayes'; choose among"):
+        _own_table.run(parser.parse_args([*words, "PrivBayes"]))

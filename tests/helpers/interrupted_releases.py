@@ -182,6 +182,8 @@ def trial(
         while after_charge and not charge.exists() and time.monotonic() - start < PATIENCE:
             time.sleep(0.0005)
         time.sleep(delay)
+    before = time.monotonic()
+    if delay is not None:
         os.kill(process, number)
     sent = time.monotonic()
     while (ended := os.waitpid(process, os.WNOHANG))[0] == 0:
@@ -201,7 +203,9 @@ def trial(
     )
     return {
         "code": code,
-        "too late": ended_at < sent,
+        "too late": ended_at < before,
+        # The signal came while the watch ended, before or after.
+        "unclear": before <= ended_at < sent,
         "text": out.read_text(),
         "charged": charged,
         "seconds": took,

@@ -160,9 +160,38 @@ def test_what_is_too_large_to_draw_is_refused():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     with pytest.raises(DomainError, match="have 511 intersections"):
         plot_lattice([[a for a in range(9) if a != out] for out in range(9)])
-    domain = Domain({"a": 4, "b": 4, "c": 5})
-    with pytest.raises(DomainError, match="but this marginal has 80 cells"):
-        plot_marginal(Marginal(domain, np.ones((4, 4, 5)), np.ones((4, 4, 5))))
+    domain = Domain({"a": 4, "b": 4, "c": 5, "d": 2})
+    with pytest.raises(DomainError, match="but this marginal has 160 cells of 4 attributes"):
+        plot_marginal(Marginal(domain, np.ones((4, 4, 5, 2)), np.ones((4, 4, 5, 2))))
+
+
+def test_a_heat_map_without_room_for_numbers_says_how_wide_its_intervals_are():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    wide = Domain({"a": 8, "b": 9})
+    drawn = plot_marginal(Marginal(wide, np.full((8, 9), 50.0), np.full((8, 9), 25.0)))
+    assert drawn.get_title().startswith("95 % interval of a count: \u00b1 ") and not drawn.texts
+    cube = Domain({"a": 8, "b": 9, "c": 2})
+    drawn = plot_marginal(Marginal(cube, np.full((8, 9, 2), 50.0), np.full((8, 9, 2), 25.0)))
+    assert drawn.figure._suptitle.get_text().startswith("95 % interval of a count: \u00b1 ")
+
+
+def test_a_marginal_of_three_attributes_has_a_heat_map_for_each_category_of_the_smallest():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    domain = Domain({"a": 5, "b": ["x", "y", "z", "w"], "c": {"bins": [0, 1, 2, 3, 4, None]}})
+    counts = np.arange(100.0).reshape(5, 4, 5)
+    marginal = Marginal(domain, counts, np.ones((5, 4, 5)))
+    figure = plot_marginal(marginal).figure
+    panels = [panel for panel in figure.axes if panel.images and panel.get_visible()]
+    titles = [panel.get_title() for panel in panels[:4]]
+    assert titles == ["b: x", "b: y", "b: z", "b: w"]
+    for place, panel in enumerate(panels[:4]):
+        assert np.array_equal(np.asarray(panel.images[0].get_array()), counts[:, place])
+        assert panel.images[0].get_clim() == (0, 99)
+        assert "[" not in "".join(text.get_text() for text in panel.get_xticklabels())
+    assert figure._supylabel.get_text() == "a" and figure._supxlabel.get_text() == "c"
+    assert figure._suptitle.get_text() == ""  # the cells say it
+    with pytest.raises(DomainError, match="leave out axes"):
+        plot_marginal(marginal, axes=panels[0])
 
 
 def test_the_command_compares(table, domain, tmp_path, capsys):

@@ -188,3 +188,15 @@ def test_what_is_missing_is_found():
     ]
     assert missing(documented) == ["the shape of its array", "what second is"]
     assert missing(raising) == ["when DomainError is raised"]
+
+
+TOP = [
+    item
+    for item in (getattr(margin, name) for name in margin.__all__)
+    if inspect.isclass(item) or inspect.isfunction(item)
+]
+
+
+@pytest.mark.parametrize("item", TOP, ids=lambda item: item.__name__)
+def test_the_docstring_of_a_name_at_the_top_has_an_example(item):
+    assert ">>>" in (item.__doc__ or "")

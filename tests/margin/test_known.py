@@ -107,6 +107,29 @@ def test_random_problems_keep_what_is_known(seed):
     check_problem(seed)
 
 
+@pytest.mark.parametrize("mechanism", [Auto(), Adaptive(), PriView(), Residual(order=1)], ids=repr)
+def test_a_single_cell_that_is_a_known_sum_has_an_interval_of_no_width(mechanism):
+    # NV has one county, and CA has no county with both sexes.
+    rules = [{"place": "Alameda", "sex": "F"}, {"place": "Fresno", "sex": "M"}]
+    domain = Domain(FORMS, impossible=rules)
+    rows = table()
+    rows = rows[(rows[:, 0] == 2) | (rows[:, 0] != rows[:, 1])]
+    counts = np.zeros((2, 2), np.int64)
+    np.add.at(counts, (rows[:, 0] // 2, rows[:, 1]), 1)
+    known = {("place@state", "sex"): counts}
+    synopsis = margin.release(
+        rows, domain=domain, budget=PureDP("0.1"), mechanism=mechanism, known=known
+    )
+    for view in (["place", "sex"], ["sex", "place"], ["place@state"]):
+        assert not synopsis.marginal(view).variance.any()
+        assert not synopsis.tables([view])[0].variance.any()
+    assert synopsis.marginal(["place"]).variance[2] == 0
+    assert synopsis.count({"place": "Clark"}).variance == pytest.approx(0, abs=1e-9)
+    # The age is not known: in possible cells, an error is left.
+    by_age = synopsis.marginal(["place", "sex", "age"])
+    assert np.array_equal(by_age.variance > 0, domain.possible(by_age.attributes))
+
+
 # Two of the five hundred problems are refused, with the reason; all others must keep what is known.
 UNSOLVED = {431: "but none were found", 476: "that they leave open"}
 

@@ -13,6 +13,7 @@ from margin.data import count
 from margin.data.advance import RowsRead, rows_of_file
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound
+from margin.data.suggest import _FIRST, suggest_domain
 from margin.interrupts.share import declaring, is_heard, listening, tell, within
 
 ROWS = 260_000
@@ -91,3 +92,24 @@ def test_shares_of_parts_are_shares_of_the_whole():
         tell(7)
     assert heard == [(0.75, None), (0.75, None), (1.0, None)]
     assert not is_heard()
+
+
+def test_a_draft_of_a_domain_tells_the_share_of_both_passes(tmp_path, monkeypatch):
+    monkeypatch.setattr("margin.data.advance._PAUSE", 0.001)
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "0,x\n1,y\n" * 400_000)
+    heard = []
+    with listening(lambda share, declared: heard.append(share)):
+        suggest_domain(path)
+    first = [share for share in heard if share < _FIRST]
+    assert len(set(first)) > 1 and all(0 <= share <= 1 for share in heard)
+
+
+def test_generated_rows_tell_their_steps(caplog):
+    rng = np.random.default_rng(0)
+    domain = margin.Domain({"a": 2, "b": 3, "c": 2})
+    codes = rng.integers(0, domain.sizes, (500, 3))
+    synopsis = margin.release(codes, domain=domain, budget=margin.PureDP(1))
+    with caplog.at_level("INFO", "margin"):
+        synopsis.records(200)
+    assert "making rows, sweep 1: attribute 3 of 3" in caplog.messages

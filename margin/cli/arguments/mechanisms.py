@@ -13,6 +13,7 @@ import margin
 
 from ...errors import MarginError
 from ..common import did_you_mean
+from .elsewhere import check_not_elsewhere
 from .own import is_own
 from .written import is_class, is_written, own_mechanism, written
 
@@ -174,6 +175,7 @@ def mechanism_of(
         _without_queries(parsed)
         return written(name)
     if name not in MECHANISMS:
+        check_not_elsewhere(name)
         raise MarginError(
             f"unknown mechanism {name!r}{did_you_mean(name, MECHANISMS)}; --mechanism takes "
             f"{', '.join(MECHANISMS)}, a mechanism as in Python, such as 'HighPass(theta=5)', or "

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import MarginError
 from ..common import did_you_mean
+from .elsewhere import check_not_elsewhere
 from .own import own, split_own
 
 __all__ = ["is_class", "is_written", "own_mechanism", "split_mechanisms", "written"]
@@ -166,6 +167,7 @@ def _class_of(name: str) -> Any:
     found = class_named(name)
     if found is not None:
         return found
+    check_not_elsewhere(name)
     raise MarginError(
         f"unknown mechanism {name!r}{did_you_mean(name, classes())}; the mechanisms that take "
         f"parameters are {', '.join(mechanisms.__all__)}, so name one of these"

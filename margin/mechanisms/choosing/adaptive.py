@@ -106,6 +106,16 @@ class Adaptive:
         The solver for marginals that no view covers. None takes maximum entropy: over all
         attributes at once if they are few, otherwise over at most 12 attributes that include the
         requested ones.
+
+    Examples
+    --------
+    >>> import margin
+    >>> table = {"a": [0, 1] * 50, "b": [0, 1] * 50}
+    >>> domain = margin.Domain({"a": 2, "b": 2})
+    >>> mechanism = margin.Adaptive(rounds=0)
+    >>> made = margin.release(table, domain=domain, budget=margin.PureDP(9), mechanism=mechanism)
+    >>> made.marginal(["a", "b"]).counts.shape
+    (2, 2)
     """
 
     keeps_known: ClassVar[bool] = True

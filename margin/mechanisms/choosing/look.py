@@ -8,7 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._types import Floats
 from ...domain.domain import Domain, View
+from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
@@ -19,7 +21,6 @@ from ...solvers import (
     NonNegativity,
     ResidualConsistency,
     Solver,
-    Structure,
 )
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
@@ -90,7 +91,8 @@ class Judge:
     """Estimates what strong pairs miss, from the distance of their answers from the truth.
 
     The distance is measured with noise (`Private.total_distance`). It has two parts: what the pairs
-    miss, and what the noise of the look did. The second part is known, so the first can be told.
+    miss, and what the noise of the look did. The second part is expected from the variances. After
+    the pairs are measured again it is nearly known: it is how far the answers moved.
 
     Parameters
     ----------
@@ -114,6 +116,8 @@ class Judge:
         small = [view for view in views if domain.cells(view) <= _CELLS]
         self.sets = small[:_SETS] or [domain.attributes[:1]]
         self.missed = math.nan
+        self._answers: list[Floats] = []
+        self._distance = math.nan
 
     def measure(
         self,
@@ -128,14 +132,16 @@ class Judge:
         synopsis = self.found.synopsis(self.domain)
         answers = [answer.counts for answer in synopsis.marginals(self.sets)]
         weights = [max(1, round(_UNIT * l2_share(answer))) for answer in answers]
+        self._answers = comparable(answers)
         total = private.total_distance(
             self.sets,
-            comparable(answers),
+            self._answers,
             weights=weights,
             spend=spend,
         )
-        distance = max(0.0, total / (_UNIT * len(self.sets)))
-        self.missed = max(0.0, distance**2 - self._noise(self.found.evidence.precision))
+        self._distance = max(0.0, total / (_UNIT * len(self.sets)))
+        noise = self._noise(self.found.evidence.precision)
+        self.missed = max(0.0, self._distance**2 - noise)
 
     def noise_after(
         self,
@@ -150,23 +156,41 @@ class Judge:
         """The synopsis, told how strong the structure is that no view holds.
 
         The chosen pairs say nothing about it: they are the strongest ones. The scales of structure
-        are multiplied so that answers miss as much as was judged, in the mean. Where the judged
-        amount is lost in noise, it is taken to be twice the noise: pairs were chosen until the
-        others were about as small as their noise.
+        are multiplied so that answers miss as much as their judged error, in the mean. Where that
+        is lost in noise, it is taken to be twice the noise: pairs were chosen until the others were
+        about as small as their noise.
         """
-        answers = synopsis.marginals(self.sets[:_ANSWERS])
-        assumed = float(np.mean([np.sum(answer.missed_variance) for answer in answers]))
+        answers = synopsis.marginals(self.sets)
+        some = answers[:_ANSWERS]
+        assumed = float(np.mean([np.sum(answer.missed_variance) for answer in some]))
         # What was measured again belongs to the evidence by now.
         noise = self._noise(self.found.evidence.precision)
-        judged = max(self.missed, _LEAST_MISSED**2 * noise)
+        judged = max(self.squared_error(answers), _LEAST_MISSED**2 * noise)
         if not assumed > judged:
             # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
             return replace(synopsis)
         factor = math.sqrt(judged / assumed)
-        learnt = Structure(synopsis.held, synopsis.reconstruction).usual_scales()
+        learnt = synopsis.usual_scales()
         # The scale of single attributes stays: all of them are measured.
         scales = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
         return replace(synopsis, scales=scales)
+
+    def squared_error(self, answers: Sequence[Marginal]) -> float:
+        """The judged mean squared error of the last answers, in squared rows.
+
+        The noise of the look does not depend on the error of the last answers. So the squared
+        distance of the look is the sum of theirs and of how far the answers moved. All are taken in
+        the norm of the measured distance. What noise moved tells how it compares with the L2 norm.
+        """
+        pairs = list(zip(answers, self._answers, strict=True))
+        moved = [np.abs(answer.counts - before).ravel() for answer, before in pairs]
+        shares = [l2_share(before) for before in self._answers]
+        weighted = [share * change.sum() for share, change in zip(shares, moved, strict=True)]
+        distance = float(np.mean(weighted))
+        if not distance > 0:
+            return self._distance**2
+        ratio = float(np.mean([change @ change for change in moved])) / distance**2
+        return ratio * max(0.0, self._distance**2 - distance**2)
 
     def _precision_after(
         self,

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..._checks import share, whole_number
@@ -153,7 +153,8 @@ class StrongPairs:
             shares=best_shares(domain, private.budget, found.views),
         )
         add(found.evidence, domain, measured)
-        return judge.with_missed(found.synopsis(domain, self.nonnegativity, self.reconstruction))
+        synopsis = found.synopsis(domain, self.nonnegativity, self.reconstruction)
+        return judge.with_missed(replace(synopsis, kurtosis=private.budget.kurtosis))
 
 
 class _Looking:

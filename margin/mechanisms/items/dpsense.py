@@ -69,6 +69,19 @@ class DPSense:
         The share of the budget for the choice, > 0 and < 1.
     attributes
         The names of the items if they are attributes of two categories; None takes all attributes.
+
+    Examples
+    --------
+    >>> import margin
+    >>> table = {"milk": [1, 1, 0, 1], "tea": [0, 1, 0, 0]}
+    >>> made = margin.release(
+    ...     table,
+    ...     domain=dict.fromkeys(table, 2),
+    ...     budget=margin.PureDP(1),
+    ...     mechanism=margin.DPSense(),
+    ... )
+    >>> made.counts.shape
+    (2,)
     """
 
     theta: int | None = None

@@ -62,6 +62,17 @@ class MWEM:
     ------
     DomainError
         If a parameter is out of range, or `average` is combined with `reconstruction`.
+
+    Examples
+    --------
+    >>> import margin
+    >>> table = {"a": [0, 1] * 50, "b": [0, 1] * 50}
+    >>> mechanism = margin.MWEM(rounds=1)
+    >>> made = margin.release(
+    ...     table, domain={"a": 2, "b": 2}, budget=margin.PureDP(9), mechanism=mechanism
+    ... )
+    >>> made.marginal(["a"]).counts.shape
+    (2,)
     """
 
     rounds: int | None = None

@@ -72,6 +72,20 @@ class MatrixMechanism:
         smaller expected error.
     nonnegativity
         The step that removes negative counts from each marginal; None leaves them.
+
+    Examples
+    --------
+    >>> import margin
+    >>> table = {"a": [0, 1] * 50, "b": [0, 1] * 50}
+    >>> made = margin.release(
+    ...     table,
+    ...     domain={"a": 2, "b": 2},
+    ...     budget=margin.PureDP(1),
+    ...     mechanism=margin.MatrixMechanism(),
+    ...     workload=[["a", "b"]],
+    ... )
+    >>> made.marginal(["a", "b"]).counts.shape
+    (2, 2)
     """
 
     strategy: StrategyDesign | None = None

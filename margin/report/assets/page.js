@@ -508,7 +508,7 @@ function facts() {
   // The description may end without a full stop.
   const stop = /[.!?]["')]?$/.test(data.description) ? " " : ". ";
   element("facts").textContent = `${data.description ? `${data.description}${stop}` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
-    + "Random noise was added to protect the people in the table.";
+    + "Random noise was added for privacy, as told below.";
   element("mechanism").textContent = data.mechanism;
   element("simulation").hidden = data.private;
   element("guarantee").textContent = data.guarantee;

@@ -28,6 +28,7 @@ from ...solvers import (
     with_total,
 )
 from ..bases.forms import StatedBase
+from ..counting import certain
 from ..noisy_tables import in_view_order
 
 __all__ = ["MOST_BASED", "MOST_CELLS", "Answering", "at_once"]
@@ -228,9 +229,8 @@ class Answering:
             if self.noise is not None and variance > 0:
                 variances = self.noise.cell_variances(own)
             if self.domain.zeros is not None:
-                empty = self.domain.zeros.cells(own)
-                counts[empty] = 0.0
-                variances[empty] = 0.0
+                counts[self.domain.zeros.cells(own)] = 0.0
+            self._without_error(own, variances)
             answers.counts[row] = counts
             answers.variances[row] = variances
             answers.kurtosis[row] = excess
@@ -276,9 +276,24 @@ class Answering:
             missed = self.structure.missed_variance(answers.axes[some], solutions)
             tables = zip(some.tolist(), solutions.table, variances, missed, strict=True)
             for row, table, variance, left_out in tables:
-                answers.counts[row] = self.kept(tuple(answers.axes[row].tolist()), table)
+                own = tuple(answers.axes[row].tolist())
+                answers.counts[row] = self.kept(own, table)
+                self._without_error(own, variance, left_out)
                 answers.variances[row] = variance
                 answers.missed[row] = left_out
+
+    def _without_error(
+        self,
+        axes: tuple[int, ...],
+        *variances: Floats,
+    ) -> None:
+        """Set the variances of a marginal to zero in cells that rules and known tables tell."""
+        known = self.domain.constraints
+        if self.domain.zeros is None and (known is None or not known.more):
+            return
+        told = certain(self.domain, axes)
+        for variance in variances:
+            variance[told] = 0.0
 
     def kept(
         self,

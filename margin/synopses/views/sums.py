@@ -12,7 +12,7 @@ from ...domain.level_views import LevelView
 from ...domain.marginal import Marginal
 from ...domain.where import Chosen
 from ...solvers import covered_group_variances
-from ..counting import Sums, covered_sums, left_open, weights_on
+from ..counting import Sums, certain, covered_sums, left_open, weights_on
 from ..noisy_tables import in_view_order
 from .answering import MOST_BASED, Answering, at_once
 
@@ -95,8 +95,10 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
     (cells,) = answering.marginals([view.view])
     counts = view.rolled_up(cells.counts)
     axes = answering.domain.axes(view.view)
-    known = answering.held.known
-    if known is not None and known.determines(axes, view.groups):
+    # Sums that rules and known tables tell have no error.
+    told = certain(answering.domain, axes, view.groups)
+    has_error = view.rolled_up((~told).astype(np.float64)) > 0
+    if not has_error.any():
         return Marginal(view.rolled, counts, np.zeros(counts.shape))
     if answering.reads_directly(np.array([sorted(axes)]))[0]:
         groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
@@ -109,7 +111,10 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
         variance = in_view_order(variance, axes)
         kurtosis = answering.kurtosis_of(np.array([sorted(axes)]), variance.ravel(), summed.ravel())
         return Marginal(
-            view.rolled, counts, variance, noise_kurtosis=kurtosis.reshape(counts.shape)
+            view.rolled,
+            counts,
+            np.where(has_error, variance, 0.0),
+            noise_kurtosis=kurtosis.reshape(counts.shape),
         )
     noise = np.full(counts.size, math.nan)
     missed = np.full(counts.size, math.nan)
@@ -122,6 +127,8 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
             sums = sums_of(answering, chosen[start : start + step])
             noise[start : start + step] = sums.noise.diagonal()
             missed[start : start + step] = sums.missed.diagonal()
+    noise = np.where(has_error.ravel(), noise, 0.0)
+    missed = np.where(has_error.ravel(), missed, 0.0)
     shape = counts.shape
     return Marginal(
         view.rolled, counts, noise.reshape(shape), missed_variance=missed.reshape(shape)

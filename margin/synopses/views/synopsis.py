@@ -367,13 +367,14 @@ class ViewSynopsis(Synopsis):
             total=self.total,
             kurtosis=self.kurtosis,
         )
-        return stored.pack(content, self._usual_scales())
+        return stored.pack(content, self.usual_scales())
 
-    def _usual_scales(self) -> Mapping[tuple[int, int], float]:
-        """The scales that a file holds, so that its first answers need not learn them.
+    def usual_scales(self) -> Mapping[tuple[int, int], float]:
+        """The scales of structure that most marginals need; see `Structure.usual_scales`.
 
-        They are functions of the noisy tables alone. With a base, and for other solvers, there are
-        none: learning could take long.
+        A file holds them, so that its first answers need not learn them. They are functions of the
+        noisy tables alone. With a base, and for other solvers, there are none: learning could take
+        long.
         """
         is_fast = isinstance(self.reconstruction, Newton) and self.reconstruction.bars
         if not is_fast or self.base is not None or self.held.total <= 0:

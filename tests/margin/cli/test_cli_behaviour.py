@@ -28,7 +28,7 @@ from margin.cli.common import painted
 from margin.cli.compare import _mechanism as mechanism_to_compare
 from margin.cli.main import _parser, main
 from margin.data import count
-from margin.interrupts.progress import progress
+from margin.interrupts.progress import _Stages, progress
 from margin.interrupts.share import is_heard
 
 
@@ -536,6 +536,22 @@ def test_progress_says_the_stage_and_the_time_left(monkeypatch):
     assert terminal.text.endswith("\r\x1b[K")
 
 
+def test_progress_counts_the_time_of_steps_that_begin_again(monkeypatch):
+    """The sweeps over generated rows, and the page of a report."""
+    stages = _Stages(Terminal(True))
+    now = [0.0]
+    monkeypatch.setattr("margin.interrupts.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(stages, "_start", lambda: None)
+    for sweep in (1, 2):
+        for number in range(1, 4):
+            words = (sweep, number, 3)
+            message = "making rows, sweep %d: attribute %d of %d"
+            stages.emit(logging.LogRecord("margin", logging.INFO, "", 0, message, words, None))
+            left = stages._left()
+            now[0] += 10
+    assert left == ", about 10 s left"
+
+
 @pytest.mark.parametrize("declared", [None, 5_000_000])
 def test_progress_says_the_share_of_the_table_but_no_number_of_its_rows(
     declared, tmp_path, monkeypatch
@@ -547,6 +563,39 @@ def test_progress_says_the_share_of_the_table_but_no_number_of_its_rows(
         count(path, margin.Domain({"a": 2}, rows=declared), [["a"]])
         until(terminal, " %" if declared is None else " % of 5,000,000 declared rows")
     assert "300" not in terminal.text and "017" not in terminal.text
+
+
+def test_an_option_of_several_values_that_is_given_again_adds_to_them(capsys, tmp_path):
+    """Views were left out in silence."""
+    table, domain = tmp_path / "t.csv", tmp_path / "d.json"
+    table.write_text("a,b,c\n" + "0,1,0\n1,0,1\n" * 50)
+    domain.write_text('{"a": 2, "b": 2, "c": 2}')
+    out = str(tmp_path / "o.margin")
+    words = [str(table), "--domain", str(domain), "--epsilon", "1"]
+    assert main(["release", *words, "--views", "a,b", "--views", "b,c", "-o", out]) == 0
+    assert main(["info", out, "--json"]) == 0
+    assert "2, 8 cells" in capsys.readouterr().out
+    twice = ["--mechanisms", "Direct", "--mechanisms", "Uniform", "--runs", "1"]
+    assert main(["compare", *words, *twice, "--json"]) == 0
+    shown = capsys.readouterr().out
+    assert '"Direct"' in shown and '"Uniform"' in shown and "Adaptive" not in shown
+
+
+@pytest.mark.parametrize("command", ["compare", "release"])
+@pytest.mark.parametrize("name", ["AIM", "mst", "MWEM+PGM", "AIM(rounds=3)", "PrivBayes"])
+def test_a_mechanism_of_others_is_told_where_it_runs(command, name, capsys, tmp_path):
+    table, domain = tmp_path / "t.csv", tmp_path / "d.json"
+    table.write_text("a\n0\n")
+    domain.write_text('{"a": 2}')
+    words = [command, str(table), "--domain", str(domain), "--epsilon", "1"]
+    if command == "compare":
+        words += ["--mechanisms", name]
+    else:
+        words += ["--mechanism", name, "-o", str(tmp_path / "o.margin")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "not part of margin" in said and "docs/howto/own_mechanism.md" in said
+    assert ("python -m experiments peers" in said) == (name != "PrivBayes")
 
 
 def test_progress_is_quiet_unless_on_a_terminal(monkeypatch):

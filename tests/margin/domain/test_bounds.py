@@ -41,6 +41,20 @@ def test_what_has_no_error_or_an_unknown_one_stays():
     assert np.isnan(_widths(np.array([7.0]), math.nan, missed_share=0.5)).all()
 
 
+def test_what_has_no_noise_stays_whatever_its_law():
+    kurtosis = np.array([0.0, 3.0])
+    assert half_widths(7.0, np.zeros(2), 0.0, level=0.95, kurtosis=kurtosis).tolist() == [0, 0]
+    assert half_widths(7.0, 0.0, 0.0, level=0.95, kurtosis=3.0) == 0
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("variance", [2.0, 4.0, 1e4])
+def test_sums_of_many_draws_have_little_wider_intervals_than_normal_noise(level, variance):
+    wide = half_widths(0.0, variance, 0.0, level=level, kurtosis=1e-9)
+    normal = half_widths(0.0, variance, 0.0, level=level)
+    assert normal <= wide <= min(2.5 * normal, normal + 0.6)
+
+
 def test_a_count_and_a_marginal_of_one_cell_have_the_same_bounds():
     marginal = Marginal(
         Domain({"x": 1}),

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from watched import Watched
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
@@ -346,22 +347,10 @@ def test_the_measured_number_of_rows_is_kept_while_learning(monkeypatch):
     assert totals == pytest.approx([20_000] * 4, abs=16_000)
 
 
-class Watched:
-    """An `Adaptive`, and the events of its run."""
-
-    def __init__(self, **parameters):
-        self.mechanism, self.events = Adaptive(**parameters), []
-
-    def run(self, gate, workload):
-        synopsis = self.mechanism.run(gate, workload)
-        self.events = gate.events
-        return synopsis
-
-
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
-    spy = Watched(rounds=rounds)
+    spy = Watched(Adaptive(rounds=rounds))
     made = margin.simulate(
         coins(2000, 6),
         domain=binary(6),
@@ -429,7 +418,7 @@ def follow(seed=0, rows=30_000):
 
 
 def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
-    budget, codes, spy = PureDP(0.1), follow(), Watched()
+    budget, codes, spy = PureDP(0.1), follow(), Watched(Adaptive())
     made = margin.simulate(
         codes,
         domain=SCATTERED,
@@ -465,7 +454,7 @@ def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
     ids=["little noise", "zCDP"],
 )
 def test_pairs_are_not_chosen_elsewhere(budget, parameters):
-    spy = Watched(**parameters)
+    spy = Watched(Adaptive(**parameters))
     margin.simulate(
         follow(),
         domain=SCATTERED,
@@ -485,7 +474,7 @@ def test_pairs_are_not_chosen_elsewhere(budget, parameters):
     ids=["much for the count", "no pair is asked for"],
 )
 def test_all_is_spent_whether_there_are_pairs_to_choose_or_not(parameters, workload):
-    spy = Watched(**parameters)
+    spy = Watched(Adaptive(**parameters))
     margin.simulate(
         follow(),
         domain=SCATTERED,

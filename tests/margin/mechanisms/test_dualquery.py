@@ -474,6 +474,28 @@ def test_the_rest_of_epsilon_is_certified_after_something_pure_but_not_after_gau
     assert not gaussian.affords(rounds)
 
 
+def test_after_certified_rounds_other_answers_get_the_epsilon_that_these_leave():
+    budget = ApproxDP(1, "1e-3", **REPLACE)
+    rounds = Rounds(step=1, samples=(50,) * 60, size=5_200)
+    queries = Conjunctions.random(BINARY, 3, 60, 1)
+    gate = private(budget)
+    gate.sample_queries(queries, rounds, spend="0.95").draw(np.zeros(60, int))
+    assert isinstance(gate.spent, CertifiedDP)
+    left = budget.epsilon - rounds.epsilon(budget)
+
+    def choose(epsilon):
+        share = epsilon**2 / 8 / (budget.units * UNIT)
+        gate.select([["a"], ["b"]], [np.zeros(2), np.zeros(2)], spend=share)
+
+    with pytest.raises(BudgetError, match="the rounds leave"):
+        choose(left * F(101, 100))
+    choose(left * F(60, 100))
+    with pytest.raises(BudgetError, match="the rounds leave"):
+        choose(left * F(41, 100))
+    choose(left * F(39, 100))
+    assert len(gate.events) == 3
+
+
 def test_only_one_play_is_certified_and_all_else_is_counted():
     """Two plays opened together, of one and the same rounds: the second would make delta count
     twice."""

@@ -1,15 +1,24 @@
 """`SpanningTree`: pairs of attributes are chosen privately and measured."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from watched import Watched
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PureDP, Workload
-from margin.mechanisms import SpanningTree
+from margin.data.source import CodesSource
+from margin.mechanisms import SpanningTree, StrongPairs
+from margin.mechanisms.choosing.contests import break_even, mean_noise, penalty
 from margin.mechanisms.choosing.rounds import TreePlan
 from margin.mechanisms.choosing.strength import Strength
+from margin.mechanisms.fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
+from margin.noise.entropy import SeededEntropy
+from margin.private import Private
+from margin.solvers import Newton
+from margin.synopses import ViewSynopsis
 from margin.testing import check_mechanism
 
 TREE = [(0, 1), (0, 2), (2, 3), (2, 4), (4, 5), (0, 6), (6, 7)]
@@ -31,18 +40,6 @@ def names(count):
 
 def domain_of(sizes=(3,) * 8, **more):
     return Domain(dict(zip(names(len(sizes)), sizes, strict=True)), **more)
-
-
-class Watched:
-    """A mechanism, and the events of its run."""
-
-    def __init__(self, mechanism):
-        self.mechanism, self.events = mechanism, []
-
-    def run(self, gate, workload):
-        synopsis = self.mechanism.run(gate, workload)
-        self.events = gate.events
-        return synopsis
 
 
 def simulated(codes, domain, budget, mechanism=None, workload=None):
@@ -73,6 +70,99 @@ def test_all_of_the_budget_is_spent_and_no_more(budget, rows):
     for view in itertools.combinations(made.domain, 3):
         counts = made.marginal(view).counts
         assert counts.min() >= 0 and np.isfinite(counts).all()
+
+
+def gate_of(codes, domain, budget, kind=Private):
+    return kind(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(1))
+
+
+class Part:
+    """A tree that spends a part of the budget; what is left is not spent."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def run(self, gate, workload):
+        evidence, self.pairs = SpanningTree().measure(gate, workload, self.share, last=False)
+        self.events = gate.events
+        tables = evidence.tables()
+        return ViewSynopsis.of_tables(gate.domain, tables, reconstruction=Newton())
+
+
+@pytest.mark.parametrize("budget", [PureDP(4), ZCDP("0.2"), ZCDP("1e-6")], ids=repr)
+def test_a_tree_spends_its_part_of_the_budget_however_many_pairs_it_chooses(budget):
+    spy = Part(Fraction(1, 3))
+    simulated(grown(3_000), domain_of(), budget, spy)
+    assert (len(spy.pairs) < 7) == (budget == ZCDP("1e-6"))
+    first, choice = Fraction(TREE_SINGLES) / 3, Fraction(TREE_CHOICE) / 3
+    singles = [event.units for event in spy.events[:8]]
+    assert sum(singles) == int(budget.units * first)
+    choices = {event.units for event in spy.events if event.method == "select"}
+    assert choices == {int(budget.units * choice / 7)}
+    spent = sum(event.units for event in spy.events)
+    assert 0 <= budget.units / 3 - spent <= len(spy.events)
+
+
+class Seen(Private):
+    """Keeps what choices are made from."""
+
+    def select(self, views, public, *, penalties, **options):
+        self.asked.append((views, public, penalties))
+        return super().select(views, public, penalties=penalties, **options)
+
+
+def test_pairs_are_compared_with_what_independence_predicts():
+    """With next to no noise."""
+    codes = grown(5_000)
+    gate = gate_of(codes, domain_of(), PureDP(10**5), Seen)
+    gate.asked = []
+    SpanningTree().run(gate, None)
+    shares = [np.bincount(column, minlength=3) / 5_000 for column in codes.T]
+    for views, public, _ in gate.asked:
+        for view, answer in zip(views, public, strict=True):
+            one, other = gate.domain.axes(view)
+            assert answer == pytest.approx(5_000 * np.outer(shares[one], shares[other]), abs=1)
+
+
+def first_penalty(spend, again):
+    """The penalty of the first pair that competes."""
+    gate = gate_of(grown(50_000), domain_of(), ZCDP("0.01"), Seen)
+    gate.asked = []
+    SpanningTree().measure(gate, None, Fraction(spend), last=False, again=Fraction(again))
+    return gate.asked[0][2][0]
+
+
+def test_what_is_measured_again_need_not_pay_so_soon():
+    """The penalty is what noise adds to the prediction, plus the distance from which on a
+    measurement with all that is left for the pairs pays."""
+    alone = first_penalty("1/2", 0)
+    again = first_penalty("1/2", "1/2")
+    assert again < alone
+    noise = mean_noise(ZCDP("0.01"), Fraction(1, 2) * Fraction("0.25") / 8)
+    later = mean_noise(ZCDP("0.01"), (Fraction("0.275") + Fraction(1, 2)) / 7)
+    expected = break_even(later, np.full((3, 3), 50_000 / 9)) + penalty(TREE_PENALTY * noise, 6)
+    assert again == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("mechanism", [SpanningTree(), StrongPairs()], ids=repr)
+def test_what_is_known_and_impossible_is_kept(mechanism):
+    """Also as a part of `Adaptive`, which takes known tables."""
+    codes = grown(2_000)
+    codes = codes[(codes[:, 1] != 0) | (codes[:, 2] != 1)]
+    truth = np.zeros((3, 3), int)
+    np.add.at(truth, (codes[:, 0], codes[:, 3]), 1)
+    domain = domain_of(known={("x0", "x3"): truth}, impossible=[{"x1": 0, "x2": 1}])
+    made = mechanism.run(gate_of(codes, domain, ZCDP("0.01")), None)
+    assert made.marginal(["x0", "x3"]).counts == pytest.approx(truth, rel=1e-6, abs=1e-3)
+    assert made.marginal(["x1", "x2"]).counts[0, 1] == 0
+    assert made.marginal(["x4"]).counts.sum() == pytest.approx(len(codes))
+
+
+@pytest.mark.parametrize("mechanism", [SpanningTree(), StrongPairs()], ids=repr)
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
+def test_intervals_know_the_law_of_the_noise(mechanism, budget):
+    made = simulated(grown(500)[:, :4] % 2, domain_of((2,) * 4), budget, mechanism)
+    assert made.kurtosis == budget.kurtosis
 
 
 def test_where_noise_is_above_all_counts_few_pairs_are_chosen():

@@ -453,7 +453,7 @@ def test_sums_are_unbiased_exactly():
 
 
 def floor_to_grid(quotient, digits=20):
-    """The largest number of so many binary digits that is at most a fraction of one or more."""
+    """A fraction >= 1, rounded down to `digits` binary digits."""
     power = quotient.numerator.bit_length() - quotient.denominator.bit_length()
     power -= F(2) ** power > quotient
     unit = F(2) ** (power - digits + 1)

@@ -5,13 +5,24 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from watched import Watched
 
 import margin
 from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
+from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing import adaptive as adaptive_module
-from margin.mechanisms.choosing.contests import break_even, l2_share
+from margin.mechanisms.choosing.contests import break_even, l2_share, mean_noise, penalty
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
+from margin.mechanisms.fitted import (
+    LOOK_CHOICE,
+    LOOK_DISTANCE,
+    LOOK_SINGLES,
+    LOOK_TREE,
+    LOOK_TREE_CHOICE,
+)
+from margin.noise.entropy import SeededEntropy
+from margin.private import Private
 from margin.solvers import Evidence
 from margin.solvers.reconstruct.scaling import junction
 from margin.testing import check_mechanism
@@ -36,18 +47,6 @@ def ring(rows, size=4, seed=0):
 
 def domain_of(count=8, size=4, **more):
     return Domain({f"x{place}": size for place in range(count)}, **more)
-
-
-class Watched:
-    """A mechanism, and the events of its run."""
-
-    def __init__(self, mechanism):
-        self.mechanism, self.events = mechanism, []
-
-    def run(self, gate, workload):
-        synopsis = self.mechanism.run(gate, workload)
-        self.events = gate.events
-        return synopsis
 
 
 def simulated(codes, domain, budget, mechanism, workload=None, seed=0):
@@ -93,6 +92,95 @@ def test_all_of_the_budget_is_spent_and_no_more(budget, batches, rows):
     for view in itertools.combinations(made.domain, 3):
         counts = made.marginal(view).counts
         assert counts.min() >= 0 and np.isfinite(counts).all()
+
+
+class Looking:
+    """Only the look of `StrongPairs`; what is left is not spent."""
+
+    def __init__(self, mechanism):
+        self.mechanism = mechanism
+
+    def run(self, gate, workload):
+        judge = self.mechanism.look(gate, workload)
+        self.events, self.views = gate.events, judge.found.views
+        return judge.found.synopsis(gate.domain)
+
+
+@pytest.mark.parametrize("budget", [PureDP(400), ZCDP(4)], ids=repr)
+@pytest.mark.parametrize("batches", [0, 1, 2])
+def test_a_look_spends_its_share_of_the_budget(budget, batches):
+    mechanism = StrongPairs(look_share=0.3, batches=batches)
+    spy = Looking(mechanism)
+    simulated(ring(3_000, size=2), domain_of(size=2), budget, spy)
+    (told,) = (event for event in spy.events if event.method == "total_distance")
+    share = Fraction(3, 10)
+    assert mechanism.spend(budget) == share
+    assert told.units == int(budget.units * share * LOOK_DISTANCE)
+    # Each charge is rounded down to whole units.
+    spent = sum(event.units for event in spy.events)
+    assert 0 <= budget.units * share - spent <= len(spy.events)
+
+
+@pytest.mark.parametrize("budget", [PureDP(10), ZCDP("0.2")], ids=repr)
+def test_each_batch_chooses_among_the_pairs_that_were_not_chosen_yet(budget):
+    measured, last = [], []
+
+    class Seen(Private):
+        def measure(self, views, **options):
+            tables = super().measure(views, **options)
+            measured.extend(table for table in tables if len(table.attributes) == 2)
+            return tables
+
+        def select(self, views, public, **options):
+            taken = {frozenset(table.attributes) for table in measured}
+            # The last candidate ends the choice.
+            assert not taken & {frozenset(view) for view in views[:-1]}
+            last.append((public[0], options["penalties"][0], len(taken)))
+            return super().select(views, public, **options)
+
+    domain = domain_of(size=3)
+    gate = Seen(
+        CodesSource(ring(20_000, size=3)),
+        domain=domain,
+        budget=budget,
+        entropy=SeededEntropy(1),
+    )
+    mechanism = StrongPairs(batches=2)
+    judge = mechanism.look(gate, None)
+    mechanism.measure_again(gate, judge)
+    assert len(measured) > 2 * 8
+    # In a batch a pair must pay for its last measurement, which shares the rest of the budget with
+    # the pairs so far and eight more. The noise of the measured tree is no reason to choose it.
+    answer, found, before = last[-1]
+    look = mechanism.spend(budget)
+    tree = look * (1 - LOOK_DISTANCE) * LOOK_TREE * (1 - LOOK_SINGLES - LOOK_TREE_CHOICE)
+    pays = break_even(mean_noise(budget, (1 - look) / (before + 8)), answer)
+    assert found == pays + penalty(mean_noise(budget, tree / 8), 6)
+    # All measurements of a pair count.
+    precision = {}
+    for table in measured:
+        axes = tuple(sorted(domain.axes(table.attributes)))
+        own = 1 / (table.counts.size * table.variance.flat[0])
+        precision[axes] = precision.get(axes, 0.0) + own
+    for axes, expected in precision.items():
+        assert judge.found.evidence.precision[axes] == pytest.approx(expected)
+
+
+def test_a_batch_that_chooses_nothing_leaves_its_budget_for_the_last_measurement():
+    """Attributes that are independent, and noise above all counts."""
+    budget = ZCDP("1e-6")
+    spy = Looking(StrongPairs(look_share=0.3, batches=1))
+    made = simulated(np.zeros((100, 8), int), domain_of(), budget, spy).synopsis
+    assert all(len(view) == 1 for view in made.names)
+    assert spy.views == [(name,) for name in made.domain]
+    choices = [event.units for event in spy.events if event.method == "select"]
+    of_pairs = Fraction(3, 10) * (1 - LOOK_DISTANCE)
+    of_batch = of_pairs * (1 - LOOK_TREE)
+    # One choice out of seven for the tree, and one out of eight for the batch.
+    assert choices == [
+        int(budget.units * of_pairs * LOOK_TREE * LOOK_TREE_CHOICE / 7),
+        int(budget.units * of_batch * LOOK_CHOICE / 8),
+    ]
 
 
 def test_pairs_that_make_the_junction_tree_too_large_are_left_out(monkeypatch):
@@ -243,6 +331,25 @@ def test_what_pairs_miss_is_told_from_the_distance(variance, skipped):
     # Nearly nothing is missed by the chain that the attributes make.
     room = 0.6 * true + 4 * 64 * variance
     assert missed(variance) == pytest.approx(true, abs=room)
+
+
+@pytest.mark.parametrize("variance", [100.0, 10_000.0, 100_000.0])
+def test_the_error_of_the_last_answers_is_told_however_noisy_the_look_was(variance):
+    """The closed form of the noise of the look is far too large where negative counts are removed:
+    it leaves nothing of the distance."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (30_000, 6))
+    for place in range(2, 6):
+        copied = rng.random(30_000) < 0.5
+        codes[copied, place] = codes[copied, place - 2]
+    domain = domain_of(6)
+    gate = Told(codes, domain)
+    judge = Judge(domain, Workload.all_kway(domain, 3), found_of(domain, codes, variance))
+    judge.measure(gate, spend=Fraction(1, 10))
+    answers = found_of(domain, codes, variance / 100).synopsis(domain).marginals(judge.sets)
+    pairs = zip(judge.sets, answers, strict=True)
+    true = np.mean([((answer.counts - gate.truth(view)) ** 2).sum() for view, answer in pairs])
+    assert 0.5 * true < judge.squared_error(answers) < 2 * true
 
 
 @pytest.mark.parametrize("budget", [PureDP(4), ZCDP("0.1")], ids=repr)

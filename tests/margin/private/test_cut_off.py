@@ -212,7 +212,7 @@ class Sets(SetSource):
 
 
 def alike(sets, items=1):
-    """So many equal sets of the first items."""
+    """Equal baskets: `sets` of them, each with the first `items` items."""
     return Baskets(np.full(sets, items), np.tile(np.arange(items), sets))
 
 

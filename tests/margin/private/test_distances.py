@@ -151,6 +151,14 @@ def test_a_mean_of_many_distances_has_the_noise_of_one():
     assert 0.5 < np.std(answers) / deviation < 2
 
 
+def test_noise_may_make_a_distance_negative():
+    """A distance of 0 and 60 answers: false alarm below 2**-50."""
+    answers = [
+        gate(PureDP("0.1"), seed=seed).total_distance([["a"]], [[2, 2]]) for seed in range(60)
+    ]
+    assert min(answers) < 0 < max(answers)
+
+
 def test_rules_known_tables_and_empty_tables_change_nothing():
     plain = gate(codes=CODES[:0]).total_distance([["b", "a"]], [np.full((3, 2), 2)])
     assert plain == 12

@@ -1,5 +1,6 @@
 import ast
 import math
+import threading
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from margin.data.opening import open_source
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, noisy_sum
 from margin.privacy.budget import Neighbours
+from margin.privacy.event import Event
 from margin.privacy.statement import Statement
 from margin.private import Keep, Largest
 from margin.private.item_counts import truncated
@@ -140,9 +142,61 @@ def test_what_cannot_be_measured_costs_nothing(arguments, error):
 def test_rows_outside_the_domain_cost_nothing_even_in_columns_that_are_not_measured():
     entropy, book = CountingEntropy(1), Book()
     gate = private(codes=np.array([[0, 0, 7]]), entropy=entropy, ledger=book)
-    with pytest.raises(DataError, match="'c'"):
+    # The second time is no different: nothing of a failed count is kept.
+    for _ in range(2):
+        with pytest.raises(DataError, match="'c'"):
+            gate.measure([["a"]])
+    assert not entropy.taken and not book.charges and not gate._account.spent
+
+
+def test_the_ledger_is_not_charged_for_an_answer_that_the_account_refuses():
+    entropy, book = CountingEntropy(1), Book()
+    gate = private(PureDP("0.1"), entropy=entropy, ledger=book)
+    event = Event(
+        method="measure",
+        about=("a",),
+        units=gate.budget.units + 1,
+        sampler=DiscreteLaplace(F(1)),
+        l1=1,
+        l2_squared=1,
+    )
+    with pytest.raises(BudgetError):
+        gate._noisy([event], [np.zeros(2, np.int64)])
+    assert not entropy.taken and not book.charges and not gate.events
+
+
+def test_an_interrupt_that_was_lost_is_told_before_the_charge(monkeypatch):
+    def lost():
+        raise KeyboardInterrupt
+
+    entropy, book = CountingEntropy(1), Book()
+    monkeypatch.setattr("margin.private.gate.check", lost)
+    gate = private(entropy=entropy, ledger=book)
+    with pytest.raises(KeyboardInterrupt):
         gate.measure([["a"]])
     assert not entropy.taken and not book.charges and not gate._account.spent
+
+
+def test_two_threads_charge_the_ledger_once():
+    """The first charge waits, so that the other thread may come in if the gate lets it."""
+
+    class Slow(Book):
+        def charge(self, budget):
+            self.charges.append(budget)
+            both.wait(timeout=0.3)
+
+    both, book = threading.Event(), Slow()
+    gate = private(ledger=book)
+
+    def measure():
+        gate.measure([["a"]], spend="1/2")
+
+    threads = [threading.Thread(target=measure) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert book.charges == [PureDP(1)] and len(gate.events) == 2
 
 
 @pytest.mark.parametrize(

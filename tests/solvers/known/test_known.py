@@ -88,6 +88,30 @@ def test_the_nearest_table_and_what_is_left_open_are_projections(seed):
     assert not found[empty].any()
 
 
+@given(seeds)
+@settings(max_examples=30)
+def test_what_is_told_is_what_the_equations_leave_no_choice_for(seed):
+    tables, known = problem(seed)
+    axes = tables.views[0]
+    shape = tables.values[0].shape
+    rng = np.random.default_rng(seed)
+    empty = rng.random(shape) < rng.choice([0.0, 0.3, 0.7])
+    sums = rng.integers(0, 4, shape) if seed % 2 else np.arange(empty.size).reshape(shape)
+    told = known.told(axes, sums, empty)
+    # A sum is known if its weights are a combination of the equations, where cells may have rows.
+    left = known.equations(axes)[0].toarray()[:, ~empty.ravel()]
+    for number in np.unique(sums[~empty]):
+        own = sums[~empty] == number
+        found = told[~empty][own].all()
+        weights = own.astype(float)
+        rest = weights - left.T @ np.linalg.lstsq(left.T, weights)[0]
+        follows = np.abs(rest).max() < 1e-6
+        assert follows or not found
+        # What follows from one known table alone is always found.
+        assert found or not follows or len(known.equations(axes)[1]) > 1
+    assert told[empty].all()
+
+
 @pytest.mark.parametrize("consistency", [ResidualConsistency(), LatticeConsistency()], ids=repr)
 @given(seed=seeds)
 @settings(max_examples=15)

@@ -1,6 +1,7 @@
 """`JunctionTree`: exact marginals of tables whose views have a small junction tree."""
 
 import itertools
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -96,22 +97,79 @@ def test_with_cycles_every_marginal_is_that_of_maximum_entropy(views):
             assert tree.marginal(asked) == pytest.approx(expected, abs=2e-7)
 
 
-@pytest.mark.parametrize("views", CYCLES.values(), ids=CYCLES)
-def test_a_strength_relaxes_tables_of_pairs_as_the_ridge_of_newton_does(views):
-    """One-way tables are as good as known here."""
-    rng = np.random.default_rng(4)
-    array = rng.random(SIZES)
-    array *= 1000 / array.sum()
+def relaxed(views):
+    """Tables of which only what they say about both axes of a pair has noise."""
+    array = np.random.default_rng(4).random(SIZES)
     precisions = []
     for view in views:
-        own = np.full(1 << len(view), 1e12)
-        own[-1] = 1e-3
-        precisions.append(own)
-    tables = held(array, views, precisions=tuple(precisions))
-    tree = JunctionTree.of(tables, strength=3.0)
+        own = np.full((2,) * len(view), 1e12)
+        # Axis 6 has one category: the last places of the array belong to the other axes.
+        own[tuple(slice(None) if axis == 6 else 1 for axis in reversed(view))] = 1e-3
+        if 6 in view:
+            own[1] = 1e12
+        precisions.append(own.ravel())
+    return held(1000 * array / array.sum(), views, precisions=tuple(precisions))
+
+
+@pytest.mark.parametrize("strength", [3.0, 300.0])
+@pytest.mark.parametrize(
+    "views", [*CYCLES.values(), [(0, 1, 6), (1, 2), (0, 2, 6)]], ids=[*CYCLES, "an axis of one"]
+)
+def test_a_strength_relaxes_tables_of_pairs_as_the_ridge_of_newton_does(views, strength):
+    """One-way tables are as good as known here."""
+    tables = relaxed(views)
+    tree = JunctionTree.of(tables, strength=strength)
     problem = Problem.of(tables, tuple(range(6)))
-    expected = Newton(strength=3.0, bars=False, tolerance=1e-9).solve(problem).table
-    assert tree.marginal(tuple(range(6))) == pytest.approx(expected / 1000, abs=1e-5)
+    expected = Newton(strength=strength, bars=False, tolerance=1e-9).solve(problem).table / 1000
+    exact = JunctionTree.of(tables).marginal(tuple(range(6)))
+    found = tree.marginal(tuple(range(6)))
+    assert np.abs(found - expected).max() < 0.1 * np.abs(exact - expected).max()
+
+
+def test_variances_of_cells_relax_as_the_precisions_of_moments_do():
+    views = CYCLES["two triangles"]
+    plain = held(np.random.default_rng(4).random(SIZES), views)
+    cells = [value.size for value in plain.values]
+    same = replace(plain, precisions=tuple(np.full(4, 1 / count) for count in cells))
+    one, other = (JunctionTree.of(each, strength=1e3).marginal((0, 1)) for each in (plain, same))
+    assert one == pytest.approx(other, rel=1e-9)
+    assert np.abs(one - JunctionTree.of(plain).marginal((0, 1))).max() > 1e-4
+
+
+def test_tables_that_are_met_slowly_are_met_in_the_end():
+    """Strong dependence: 46 sweeps."""
+    views = CYCLES["two triangles"]
+    tables = held(joint(views, seed=1) ** 3, views)
+    tree = JunctionTree.of(tables)
+    for view, value in zip(views, tables.values, strict=True):
+        distance = np.abs(tree.marginal(view) - value / value.sum()).sum() / 2
+        assert distance <= 2 * junction._TOLERANCE
+
+
+@pytest.mark.parametrize("strength", [0.0, 3.0])
+def test_neighbours_in_the_tree_agree_even_if_sweeps_end_early(strength, monkeypatch):
+    monkeypatch.setattr(junction, "_SWEEPS", 1)
+    # A triangle with a triangle on two of its sides: one clique has two children.
+    views = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (2, 4)]
+    array = np.random.default_rng(5).random(SIZES) ** 4
+    tree = JunctionTree.of(held(array, views), strength=strength)
+    pairs = [clique for clique in enumerate(tree.cliques) if clique[1].parent is not None]
+    assert pairs
+    for place, clique in pairs:
+        parent = tree.cliques[clique.parent]
+        own = junction._margin(tree.shares[place], clique.axes, clique.shared).ravel()
+        above = junction._margin(tree.shares[clique.parent], parent.axes, clique.shared).ravel()
+        assert own == pytest.approx(above, abs=1e-12)
+
+
+@pytest.mark.parametrize("strength", [0.0, 3.0])
+def test_categories_without_rows_do_no_harm_in_cycles(strength):
+    array = np.random.default_rng(6).random(SIZES)
+    array[:, 1] = 0
+    tree = JunctionTree.of(held(array, CYCLES["two triangles"]), strength=strength)
+    found = tree.marginal((0, 1, 2, 3))
+    assert np.isfinite(found).all() and found.sum() == pytest.approx(1)
+    assert not found[:, 1].any()
 
 
 def test_noisy_tables_that_no_distribution_has_are_met_as_nearly_as_possible():
@@ -165,6 +223,21 @@ def test_cliques_that_are_too_large_make_no_tree(name, monkeypatch):
     monkeypatch.setattr(junction, name, 20)
     assert not has_junction_tree(SIZES, ring)
     assert JunctionTree.of(tables) is None
+
+
+def test_the_cells_of_all_cliques_are_limited_together(monkeypatch):
+    ring = CYCLES["a ring"]
+    cliques = junction._cliques(SIZES, ring)
+    cells = [np.prod([SIZES[axis] for axis in clique.axes]) for clique in cliques]
+    assert max(cells) < sum(cells) - 1
+    monkeypatch.setattr(junction, "JUNCTION_CELLS", sum(cells))
+    assert has_junction_tree(SIZES, ring)
+    monkeypatch.setattr(junction, "JUNCTION_CELLS", sum(cells) - 1)
+    assert not has_junction_tree(SIZES, ring)
+
+
+def test_empty_tables_make_no_tree():
+    assert JunctionTree.of(held(np.zeros(SIZES), [(0, 1)])) is None
 
 
 def test_views_of_three_axes_make_no_tree():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import IPF, Known, Newton, Problem, Reconstruction, Status, Structure, Tables
+from margin.solvers.reconstruct.sums import left_open, open_variances
 
 SIZES = (2, 3, 2, 4)
 VIEWS = ((0, 1), (1, 2), (2, 3), (0, 3))
@@ -56,6 +57,17 @@ def test_sums_are_those_of_dense_algebra(axes, known_total):
     assert found.estimate == pytest.approx(estimate)
     assert found.variance == pytest.approx(noise, rel=1e-6, abs=1e-6)
     assert found.undetermined == pytest.approx(undetermined, rel=1e-6, abs=1e-3)
+
+
+def test_variances_of_what_is_open_are_the_diagonal_of_their_covariance():
+    problem = Problem.of(_tables(), (0, 1, 2))
+    rng = np.random.default_rng(4)
+    share = rng.dirichlet(np.ones(12))
+    ridge = rng.random(len(problem.index))
+    changes, weights = rng.normal(size=(len(ridge), 5)), rng.normal(size=(5, 12))
+    whole = left_open(problem, share, ridge, changes, weights)
+    found = open_variances(problem, share, ridge, changes, weights)
+    assert found == pytest.approx(whole.diagonal())
 
 
 @pytest.mark.parametrize("context", [None, 4])

@@ -113,13 +113,14 @@ def test_more_sweeps_never_fit_worse():
 
 
 def test_many_equal_rows_fit_as_closely_as_few():
-    """Equal rows move together, but not so many at once that cells are passed over."""
+    """The equal rows of a piece move together. If a piece is too large, a move takes too many rows
+    from one cell to another."""
     sizes = (2,) * 6
     views = tuple(itertools.combinations(range(6), 3))
     tables = tables_of(random_rows(8, 100_000, sizes), sizes, views)
     found = Population().fit(tables, 100_000, seed=0)
     assert len(np.unique(found.codes, axis=0)) <= 64
-    # All at once they end at 11, after 25 sweeps.
+    # If all equal rows move at once, the objective ends at 11 after 25 sweeps.
     assert objective(tables, found.codes) <= 4
     assert found.sweeps <= 10
 
