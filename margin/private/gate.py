@@ -1,6 +1,5 @@
 """The base class of `Private`: it counts the rows, charges the budget, and then draws noise."""
 
-import itertools
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -251,33 +250,16 @@ class Gate:
             for some in _pieces(rows, tables, _DRAWN_TOGETHER):
                 drawn = sampler.sample(sum(tables[row].size for row in some), self._entropy)
                 stop = 0
+                # The sums of several small tables are made together.
                 for few in _pieces(some, tables, _CELLS_TOGETHER):
-                    begin, stop = stop, stop + sum(tables[row].size for row in few)
-                    sums = self._sums(few, tables, drawn[begin:stop])
-                    for row, own in zip(few, sums, strict=True):
+                    flat = [tables[row].reshape(-1) for row in few]
+                    true = flat[0] if len(flat) == 1 else np.concatenate(flat)
+                    begin, stop = stop, stop + true.size
+                    sums = noisy_sum(true, drawn[begin:stop])
+                    shapes = [tables[row].shape for row in few]
+                    for row, own in zip(few, _apart(sums, shapes), strict=True):
                         noisy[row] = own
         return noisy
-
-    @staticmethod
-    def _sums(
-        rows: Sequence[int],
-        tables: Sequence[Integers],
-        drawn: Integers,
-    ) -> list[Integers]:
-        """Add draws to some tables together; each sum gets memory of its own.
-
-        So behind what leaves the gate there is no other answer.
-        """
-        flat = [tables[row].reshape(-1) for row in rows]
-        if len(rows) == 1:
-            return [noisy_sum(flat[0], drawn).reshape(tables[rows[0]].shape)]
-        sums = noisy_sum(np.concatenate(flat), drawn)
-        stops = itertools.accumulate(table.size for table in flat)
-        parts = []
-        for row, stop in zip(rows, stops, strict=True):
-            own = sums[stop - tables[row].size : stop].copy()
-            parts.append(own.reshape(tables[row].shape))
-        return parts
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
         """Check that views belong to the domain; the result is the views as tuples of names."""
@@ -322,3 +304,15 @@ def _pieces(
     step = max(1, cells // max(1, *(tables[row].size for row in rows)))
     for first in range(0, len(rows), step):
         yield rows[first : first + step]
+
+
+def _apart(sums: Integers, shapes: Sequence[tuple[int, ...]]) -> Iterator[Integers]:
+    """Cut the sums of several tables into these tables. Each gets memory of its own: behind what
+    leaves the gate there is no other answer."""
+    if len(shapes) == 1:
+        yield sums.reshape(shapes[0])
+        return
+    stop = 0
+    for shape in shapes:
+        begin, stop = stop, stop + math.prod(shape)
+        yield sums[begin:stop].copy().reshape(shape)

@@ -191,6 +191,22 @@ def test_many_draws_have_the_law(sigma2):
     assert stats.chisquare(digits).pvalue > ALARM
 
 
+def test_what_a_batch_lacks_comes_from_fresh_proposals(monkeypatch):
+    accepted = iter([np.arange(90), np.arange(90, 97), np.arange(97, 120)])
+    tried = []
+
+    def accept_some(self, trials, entropy):
+        tried.append(trials)
+        return next(accepted)
+
+    monkeypatch.setattr(WideGaussian, "_try", accept_some)
+    drawn = WideGaussian(F(1001**2)).draw(100, SeededEntropy(1))
+    assert drawn.tolist() == list(range(100))
+    # Each batch proposes at least what was missing.
+    assert len(tried) == 3
+    assert (np.array(tried) >= (100, 10, 3)).all()
+
+
 @pytest.mark.parametrize(
     ("sigma2", "count", "from_blocks"),
     [
