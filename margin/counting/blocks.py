@@ -26,15 +26,15 @@ class Kernel:
     views
         The views to count.
     counts
-        One array of shape (cells,) for each view. The counts are added to it, at the latest when
-        `flush` is called.
+        Shape (cells of all views,), one table after the other. The counts are added to it, at the
+        latest when `flush` is called.
     """
 
     def __init__(
         self,
         domain: Domain,
         views: Sequence[View],
-        counts: Sequence[NDArray[np.int64]],
+        counts: NDArray[np.int64],
     ) -> None:
         self._domain = domain
         self._views = views
@@ -64,8 +64,11 @@ class Blocks(Kernel):
     ) -> None:
         """Count some rows: at least one, and at most some ten thousand."""
         block = _Block(columns, rows)
-        for view, counts in zip(self._views, self._counts, strict=True):
+        stop = 0
+        for view in self._views:
             cells = block.cells(view, self._domain.shape(view))
+            start, stop = stop, stop + self._domain.cells(view)
+            counts = self._counts[start:stop]
             # `bincount` would go over the whole table, which may be larger than the block.
             if counts.size > cells.size:
                 np.add.at(counts, cells.astype(np.intp), 1)

@@ -1,6 +1,7 @@
 """Counting with compiled loops on several threads: by bit slices, by cell numbers in blocks, and
 with each distinct row counted once."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,13 @@ _TABLE = 1 << 18
 
 _WORTH_REPEATING = 0.3
 """Largest share of new rows at which distinct rows are collected."""
+
+_WORTH_JOINING = 1 << 14
+"""Number of rows from which on tables are joined: the sums of a joint take as long as some thousand
+rows."""
+
+_MOST_JOINED = 1 << 14
+"""Largest number of cells of a joint. It fits in the second cache of a processor."""
 
 _WORD = 0.07
 """Nanoseconds for one word of an intersection, measured on one core."""
@@ -59,7 +67,8 @@ class Compiled(Kernel):
     the rows that have all attributes of a set are the ones of an intersection of words. This gives
     a count for each of the 2**k sets. Inclusion and exclusion (Moebius inversion) turns these
     counts into the table, once at the end. For any other view the loops number the cells of a few
-    thousand rows at a time.
+    thousand rows at a time. Views that share all attributes but one are joined to one table, and
+    counted as its sums.
 
     If many rows are equal, each distinct row is counted once, with its weight. Rows are packed in a
     word and collected in a hash table as long as at most three in ten are new.
@@ -74,7 +83,7 @@ class Compiled(Kernel):
         self,
         domain: Domain,
         views: Sequence[View],
-        counts: Sequence[Integers],
+        counts: Integers,
         *,
         threads: int,
     ) -> None:
@@ -92,11 +101,14 @@ class Compiled(Kernel):
         self._bits = {name for at in sliced for name in views[at]}
         self._sliced = _shares(sliced, threads)
         self._whole = _shares(whole, threads)
+        joints, apart = _joints(whole, self._layout)
+        self._apart = _shares(apart, threads)
+        self._joints = _shares(range(len(joints.firsts) - 1), threads)
+        self._joined = joints
         self._all = _shares(range(len(views)), threads)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-        self._totals = np.zeros(self._layout.offsets[-1], np.int64)
-        self._subsets = np.zeros_like(self._totals) if self._sliced else self._totals
+        self._subsets = np.zeros_like(counts) if self._sliced else counts
         self._rows = 0
 
         # Distinct rows are collected if counting a row costs more than twice as much as finding it.
@@ -118,7 +130,12 @@ class Compiled(Kernel):
                 self._count_distinct()
             return
         if self._whole:
-            self._each(loops.add_whole, self._whole, self._codes(columns, rows))
+            codes = self._codes(columns, rows)
+            if rows < _WORTH_JOINING:
+                self._each(loops.add_whole, self._whole, codes)
+            else:
+                self._add_joined(codes)
+                self._each(loops.add_whole, self._apart, codes)
         if self._sliced:
             self._rows += rows
             bits = self._slices(columns, rows)
@@ -140,12 +157,9 @@ class Compiled(Kernel):
                 own = slice(offsets[at], offsets[at + 1])
                 having = self._subsets[own]
                 having[0] = self._rows
-                self._totals[own] += _exactly(having)
+                self._counts[own] += _exactly(having)
                 having[:] = 0
         self._rows = 0
-        for at, counts in enumerate(self._counts):
-            counts += self._totals[offsets[at] : offsets[at + 1]]
-        self._totals[:] = 0
 
     def _is_sliced(self, view: View) -> bool:
         """Whether a view is counted from bit slices."""
@@ -208,10 +222,29 @@ class Compiled(Kernel):
             for views, dtype in ((share[~is_wide], np.uint16), (share[is_wide], np.uint32)):
                 if views.size or share is _NO_VIEWS:
                     scratch = np.empty(loops.BLOCK, dtype)
-                    loop(*rows, layout, self._totals, views, scratch)
+                    loop(*rows, layout, self._counts, views, scratch)
 
         add(_NO_VIEWS)
         self._run(add, shares)
+
+    def _add_joined(self, codes: NDArray[Any]) -> None:
+        """Count the rows in the joined tables, and add their sums to the tables of the views."""
+
+        def add(share: Integers) -> None:
+            scratch = np.empty(loops.BLOCK, np.uint16)
+            table = np.empty(_MOST_JOINED, np.uint32)
+            loops.add_joined(
+                codes,
+                self._joined,
+                self._layout,
+                self._counts,
+                share,
+                scratch,
+                table,
+            )
+
+        add(_NO_VIEWS)
+        self._run(add, self._joints)
 
     def _run(
         self,
@@ -250,6 +283,44 @@ def _layout(
         firsts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         offsets=np.concatenate([[0], np.cumsum(cells)]).astype(np.int64),
     )
+
+
+def _joints(places: Sequence[int], layout: loops.Layout) -> tuple[loops.Joints, list[int]]:
+    """Join views of k attributes to tables of k + 1 attributes; the result is the joints, and the
+    views that are left.
+
+    A row is counted once for a joint, instead of once for each of its views. Each view has at most
+    one joint: the attribute is added for which the sum of all positions is zero modulo their
+    number. So all views that lack one attribute of a joint have this joint. With all views of k of
+    n attributes, nearly all joints have k + 1 of them.
+    """
+    count = int(layout.places.max(initial=0)) + 1
+    size_of = dict(zip(layout.places.tolist(), layout.sizes.tolist(), strict=True))
+    groups: dict[tuple[int, ...], list[int]] = {}
+    left = []
+    for at in places:
+        own = layout.places[layout.firsts[at] : layout.firsts[at + 1]].tolist()
+        added = -sum(own) % count
+        if added in own or added not in size_of or sorted(own) != own:
+            left.append(at)
+        else:
+            groups.setdefault(tuple(sorted([*own, added])), []).append(at)
+    joints = {}
+    for joint, views in groups.items():
+        cells = math.prod(size_of[place] for place in joint)
+        if len(views) > 1 and cells <= _MOST_JOINED:
+            joints[joint] = views
+        else:
+            left += views
+    members = list(joints.values())
+    in_a_row = [place for joint in joints for place in joint]
+    return loops.Joints(
+        places=np.array(in_a_row, np.int64),
+        sizes=np.array([size_of[place] for place in in_a_row], np.int64),
+        firsts=np.cumsum([0, *map(len, joints)], dtype=np.int64),
+        views=np.array([view for views in members for view in views], np.int64),
+        first_views=np.cumsum([0, *map(len, members)], dtype=np.int64),
+    ), left
 
 
 class _Distinct:

@@ -17,8 +17,10 @@ __all__ = [
     "BLOCK",
     "MOST_SPLIT",
     "WORDS",
+    "Joints",
     "Layout",
     "add_distinct",
+    "add_joined",
     "add_subsets",
     "add_weighted",
     "add_whole",
@@ -54,6 +56,30 @@ class Layout(NamedTuple):
     sizes: Integers
     firsts: Integers
     offsets: Integers
+
+
+class Joints(NamedTuple):
+    """Tables from which the tables of several views are summed.
+
+    Attributes
+    ----------
+    places, sizes
+        Joint j has the attributes places[firsts[j] : firsts[j + 1]]; `sizes` holds their numbers of
+        categories in the same order.
+    firsts
+        Shape (joints + 1,).
+    views
+        Views views[first_views[j] : first_views[j + 1]] are counted from joint j. Each has all
+        attributes of the joint but one, in the same order.
+    first_views
+        Shape (joints + 1,).
+    """
+
+    places: Integers
+    sizes: Integers
+    firsts: Integers
+    views: Integers
+    first_views: Integers
 
 
 @intrinsic
@@ -262,6 +288,89 @@ def add_whole(
                     table[cells[at]] += 1
             else:
                 _count_split(cells, pieces, table)
+
+
+@compiled
+def _add_sums(
+    table: Any,
+    low: int,
+    size: int,
+    sums: Any,
+) -> None:
+    """Add up a table along one attribute of `size` categories, and add the result to `sums`.
+
+    `low` is the product of the sizes of the attributes after it.
+    """
+    if low == 1:
+        for cell in range(sums.size):
+            total = np.uint32(0)
+            for category in range(size):
+                total += table[cell * size + category]
+            sums[cell] += total
+        return
+    for high in range(sums.size // low):
+        part = sums[high * low : (high + 1) * low]
+        for category in range(size):
+            start = (high * size + category) * low
+            for at in range(low):
+                part[at] += table[start + at]
+
+
+@compiled
+def add_joined(
+    codes: Any,
+    joints: Joints,
+    layout: Layout,
+    counts: Any,
+    share: Any,
+    scratch: Any,
+    table: Any,
+) -> None:
+    """Count each row once in each joint, and add the sums of the joint to its views.
+
+    Parameters
+    ----------
+    codes
+        Unsigned integers, shape (attributes, rows), with less than 2**32 rows.
+    joints, layout
+        The joints, and the views.
+    counts
+        Cell c of view v is counted in counts[offsets[v] + c].
+    share
+        The joints to count.
+    scratch
+        Work space for cell numbers: shape (`BLOCK`,), of an unsigned type that holds the number of
+        every cell of these joints.
+    table
+        Work space for the cells of a joint, uint32.
+    """
+    rows = codes.shape[1]
+    for joint in share:
+        first = joints.firsts[joint]
+        last = joints.firsts[joint + 1]
+        places = joints.places[first:last]
+        sizes = joints.sizes[first:last]
+        cells = 1
+        for size in sizes:
+            cells *= size
+        table[:cells] = 0
+        for start in range(0, rows, BLOCK):
+            numbers = scratch[: min(BLOCK, rows - start)]
+            _number(codes, places, sizes, start, numbers)
+            for at in range(numbers.size):
+                table[numbers[at]] += np.uint32(1)
+        for position in range(joints.first_views[joint], joints.first_views[joint + 1]):
+            view = joints.views[position]
+            own = layout.places[layout.firsts[view] : layout.firsts[view + 1]]
+            # The first attribute of the joint that the view lacks.
+            lacks = 0
+            while lacks < own.size and own[lacks] == places[lacks]:
+                lacks += 1
+            low = 1
+            for size in sizes[lacks + 1 :]:
+                low *= size
+            sums = counts[layout.offsets[view] : layout.offsets[view + 1]]
+            _add_sums(table[:cells], low, sizes[lacks], sums)
 
 
 @compiled

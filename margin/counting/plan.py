@@ -14,7 +14,7 @@ from .blocks import Blocks, Kernel
 
 __all__ = ["CountPlan"]
 
-_BLOCK = 65_536
+_BLOCK = 1 << 17
 """Number of rows that are counted together."""
 
 _WORTH_COMPILING = 1 << 25
@@ -67,7 +67,8 @@ class CountPlan:
         self.views = countable(domain, views)
         used = {name for view in self.views for name in view}
         self._used = [name for name in domain if name in used]
-        self._counts = [np.zeros(domain.cells(view), np.int64) for view in self.views]
+        # One array for all tables: a kernel adds to it without an array of its own.
+        self._counts = np.zeros(sum(map(domain.cells, self.views)), np.int64)
         self._threads = threads
         self._work = 0
         self._kernel: Kernel = Blocks(domain, self.views, self._counts)
@@ -78,8 +79,10 @@ class CountPlan:
         attribute in the view's order."""
         self._kernel.flush()
         tables = []
-        for view, counts in zip(self.views, self._counts, strict=True):
-            table = counts.reshape(self.domain.shape(view))
+        stop = 0
+        for view in self.views:
+            start, stop = stop, stop + self.domain.cells(view)
+            table = self._counts[start:stop].reshape(self.domain.shape(view))
             table.flags.writeable = False
             tables.append(table)
         return tuple(tables)
@@ -126,8 +129,8 @@ class CountPlan:
                 "only plans for the same views of the same domain can be merged, but the other "
                 "plan has another domain or other views; make both plans with the same ones"
             )
-        for mine, theirs in zip(self._counts, other.tables, strict=True):
-            mine += theirs.ravel()
+        other._kernel.flush()
+        self._counts += other._counts
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process: the counts, without the engine and its threads."""
@@ -136,7 +139,7 @@ class CountPlan:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._counts = [counts.copy() for counts in self._counts]
+        self._counts = self._counts.copy()
         self._kernel = Blocks(self.domain, self.views, self._counts)
 
     def _expect(self, work: int) -> None:

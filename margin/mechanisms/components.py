@@ -114,11 +114,14 @@ class Components:
         spend: Number | None = None,
     ) -> None:
         """Measure the components, and add the results to `evidence`."""
-        measured = private.measure_linear(
+        answers = private.measure_linear(
             self.strategies,
             shares=self.shares,
             spend=spend,
         )
+        # Answers are dropped as soon as their moments are known: both together would take memory.
+        measured = dict(enumerate(answers))
+        del answers
         alike: dict[tuple[int, ...], list[int]] = {}
         for row, view in enumerate(self.sets):
             sizes = tuple([self.domain[name].size for name in view])
@@ -128,11 +131,12 @@ class Components:
             step = max(1, _CELLS_TOGETHER // math.prod(sizes))
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                values = np.stack([measured[row].values for row in some])
+                found = [measured.pop(row) for row in some]
+                values = np.stack([answer.values for answer in found])
                 moments = np.ascontiguousarray(_moments(sizes, values))
-                for row, own in zip(some, moments, strict=True):
+                for row, own, answer in zip(some, moments, found, strict=True):
                     axes = tuple([self.domain.position[name] for name in self.sets[row]])
-                    variance = measured[row].variance / moments_in_answers(sizes)
+                    variance = answer.variance / moments_in_answers(sizes)
                     evidence.add_component(axes, own, max(variance, LEAST_VARIANCE))
 
     def expected_error(self, budget: Budget) -> float:
@@ -160,7 +164,15 @@ class Components:
         this set have noise, of variance one."""
         k = self.workload.kway
         if k is not None:
-            return [self._held(subset, k) * self._moment(subset) for subset in self.sets]
+            # Sets of attributes of equal sizes have equal costs.
+            by_sizes: dict[tuple[int, ...], float] = {}
+            found = []
+            for subset in self.sets:
+                sizes = tuple([self.domain[name].size for name in subset])
+                if sizes not in by_sizes:
+                    by_sizes[sizes] = self._held(subset, k) * self._moment(subset)
+                found.append(by_sizes[sizes])
+            return found
         costs = dict.fromkeys(self.sets, 0.0)
         for view, weight in zip(self.workload, self.workload.weights, strict=True):
             share = weight / self.domain.cells(view)

@@ -27,6 +27,7 @@ from .certified import exponential, logistic, uniform_is_below
 from .entropy import Entropy, SeededEntropy, SystemEntropy
 from .magnitudes import MagnitudeTable
 from .selection import ExponentialMechanism
+from .wide_gaussian import LARGEST_DRAW, LARGEST_SIGMA2, WideGaussian
 
 __all__ = [
     "LARGEST_SUM",
@@ -43,13 +44,14 @@ __all__ = [
 
 
 _BLOCK = 1 << 15  # number of draws made together; they fit into the processor's cache
-_CLAMP = 2**62 - 1  # largest absolute value of a draw
+_CLAMP = LARGEST_DRAW  # largest absolute value of a draw
 LARGEST_SUM = 2**61
 """Largest absolute value of a noisy count, to which it is clamped."""
 _LARGEST_SCALE = 10**16
 _LARGEST_SIGMA = 10**15
 _LARGEST_SIGMA2 = _LARGEST_SIGMA**2
 _LARGEST_TABLE_SIGMA2 = 1000**2  # largest sigma2 that is sampled from a table
+_MANY = 1 << 15  # number of draws for which a table of blocks is made if sigma is large
 _MARGIN = 2.0**-40  # bound on the error of floats in `DiscreteGaussian._accept`
 
 
@@ -190,8 +192,10 @@ class DiscreteGaussian:
     Method: for sigma <= 1000, |X| is drawn by inversion: 64 random bits are looked up in a table of
     its distribution function. A fair sign is drawn separately. The work does not depend on the
     value. For larger sigma, draws of a discrete Laplace distribution are accepted or rejected (CKS,
-    Algorithm 3). The number of trials does not depend on the accepted value. If 64 bits or a float
-    do not decide a draw, more bits and longer integers decide it.
+    Algorithm 3), or, for 2**15 draws or more and sigma <= 2**30, those of a distribution that is
+    constant on blocks of integers (`WideGaussian`). The number of trials does not depend on the
+    accepted value. If 64 bits or a float do not decide a draw, more bits and longer integers decide
+    it.
 
     Parameters
     ----------
@@ -238,8 +242,21 @@ class DiscreteGaussian:
         entropy: Entropy,
     ) -> Integers:
         """Make `count` independent draws: array (count,)."""
-        draw = self._invert if self.sigma2 <= _LARGEST_TABLE_SIGMA2 else self._reject
+        if self.sigma2 <= _LARGEST_TABLE_SIGMA2:
+            draw = self._invert
+        elif self.sigma2 <= LARGEST_SIGMA2 and _checked(count) >= _MANY:
+            draw = self._from_blocks
+        else:
+            draw = self._reject
         return _in_blocks(count, lambda n: draw(n, entropy))
+
+    def _from_blocks(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
+        """Many draws at a large sigma, by rejection from a table of blocks of integers."""
+        return WideGaussian.of(self.sigma2).draw(count, entropy)
 
     def _invert(
         self,
@@ -471,11 +488,16 @@ def _parameter(
     return Fraction(value)
 
 
-def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
-    """Make `count` draws, one block at a time by `draw`: array (count,)."""
+def _checked(count: int) -> int:
+    """Check that a number of draws is a whole number >= 0; the result is an int."""
     if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 0:
         raise MarginError(f"count ({shown(count)}) must be a whole number >= 0; pass such a number")
-    drawn = np.empty(operator.index(count), np.int64)
+    return operator.index(count)
+
+
+def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
+    """Make `count` draws, one block at a time by `draw`: array (count,)."""
+    drawn = np.empty(_checked(count), np.int64)
     for start in range(0, drawn.size, _BLOCK):
         block = drawn[start : start + _BLOCK]
         block[:] = draw(block.size)

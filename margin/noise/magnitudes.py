@@ -11,13 +11,37 @@ import numpy.typing as npt
 from .certified import exponential
 from .entropy import Entropy
 
-__all__ = ["MagnitudeTable", "cumulative_bounds"]
+__all__ = ["MagnitudeTable", "cumulative_bounds", "weight_bounds"]
 
 # Number of digits of the uniform real that a table is compared with. Where these do not decide,
 # 2 * _BITS digits are compared, then 3 * _BITS, and so on.
 _BITS = 64
 _PADDING = (1 << _BITS) - 1  # the largest word
 _SCANNED = 1 << 15  # number of comparisons that cost less than a bisection
+
+
+def weight_bounds(
+    sigma2: Fraction,
+    last: int,
+    bits: int,
+) -> tuple[list[int], list[int]]:
+    """Certified bounds on the weights W(x) = exp(-x**2 / (2 sigma2)), x = 0, 1, ..., last.
+
+    The two lists satisfy low[x] <= W(x) * 2**bits <= high[x]. See `cumulative_bounds`: W(x) is at
+    most (e+1) x (x+1) / 2 units too low.
+    """
+    ratio, ratio_high = exponential(1 / (2 * sigma2))(bits)
+    step, step_high = exponential(1 / sigma2)(bits)
+    error = max(ratio_high - ratio, step_high - step) + 1  # e + 1
+    weight = 1 << bits
+    low = [weight]
+    high = [weight]
+    for x in range(1, last + 1):
+        weight = weight * ratio >> bits
+        ratio = ratio * step >> bits
+        low.append(weight)
+        high.append(weight + error * x * (x + 1) // 2)
+    return low, high
 
 
 def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]]:

@@ -1,9 +1,8 @@
 """The base class of `Private`: it counts the rows, charges the budget, and then draws noise."""
 
-import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from threading import RLock
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -33,6 +32,9 @@ T = TypeVar("T")
 
 _CELLS_TOGETHER = 1 << 15
 """Largest number of cells of small tables to which noise is added together."""
+
+_DRAWN_TOGETHER = 1 << 20
+"""Number of cells of small tables for which noise is drawn together. More would take memory."""
 
 
 class Chargeable(Protocol):
@@ -245,23 +247,18 @@ class Gate:
         for row, event in enumerate(events):
             rows_of.setdefault(event.noise, []).append(row)
         for sampler, rows in rows_of.items():
-            sizes = [tables[row].size for row in rows]
-            drawn = sampler.sample(sum(sizes), self._entropy)
-            # The sums of several small tables are made together. Then each answer gets memory of
-            # its own: behind what leaves the gate there is no other answer.
-            step = max(1, _CELLS_TOGETHER // max(1, *sizes))
-            stop = 0
-            for first in range(0, len(rows), step):
-                some = rows[first : first + step]
-                lengths = sizes[first : first + step]
-                begin, stop = stop, stop + sum(lengths)
-                flat = [tables[row].reshape(-1) for row in some]
-                true = flat[0] if len(flat) == 1 else np.concatenate(flat)
-                sums = noisy_sum(true, drawn[begin:stop])
-                ends = itertools.accumulate(lengths, initial=0)
-                for row, (low, high) in zip(some, itertools.pairwise(ends), strict=True):
-                    own = sums if len(some) == 1 else sums[low:high].copy()
-                    noisy[row] = own.reshape(tables[row].shape)
+            for some in _pieces(rows, tables, _DRAWN_TOGETHER):
+                drawn = sampler.sample(sum(tables[row].size for row in some), self._entropy)
+                stop = 0
+                # The sums of several small tables are made together.
+                for few in _pieces(some, tables, _CELLS_TOGETHER):
+                    flat = [tables[row].reshape(-1) for row in few]
+                    true = flat[0] if len(flat) == 1 else np.concatenate(flat)
+                    begin, stop = stop, stop + true.size
+                    sums = noisy_sum(true, drawn[begin:stop])
+                    shapes = [tables[row].shape for row in few]
+                    for row, own in zip(few, _apart(sums, shapes), strict=True):
+                        noisy[row] = own
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
@@ -296,3 +293,26 @@ class Gate:
             tables = count(self._source, self.domain, new)
             counted.update(zip(new, tables, strict=True))
         return [counted[view] for view in views]
+
+
+def _pieces(
+    rows: Sequence[int],
+    tables: Sequence[Integers],
+    cells: int,
+) -> Iterator[Sequence[int]]:
+    """Cut a list of tables into pieces of about `cells` cells, or of one table."""
+    step = max(1, cells // max(1, *(tables[row].size for row in rows)))
+    for first in range(0, len(rows), step):
+        yield rows[first : first + step]
+
+
+def _apart(sums: Integers, shapes: Sequence[tuple[int, ...]]) -> Iterator[Integers]:
+    """Cut the sums of several tables into these tables. Each gets memory of its own: behind what
+    leaves the gate there is no other answer."""
+    if len(shapes) == 1:
+        yield sums.reshape(shapes[0])
+        return
+    stop = 0
+    for shape in shapes:
+        begin, stop = stop, stop + math.prod(shape)
+        yield sums[begin:stop].copy().reshape(shape)

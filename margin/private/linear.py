@@ -1,5 +1,7 @@
 """Noisy answers of linear queries."""
 
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +15,7 @@ from ..privacy.budget import Budget, PureDP
 from ..privacy.event import Event
 from ..privacy.split import split_units
 from .gate import Gate
-from .strategy import Strategy, private_copies
+from .strategy import Strategy, private_copies, sensitivities
 
 __all__ = ["Answers", "Linear", "linear_events", "variance_of"]
 
@@ -131,30 +133,8 @@ class Linear(Gate):
 
         Only views that no other view contains are counted; the tables of the others are sums.
         """
-        # For each view, a counted view that contains it. `member` tells which attributes the
-        # counted views have. Views are visited from the largest to the smallest.
         axes = [self.domain.axes(strategy.view) for strategy in strategies]
-        largest = sorted(
-            {tuple(sorted(view)) for view in axes},
-            key=len,
-            reverse=True,
-        )
-        member = np.zeros((len(largest), len(self.domain)), np.bool_)
-        counted: list[_Axes] = []
-        holder: dict[_Axes, _Axes] = {}
-        # Number of counted views with more attributes than this view: only these can contain it.
-        longer = 0
-        for view in largest:
-            while longer < len(counted) and len(counted[longer]) > len(view):
-                longer += 1
-            containing = np.flatnonzero(member[:longer, view].all(axis=1))
-            if containing.size:
-                holder[view] = counted[containing[0]]
-            else:
-                member[len(counted), view] = True
-                counted.append(view)
-                holder[view] = view
-
+        counted, holder = _counted_views(axes, len(self.domain))
         names = [tuple(self.domain.attributes[axis] for axis in view) for view in counted]
         tables = dict(zip(counted, self._tables(names), strict=True))
 
@@ -166,32 +146,67 @@ class Linear(Gate):
             if len(whole) > len(view):
                 left_out = tuple(place for place, axis in enumerate(whole) if axis not in view)
                 table = table.sum(axis=left_out)
-            return table.transpose(_ranks(view))
+            return table if len(view) < 2 else table.transpose(_ranks(view))
 
         # Strategies of equal matrices are answered together, a bounded number of cells at a time.
         alike: dict[tuple[Any, ...], list[int]] = {}
-        for row, strategy in enumerate(strategies):
-            key = (*map(id, strategy.factors), *self.domain.shape(strategy.view))
+        sizes = self.domain.sizes
+        for row, (strategy, view) in enumerate(zip(strategies, axes, strict=True)):
+            key = strategy.factors, *[sizes[axis] for axis in view]
             alike.setdefault(key, []).append(row)
         answers: list[Integers] = [np.empty(0, np.int64)] * len(strategies)
         for rows in alike.values():
             first = strategies[rows[0]]
+            # One array, so that its memory goes back to the system as a whole.
+            together = np.empty((len(rows), *first.shape), np.int64)
             step = max(1, _CELLS_TOGETHER // self.domain.cells(first.view))
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                found = first.answers_to_each(np.stack([table_of(row) for row in some]))
-                for row, own in zip(some, found, strict=True):
-                    answers[row] = own
+                tables_of = np.stack([table_of(row) for row in some])
+                together[start : start + step] = first.answers_to_each(tables_of)
+            for row, own in zip(rows, together, strict=True):
+                answers[row] = own
         return answers
 
 
 _Axes = tuple[int, ...]  # the attributes of a view, by their places in the domain
 
 
-def _ranks(view: _Axes) -> Integers:
+def _counted_views(
+    views: Iterable[_Axes], attributes: int
+) -> tuple[list[_Axes], dict[_Axes, _Axes]]:
+    """The views that no other view contains, and for each view, in ascending order, one of these
+    that contains it."""
+    # Views are visited from the largest to the smallest. `member` tells which attributes the
+    # counted views have. `having` holds, for each attribute, the counted views with it as the ones
+    # of a long integer.
+    largest = sorted({tuple(sorted(view)) for view in views}, key=len, reverse=True)
+    member = np.zeros((len(largest), attributes), np.bool_)
+    counted: list[_Axes] = []
+    holder: dict[_Axes, _Axes] = {}
+    having = [0] * attributes
+    length = 0
+    for view in largest:
+        # Only views with more attributes can contain this one.
+        if len(view) != length:
+            length = len(view)
+            packed = np.packbits(member[: len(counted)], axis=0, bitorder="little")
+            having = [int.from_bytes(bits.tobytes(), "little") for bits in packed.T]
+        containing = functools.reduce(operator.and_, [having[axis] for axis in view])
+        if containing:
+            first = (containing & -containing).bit_length() - 1
+            holder[view] = counted[first]
+        else:
+            member[len(counted), view] = True
+            counted.append(view)
+            holder[view] = view
+    return counted, holder
+
+
+def _ranks(view: _Axes) -> list[int]:
     """The rank of each attribute of a view among its attributes, in the order of the domain."""
-    ranks: Integers = np.argsort(np.argsort(view))
-    return ranks
+    ordered = sorted(view)
+    return [ordered.index(axis) for axis in view]
 
 
 def linear_events(
@@ -217,7 +232,7 @@ def linear_events(
         raise DomainError(
             f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
         )
-    bounds = [strategy.sensitivity(budget) for strategy in strategies]
+    bounds = sensitivities(strategies, budget)
     if shares is None:
         norm = 0 if isinstance(budget, PureDP) else 1  # the place of L1 or of squared L2
         shares = [bound[norm] for bound in bounds]

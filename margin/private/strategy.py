@@ -365,6 +365,17 @@ class Strategy:
         return np.ascontiguousarray(cut_off(answers))
 
 
+def sensitivities(strategies: Iterable[Strategy], budget: Budget) -> list[tuple[int, int]]:
+    """The bounds of `Strategy.sensitivity` for each strategy; equal matrices are looked at once."""
+    found: dict[tuple[Factor, ...], tuple[int, int]] = {}
+    bounds = []
+    for strategy in strategies:
+        if strategy.factors not in found:
+            found[strategy.factors] = strategy.sensitivity(budget)
+        bounds.append(found[strategy.factors])
+    return bounds
+
+
 def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
     """Copy strategies with all their matrices.
 
@@ -376,8 +387,10 @@ def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
     DomainError
         When one is not a Strategy, or cannot be made again.
     """
-    # Many strategies have equal matrices; each of them is made once.
+    # Many strategies have equal matrices. The numbers of each object are read once, and each
+    # matrix is made once. `known` keeps the objects, so that no other one gets their identity.
     made: dict[tuple[object, ...], Factor] = {}
+    known: dict[int, tuple[object, Factor]] = {}
     copies = []
     for strategy in strategies:
         if not isinstance(strategy, Strategy):
@@ -387,13 +400,15 @@ def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
             )
         factors = []
         for factor in strategy.factors:
-            # No method of the factor is called: a subclass may have its own.
-            kind = Groups if isinstance(factor, Groups) else Factor
-            numbers = _numbers(factor)
-            key = kind, numbers.dtype.str, numbers.shape, numbers.tobytes()
-            if key not in made:
-                made[key] = kind(numbers)
-            factors.append(made[key])
+            if id(factor) not in known:
+                # No method of the factor is called: a subclass may have its own.
+                kind = Groups if isinstance(factor, Groups) else Factor
+                numbers = _numbers(factor)
+                key = kind, numbers.dtype.str, numbers.shape, numbers.tobytes()
+                if key not in made:
+                    made[key] = kind(numbers)
+                known[id(factor)] = factor, made[key]
+            factors.append(known[id(factor)][1])
         copies.append(Strategy(tuple(strategy.view), factors))
     return copies
 

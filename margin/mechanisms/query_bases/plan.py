@@ -16,6 +16,7 @@ from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 from ...private import Private, Strategy
 from ...private.linear import linear_events, variance_of
+from ...private.strategy import sensitivities
 from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..components import closure, precise_shares, unknown
@@ -176,7 +177,7 @@ class AskedComponents:
     @cached_property
     def _steep(self) -> Floats:
         """The numbers p_S of `shares`."""
-        bounds = [strategy.sensitivity(self.budget) for strategy in self.strategies]
+        bounds = sensitivities(self.strategies, self.budget)
         return np.array([float(l1) ** 2 if self._power == 2 else float(l2) for l1, l2 in bounds])
 
     @cached_property

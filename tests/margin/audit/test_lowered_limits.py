@@ -30,6 +30,8 @@ PACKAGE = Path(margin.__file__).parent
 # From these sizes on the core works otherwise. Each is lowered to a size that small tables exceed.
 LOWERED = {
     "private.cell_counts._IN_MEMORY": 2,
+    "private.gate._CELLS_TOGETHER": 2,
+    "private.gate._DRAWN_TOGETHER": 4,
     "private.item_counts._BLOCK": 2,
     "private.item_counts._LARGEST_SUM": 4,
     "private.queries._AT_ONCE": 3,
