@@ -17,6 +17,7 @@ from ..data.source import Source
 from ..domain.domain import Domain, View
 from ..errors import BudgetError, DomainError
 from ..interrupts import check
+from ..interrupts.share import within
 from ..noise.entropy import Entropy
 from ..noise.laws import ExponentialMechanism, Noise, noisy_sum
 from ..privacy.account import Account
@@ -244,9 +245,13 @@ class Gate:
         rows_of: dict[Noise, list[int]] = {}
         for row, event in enumerate(events):
             rows_of.setdefault(event.noise, []).append(row)
+        every = max(1, sum(table.size for table in tables))
+        done = 0
         for sampler, rows in rows_of.items():
             sizes = [tables[row].size for row in rows]
-            drawn = sampler.sample(sum(sizes), self._entropy)
+            before, done = done, done + sum(sizes)
+            with within(before / every, done / every):
+                drawn = sampler.sample(sum(sizes), self._entropy)
             # The sums of several small tables are made together. Then each answer gets memory of
             # its own: behind what leaves the gate there is no other answer.
             step = max(1, _CELLS_TOGETHER // max(1, *sizes))
