@@ -19,8 +19,22 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> Any:
     """Import the module of a public name, once. Ctrl-C meanwhile says that nothing was charged."""
     if name not in __all__:
-        return _load(name)
+        return _other(name)
     from .interrupts import watched
 
     with watched(text="interrupted while margin was imported; nothing has been charged"):
         return _load(name)
+
+
+def _other(name: str) -> Any:
+    """A module of this package; an AttributeError says where a name is, if it is elsewhere."""
+    try:
+        return _load(name)
+    except AttributeError:
+        if not name.startswith("_"):
+            for room in ("mechanisms", "solvers", "synopses", "data"):
+                if name in _load(room).__all__:
+                    raise AttributeError(
+                        f"module 'margin' has no attribute {name!r}; it is margin.{room}.{name}"
+                    ) from None
+        raise

@@ -48,6 +48,10 @@ class Simulation(Generic[S]):
         self.synopsis = synopsis
         self._source = source
 
+    def __repr__(self) -> str:
+        kind = type(self.synopsis).__name__
+        return f"<Simulation: {kind}, attributes: {', '.join(self.domain)}; not private>"
+
     def _repr_html_(self) -> str:
         return self.synopsis._repr_html_()
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import margin
 
+from .._replace import replacing
 from .arguments.table import add_table, table_of
-from .common import Said, add_command, add_group, painted, printable
+from .common import Said, add_command, add_force, add_group, check_free, painted, printable
 
 __all__ = ["add_commands"]
 
@@ -23,11 +24,19 @@ def add_commands(commands: Any) -> None:
         _suggest,
         does="draft a domain from a table; the draft is not private and must be reviewed",
         examples=[
-            "margin domain suggest people.csv > draft.json",
+            "margin domain suggest people.csv -o draft.json",
             "margin domain suggest 'people*.csv' > draft.json",
         ],
     )
     _add_table(suggest)
+    suggest.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DRAFT.json",
+        help="the file to write; default: print the draft",
+    )
+    add_force(suggest)
     check = add_command(
         group,
         "check",
@@ -59,6 +68,8 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
 def _suggest(parsed: argparse.Namespace) -> Said:
     from ..data.suggest import suggest_domain
 
+    if parsed.output is not None:
+        check_free(parsed.output, parsed)
     draft = suggest_domain(parsed.file)
     _warn("this draft is derived from the data, so it is not private; review it")
     # One attribute per line.
@@ -66,7 +77,12 @@ def _suggest(parsed: argparse.Namespace) -> Said:
     for key, form in draft.items():
         lines.append(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}")
     inner = ",\n".join(lines)
-    return Said(f"{{\n{inner}\n}}", draft)
+    text = f"{{\n{inner}\n}}"
+    if parsed.output is None:
+        return Said(text, draft)
+    with replacing(parsed.output) as file:
+        file.write(f"{text}\n".encode())
+    return Said(f"{parsed.output}: the draft of a domain", draft)
 
 
 def _check(parsed: argparse.Namespace) -> Said:

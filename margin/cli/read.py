@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
+from .arguments.workload import names_in
 from .common import (
     Said,
     add_command,
@@ -23,7 +24,6 @@ from .common import (
     opened,
     painted,
     printable,
-    split_names,
     titled,
 )
 
@@ -103,7 +103,8 @@ def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 def _marginal(parsed: argparse.Namespace) -> Said:
     synopsis = opened(parsed)
-    marginal = synopsis.marginal(split_names(parsed.attributes, synopsis.domain.attributes))
+    names = [name for text in parsed.attributes for name in names_in(synopsis.domain, text)]
+    marginal = synopsis.marginal([name for name in names if name])
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
     else:

@@ -342,7 +342,8 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
         return None
     texts = column.is_text and facts.odd > 0
     if column.is_date or (texts and facts.dates == facts.values):
-        return _Reason('dates: declare the first and the last one as "dates", by month for example')
+        form = '{"dates": {"from": "2020-01-01", "to": "2025-12-31", "by": "month"}}'
+        return _Reason(f"dates: declare the first and the last one, as in {form}")
     if texts and facts.commas > facts.values / 2:
         return _Reason(
             "numbers with a decimal comma: a query with --sql can convert them; then declare bins"

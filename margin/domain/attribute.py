@@ -368,9 +368,11 @@ class Attribute:
         if isinstance(form, Mapping):
             unknown = sorted(set(map(str, form)) - set(_KEYS))
             if unknown:
+                inside = unknown[0] in ("from", "to", "by")
+                hint = f"; {unknown[0]!r} belongs inside dates" if inside else ""
                 raise DomainError(
                     f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}, "
-                    f"so use one of these{did_you_mean(unknown[0], _KEYS)}"
+                    f"so use one of these{hint or did_you_mean(unknown[0], _KEYS)}"
                 )
             return cls(**dict(form))
         if isinstance(form, Iterable) and not isinstance(form, str):

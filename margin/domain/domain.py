@@ -14,6 +14,7 @@ import json
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -236,11 +237,18 @@ class Domain(Mapping[str, Attribute]):
                     f"{name.rpartition(LEVEL_MARK)[0]!r}"
                 ) from None
             levels = [full for full in self.level_names if full.rpartition(LEVEL_MARK)[2] == name]
-            meant = f"; did you mean {levels[0]!r}?" if levels else ""
+            meant = f"; did you mean {levels[0]!r}?" if levels else self._several(name)
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
                 f"these{meant or did_you_mean(name, self._attributes)}"
             ) from None
+
+    def _several(self, text: object) -> str:
+        """What to write if a text names several attributes; empty if it does not."""
+        names = re.split(r"[,\s]+", text.strip()) if isinstance(text, str) else []
+        if len(names) < 2 or not all(name in self or name in self.level_names for name in names):
+            return ""
+        return f"; if you mean several attributes, pass a list: {names!r}"
 
     def get(
         self,

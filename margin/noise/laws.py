@@ -22,6 +22,7 @@ import numpy.typing as npt
 from .._numbers import exact, shown
 from .._types import Integers
 from ..errors import MarginError
+from ..interrupts.share import tell
 from .bernoulli import Coins
 from .certified import exponential, logistic, uniform_is_below
 from .entropy import Entropy, SeededEntropy, SystemEntropy
@@ -501,6 +502,9 @@ def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
     for start in range(0, drawn.size, _BLOCK):
         block = drawn[start : start + _BLOCK]
         block[:] = draw(block.size)
+        # One block may be a part of another draw, so its end says nothing.
+        if drawn.size > _BLOCK:
+            tell((start + block.size) / drawn.size)
     return drawn
 
 

@@ -16,6 +16,7 @@ from ..data.source import Source
 from ..domain.domain import Domain, View
 from ..errors import BudgetError, DomainError
 from ..interrupts import check
+from ..interrupts.share import within
 from ..noise.entropy import Entropy
 from ..noise.laws import ExponentialMechanism, Noise, noisy_sum
 from ..privacy.account import Account
@@ -246,9 +247,14 @@ class Gate:
         rows_of: dict[Noise, list[int]] = {}
         for row, event in enumerate(events):
             rows_of.setdefault(event.noise, []).append(row)
+        every = max(1, sum(table.size for table in tables))
+        done = 0
         for sampler, rows in rows_of.items():
             for some in _pieces(rows, tables, _DRAWN_TOGETHER):
-                drawn = sampler.sample(sum(tables[row].size for row in some), self._entropy)
+                size = sum(tables[row].size for row in some)
+                before, done = done, done + size
+                with within(before / every, done / every):
+                    drawn = sampler.sample(size, self._entropy)
                 stop = 0
                 # The sums of several small tables are made together.
                 for few in _pieces(some, tables, _CELLS_TOGETHER):

@@ -75,3 +75,24 @@ def test_a_function_is_not_hidden_by_the_file_of_its_name(name):
 def test_a_name_that_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nobody"):
         margin.nobody  # noqa: B018
+
+
+def test_a_name_of_another_room_is_told():
+    with pytest.raises(AttributeError, match=r"it is margin\.mechanisms\.Flat"):
+        margin.Flat  # noqa: B018
+
+
+def test_a_simulation_has_a_short_text():
+    made = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1), seed=0)
+    assert repr(made) == "<Simulation: ViewSynopsis, attributes: a; not private>"
+
+
+def test_several_names_in_one_text_are_told():
+    domain = margin.Domain({"sex": 2, "age": 3})
+    with pytest.raises(margin.DomainError, match=r"pass a list: \['sex', 'age'\]"):
+        domain["sex, age"]
+
+
+def test_a_key_of_dates_in_the_wrong_place_is_told():
+    with pytest.raises(margin.DomainError, match="'by' belongs inside dates"):
+        margin.Domain({"day": {"dates": {}, "by": "month"}})

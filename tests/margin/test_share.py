@@ -113,3 +113,15 @@ def test_generated_rows_tell_their_steps(caplog):
     with caplog.at_level("INFO", "margin"):
         synopsis.records(200)
     assert "making rows, sweep 1: attribute 3 of 3" in caplog.messages
+
+
+def test_noise_tells_the_share_of_the_draws():
+    heard = []
+    domain = margin.Domain({"a": 400, "b": 400})
+    rows = {"a": [0, 1], "b": [0, 1]}
+    with listening(lambda share, declared: heard.append(share)):
+        margin.release(
+            rows, domain=domain, budget=margin.PureDP(1), mechanism=margin.mechanisms.Flat()
+        )
+    drawn = heard[heard.index(1.0) - 4 :]
+    assert drawn == sorted(drawn) and len(set(drawn)) == 5 and drawn[-1] == 1

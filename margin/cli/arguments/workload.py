@@ -3,19 +3,19 @@
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import margin
 
 from ...errors import DomainError, FileError
 
-__all__ = ["FORMS", "USUAL", "add_workload", "views_of", "workload_of"]
+__all__ = ["FORMS", "USUAL", "add_workload", "names_in", "views_of", "workload_of"]
 
 FORMS = (
-    "2way, 3way and so on for all views of two or three attributes (or all:2, all:3); A,B,C for "
-    "one view, where A@LEVEL is a level of an attribute; or a JSON file with a list of lists of "
-    "these; they may be mixed"
+    "2way, 3way and so on for all views of two or three attributes (or all:2, all:3); A,B,C or "
+    "'A B C' for one view, where A@LEVEL is a level of an attribute; or a JSON file with a list "
+    "of lists of these; they may be mixed"
 )
 """How the values of an option name views, for help texts."""
 
@@ -98,7 +98,7 @@ def views_of(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, .
         if size := _size(text):
             workload = margin.Workload.all_kway(domain, size)
         else:
-            listed = _listed(text) if text.endswith(".json") else [_names(domain, text)]
+            listed = _listed(text) if text.endswith(".json") else [names_in(domain, text)]
             workload = margin.Workload.of(domain, listed)
         workload.check_listed()
         for view in workload.names:
@@ -106,18 +106,26 @@ def views_of(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, .
     return list(views.values())
 
 
-def _names(domain: "margin.Domain", text: str) -> list[str]:
-    """The attributes and levels that a text names, with commas between them.
+def names_in(domain: "margin.Domain", text: str) -> list[str]:
+    """The attributes and levels that a text names, with commas or blanks between them.
 
-    A name of the domain may hold commas itself: the longest name that fits is taken.
+    A name of the domain may hold commas and blanks itself: the longest name that fits is taken.
     """
     known = {*domain, *domain.level_names}
-    parts = text.split(",")
+    by_commas = _longest(text.split(","), ",", known)
+    names: list[str] = []
+    for name in by_commas:
+        names += [name] if name in known else _longest(name.split() or [name], " ", known)
+    return names
+
+
+def _longest(parts: Sequence[str], mark: str, known: Collection[str]) -> list[str]:
+    """Join parts by a mark where this gives a known name, the longest one first."""
     names: list[str] = []
     start = 0
     while start < len(parts):
         for end in range(len(parts), start, -1):
-            name = ",".join(parts[start:end])
+            name = mark.join(parts[start:end])
             name = name if name in known else name.strip()
             if name in known or end == start + 1:
                 names.append(name)

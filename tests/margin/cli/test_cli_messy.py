@@ -107,3 +107,28 @@ def test_drafts_of_decimal_commas_and_of_numbers_with_a_few_texts(capsys):
     draft = json.loads(out)
     assert code == 0 and "'income' (numbers with a decimal comma" in draft["$draft"]
     assert draft["age"]["other"] == "other" and draft["age"]["bins"][0] is None
+
+
+def test_a_view_in_one_text_takes_commas_or_blanks(tmp_path, capsys):
+    domain = margin.Domain({"a": 2, "b c": 2, "d": 2})
+    rows = {"a": [0, 1], "b c": [1, 1], "d": [0, 0]}
+    path = tmp_path / "x.margin"
+    margin.release(rows, domain=domain, budget=margin.PureDP(1)).save(path)
+    folder = tmp_path / "tables"
+    tables = ["--tables", "a d", "a, b c", "d b c", "--format", "csv"]
+    code, _, err = run(capsys, "publish", str(path), *tables, "-o", str(folder))
+    assert code == 0, err
+    names = sorted(file.name for file in folder.glob("*.csv"))
+    assert names == ["001-a-d.csv", "002-a-b_c.csv", "003-d-b_c.csv"]
+    code, out, _ = run(capsys, "marginal", str(path), "d b c", "--format", "csv")
+    assert code == 0 and out.startswith("d,b c,count")
+
+
+def test_a_draft_is_written_to_a_file_that_is_not_replaced_unasked(tmp_path, capsys):
+    table, draft = tmp_path / "t.csv", tmp_path / "draft.json"
+    table.write_text("a\n1\n2\n")
+    code, out, _ = run(capsys, "domain", "suggest", str(table), "-o", str(draft))
+    assert code == 0 and "the draft of a domain" in out
+    assert list(json.loads(draft.read_text())) == ["$draft", "a"]
+    code, _, err = run(capsys, "domain", "suggest", str(table), "-o", str(draft))
+    assert code == 2 and "--force" in err
