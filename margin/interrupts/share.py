@@ -7,6 +7,7 @@ only the number that a domain *declares* is passed on. Nothing is computed unles
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 __all__ = ["Listener", "declaring", "is_heard", "listening", "tell", "teller", "within"]
 
@@ -48,8 +49,8 @@ def declaring(rows: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def within(start: float, stop: float) -> Iterator[None]:
-    """Let the shares in a `with` block be those of a part of the whole."""
+def within(start: float | Fraction, stop: float | Fraction) -> Iterator[None]:
+    """Let the shares in a `with` block be those of a part of the whole, from 0 to 1."""
     before = _state.start, _state.stop
     width = before[1] - before[0]
     _state.start, _state.stop = before[0] + start * width, before[0] + stop * width

@@ -253,7 +253,7 @@ class Gate:
             for some in _pieces(rows, tables, _DRAWN_TOGETHER):
                 size = sum(tables[row].size for row in some)
                 before, done = done, done + size
-                with within(before / every, done / every):
+                with within(Fraction(before, every), Fraction(done, every)):
                     drawn = sampler.sample(size, self._entropy)
                 stop = 0
                 # The sums of several small tables are made together.

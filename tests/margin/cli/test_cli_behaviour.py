@@ -164,6 +164,7 @@ def test_json_agrees_with_python(folder, capsys):
 
 WRITERS = {
     "demo": ["demo", "-o", "x.margin"],
+    "domain suggest": ["domain", "suggest", "people.csv", "-o", "x.json"],
     "release": [
         "release",
         "people.csv",

@@ -53,7 +53,7 @@ def test_the_contract_under_all_budgets(mechanism):
 @pytest.mark.parametrize("mechanism", [MECHANISMS[0], MECHANISMS[3]], ids=short)
 def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
     black_box = BlackBox(runs=3000, output=lambda found: found.marginal(["a", "b"]).counts.ravel())
-    check_mechanism(mechanism, domain=FEW, budgets=(PureDP(1),), pairs=4, black_box=black_box)
+    check_mechanism(mechanism, domain=FEW, budgets=(PureDP(1),), pairs=2, black_box=black_box)
 
 
 # The compressive mechanism

@@ -57,4 +57,4 @@ def test_it_is_private_under_all_budgets(mechanism):
 def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
     domain = Domain({"x": 3, "y": 2})
     black_box = BlackBox(runs=3000, output=boxes_and_counts)
-    check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=4, black_box=black_box)
+    check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=2, black_box=black_box)
