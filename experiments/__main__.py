@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--smoke",
         action="store_true",
-        help="run the smallest size as a test; keep no files",
+        help="run the smallest size as a test; files are kept with --out only",
     )
     run.add_argument(
         "--out",
@@ -133,7 +133,19 @@ def _run(modules: dict[str, str], names: list[str], arguments: argparse.Namespac
             out.mkdir(parents=True, exist_ok=True)
             if not arguments.smoke and readings.continued(name, out):
                 print("continues from the rows that were kept; the manifest names their commits")
-            print(experiment.run(smoke=arguments.smoke, out=out), end="\n\n", flush=True)
+            text = experiment.run(smoke=arguments.smoke, out=out)
+            if arguments.smoke and not arguments.out:
+                text = _without_pictures(text)
+            print(text, end="\n\n", flush=True)
+
+
+def _without_pictures(text: str) -> str:
+    """The text of a study whose files are not kept, with one sentence in the place of pictures."""
+    lines = text.splitlines()
+    kept = [line for line in lines if not line.startswith("![")]
+    if len(kept) < len(lines):
+        kept.append("\nPictures are kept with --out DIR only. Notes are about the whole study.")
+    return "\n".join(kept)
 
 
 def _title(experiment: object) -> str:

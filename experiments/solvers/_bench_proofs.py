@@ -193,11 +193,11 @@ def _nonnegativity(instance: Instance, steps: int = 4000) -> Iterator[Found]:
     sum w s**2 - z . (B s + cells): minus sum (B' z)**2 / (4 w) - z . cells.
     """
     problem = instance.problem
-    answer = JointProjection(tolerance=1e-7, iterations=20_000)(problem)
+    answer = JointProjection(growth=0.0, tolerance=1e-7, iterations=20_000)(problem)
     yield Found("JointProjection", answer)
     components = Components(problem)
     observed = components.estimate(problem.values)
-    weight = components.precision * importance(components, 1.0)
+    weight = components.precision * importance(components, 1.0, growth=0.0)
     weight = np.where(components.order > 0, weight, np.inf)
     cells = components.synthesise(observed) / components.deviation
 

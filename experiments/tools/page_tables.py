@@ -210,6 +210,15 @@ def times_faster(study: Readings, step: str) -> str:
     )
 
 
+def times_slower_with_bars(study: Readings, step: str) -> str:
+    """The time of a step of ours with error bars over the published one, "smallest to largest"."""
+    return _span(
+        study(step, design=design, way="ours, with bars")
+        / study(step, design=design, way="published")
+        for design in _timed(study)
+    )
+
+
 def _timed(study: Readings) -> list[str]:
     """The designs that were measured in both ways."""
     ways = {(str(row["design"]), row["way"]) for row in study.rows}

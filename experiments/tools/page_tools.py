@@ -8,6 +8,8 @@ from margin.designs import covering_design
 
 _SHOWN = 6
 """The largest number of claims that a page shows at once."""
+_OURS = "our claim"
+"""What marks a claim that is not one of the paper."""
 _RANGES = tuple(f"error {share:g}" for share in (0.0001, 0.001, 0.01, 0.1, 0.5))
 """The columns of the errors of sparse summaries."""
 
@@ -20,8 +22,7 @@ def claims(*studies: Readings) -> str:
     failed = [claim for claim in listed if claim.holds is False]
     if len(listed) <= _SHOWN:
         return _claims(listed)
-    tested = [claim for claim in listed if claim.holds is not None]
-    count = f"{len(tested) - len(failed)} of the {len(tested)} claims hold"
+    count = _counted(listed)
     others = "this one does not" if len(failed) == 1 else "these do not"
     shown = f"{count}; {others}:\n\n{_claims(failed)}" if failed else f"{count}."
     rest = [claim for claim in listed if claim.holds is not False]
@@ -225,12 +226,24 @@ def largest_gap(study: Readings, one: str, other: str, least: float) -> float:
 
 
 def held(studies: dict[str, Readings], *names: str) -> str:
-    """How many claims of some studies hold, of those that the runs could test."""
+    """How many claims of some studies hold, of those that the runs could test: the claims of the
+    papers, and our own."""
     if not studies.keys() & set(names):
         return "not run"
-    verdicts = [claim.holds for name in names if name in studies for claim in studies[name].claims]
-    tested = [verdict for verdict in verdicts if verdict is not None]
-    return f"{sum(tested)} of {len(tested)} claims hold"
+    return _counted([claim for name in names if name in studies for claim in studies[name].claims])
+
+
+def _counted(listed: list[Claim]) -> str:
+    """How many claims of the papers hold, and how many of ours, if there are some."""
+    tested = [claim for claim in listed if claim.holds is not None]
+    own = [claim for claim in tested if _OURS in claim.claim]
+    published = [claim for claim in tested if _OURS not in claim.claim]
+    parts = [
+        f"{sum(bool(claim.holds) for claim in some)} of {len(some)} {whose}"
+        for some, whose in ((published, "claims of the paper hold"), (own, "of ours"))
+        if some
+    ]
+    return ", and ".join(parts)
 
 
 def _sentence(claim: str) -> str:
