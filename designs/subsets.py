@@ -1,7 +1,7 @@
 """Subsets of t points, each with a number (its rank), so that arrays can count them by rank."""
 
 from collections.abc import Collection, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, combinations
 from math import comb
 
@@ -122,11 +122,17 @@ def members_within(
     >>> sorted(members_within((0, 2, 3), {(0, 1), (0, 3), (2,)}, [1, 2]))
     [(0, 3), (2,)]
     """
-    orders = {order for order in orders if order <= len(block)}
-    if sum(comb(len(block), order) for order in orders) <= len(family):
-        candidates = (s for order in sorted(orders) for s in combinations(block, order))
-        return [s for s in candidates if s in family]
-    return [s for s in filter(set(block).issuperset, family) if len(s) in orders]
+    possible, count = _possible_orders(len(block), frozenset(orders))
+    if count <= len(family):
+        return [s for order in possible for s in combinations(block, order) if s in family]
+    return [s for s in filter(set(block).issuperset, family) if len(s) in possible]
+
+
+@lru_cache
+def _possible_orders(length: int, orders: frozenset[int]) -> tuple[list[int], int]:
+    """The orders of subsets of a block of some length, ascending, and the number of subsets."""
+    possible = sorted(order for order in orders if order <= length)
+    return possible, sum(comb(length, order) for order in possible)
 
 
 @cache

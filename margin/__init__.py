@@ -11,6 +11,8 @@ from typing import Any
 
 import lazy_loader
 
+from ._names import PEERS, did_you_mean
+
 # `__init__.pyi` lists the public names and their modules. A module is imported when one of its
 # names is first used.
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -37,4 +39,13 @@ def _other(name: str) -> Any:
                     raise AttributeError(
                         f"module 'margin' has no attribute {name!r}; it is margin.{room}.{name}"
                     ) from None
+            if name in PEERS:
+                raise AttributeError(
+                    f"module 'margin' has no attribute {name!r}, a mechanism of others; compare it "
+                    "with those of margin on a table that is not secret by python -m experiments "
+                    "peers, in a copy of the repository"
+                ) from None
+            meant = did_you_mean(name, __all__)
+            if meant:
+                raise AttributeError(f"module 'margin' has no attribute {name!r}{meant}") from None
         raise

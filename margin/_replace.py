@@ -21,6 +21,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     FileError
         When the file cannot be written. An older file at `path` is then unchanged.
     """
+    if path.is_dir():
+        raise FileError(
+            f"a file must be named, but {str(path)!r} is a folder; add the name of a file in it"
+        )
+    if not path.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
+            "another folder"
+        )
     part = _beside(path)
     problem = ""
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._checks import check_has_run, whole_number
+from ._names import explains_calls
 from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
@@ -34,6 +35,9 @@ log = logging.getLogger("margin")
 _MOST_VIEWS = 200
 """Largest number of views that are asked; of a larger workload, this many are drawn."""
 
+_CLEAR = 2
+"""A difference of two means is clear if it is more than this number of its standard errors."""
+
 
 @dataclass(
     frozen=True,
@@ -47,14 +51,18 @@ class Compared:
     name
         The name under which the mechanism was passed.
     values
-        The numbers of each metric, in the order of `Comparison.metrics`. A metric gives one number
-        per run, or one per run and view: first all views of the first run, then all views of the
-        second. Empty if the mechanism failed.
+        The numbers of each metric, in the order of `Comparison.metrics`, each as a flat tuple. A
+        metric of whole runs gives one number per run. Other metrics give one per run and view: all
+        views of the first run in the order of `Comparison.views`, then those of the second, so that
+        ``numpy.reshape(values[0], (runs, -1))`` has a row for each run. Empty if the mechanism
+        failed.
     release_seconds, answer_seconds
         The mean process time of a release (counting included), and of the answer to one view, in
         seconds. NaN if the mechanism failed.
     problem
         The error message of the mechanism. Empty if it succeeded.
+    runs
+        The number of simulated releases.
     """
 
     name: str
@@ -62,6 +70,7 @@ class Compared:
     release_seconds: float = math.nan
     answer_seconds: float = math.nan
     problem: str = ""
+    runs: int = 1
 
     @property
     def errors(self) -> tuple[float, ...]:
@@ -72,6 +81,22 @@ class Compared:
     def means(self) -> tuple[float, ...]:
         """The mean of each metric. Empty if the mechanism failed."""
         return tuple(float(np.mean(numbers)) for numbers in self.values)
+
+    @property
+    def standard_errors(self) -> tuple[float, ...]:
+        """The standard error of each mean: the standard deviation of the means of the runs, divided
+        by the root of their number. NaN for a single run. Empty if the mechanism failed."""
+        if self.runs < 2:
+            return (math.nan,) * len(self.values)
+        of_runs = [np.reshape(numbers, (self.runs, -1)).mean(axis=1) for numbers in self.values]
+        root = math.sqrt(self.runs)
+        return tuple(float(np.std(means, ddof=1)) / root for means in of_runs)
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean of the first metric. NaN for a single run, and if the
+        mechanism failed."""
+        return self.standard_errors[0] if self.values else math.nan
 
     @property
     def error(self) -> float:
@@ -108,7 +133,9 @@ class Comparison:
         The number of views of the workload. If it is larger than that of `views`, these were drawn
         at random.
     seed
-        The seed of the noise and of this draw.
+        The seed of this draw, and of the noise of the first run. Each further run adds 1.
+    runs
+        The number of simulated releases of each mechanism.
 
     Examples
     --------
@@ -131,6 +158,7 @@ class Comparison:
     metrics: tuple[Metric, ...] = (L2(),)
     workload_size: int = 0
     seed: int = 0
+    runs: int = 1
 
     @property
     def best(self) -> str | None:
@@ -139,7 +167,7 @@ class Comparison:
 
     def __str__(self) -> str:
         first, *others = [f"mean {metric.name}" for metric in self.metrics]
-        errors = f"{first:>{_width(first)}}{'median':>10}{'95 %':>10}"
+        errors = f"{first:>{_width(first)}}{'std. error':>12}{'median':>10}{'95 %':>10}"
         further = "".join(f"{name:>{_width(name)}}" for name in others)
         longest = max([18, *(len(row.name) for row in self.rows)])
         head = (
@@ -149,11 +177,27 @@ class Comparison:
         lines += [_line(row, [first, *others], longest) for row in self.rows]
         if self.best:
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
-            lines.append(f"{extreme} {first}: {self.best}")
+            lines.append(f"{extreme} {first}: {self.best}{self._doubt()}")
         else:
             lines.append("every mechanism failed")
         lines += [f"{row.name} failed: {row.problem}" for row in self.rows if row.problem]
         return "\n".join(lines)
+
+    def _doubt(self) -> str:
+        """The mechanisms that may be better than the best one, in words; empty if none is."""
+        if self.runs < 2:
+            return " (a single run has no standard error; pass more runs)"
+        best, *others = self.rows
+        close = [
+            row.name
+            for row in others
+            if not row.problem
+            and abs(row.error - best.error)
+            <= _CLEAR * math.hypot(row.standard_error, best.standard_error)
+        ]
+        if not close:
+            return ""
+        return f" (within {_CLEAR} standard errors of the difference: {', '.join(close)})"
 
     def _title(self) -> str:
         """What was compared, and that it is not private, as a line."""
@@ -162,14 +206,16 @@ class Comparison:
         if self.workload_size > len(self.views):
             drawn = f"{len(self.views)} of {self.workload_size:,} views"
             views = f"{drawn}, drawn at random (seed {self.seed})"
-        return f"SIMULATION on the true table, not private; {guarantee}; {views}"
+        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
+        return f"SIMULATION on the true table, not private; {guarantee}; {views}; {runs}"
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A `pandas.DataFrame` with one row per mechanism, in the order of `rows`.
 
-        Its columns are "mechanism", the mean of each metric under the metric's name, "median" and
-        "95 %" (quantiles of the first metric), "release_seconds", "answer_seconds" and "problem".
-        Numbers are NaN if the mechanism failed. They are *not private*.
+        Its columns are "mechanism", the mean of each metric under the metric's name, "std. error"
+        (of the mean of the first metric), "median" and "95 %" (quantiles of the first metric),
+        "release_seconds" and "answer_seconds" (processor time, in seconds), and "problem". Numbers
+        are NaN if the mechanism failed. They are *not private*.
         """
         import pandas
 
@@ -181,6 +227,7 @@ class Comparison:
                 {
                     "mechanism": row.name,
                     **dict(zip(names, means, strict=True)),
+                    "std. error": row.standard_error,
                     "median": row.percentile(0.5),
                     "95 %": row.percentile(0.95),
                     "release_seconds": row.release_seconds,
@@ -191,7 +238,13 @@ class Comparison:
         return pandas.DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), self.to_pandas(), index=False)
+        table = self.to_pandas()
+        table["answer_seconds"] *= 1000
+        names = {metric.name: f"mean {metric.name}" for metric in self.metrics}
+        names |= {"release_seconds": "release CPU s", "answer_seconds": "answer CPU ms"}
+        if not any(row.problem for row in self.rows):
+            table = table.drop(columns="problem")
+        return html_table(self._title(), table.rename(columns=names), index=False)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as JSON values, marked as not private."""
@@ -201,6 +254,7 @@ class Comparison:
             "views": [list(view) for view in self.views],
             "workload_size": self.workload_size,
             "seed": self.seed,
+            "runs": self.runs,
             "metrics": [metric.name for metric in self.metrics],
             "best": self.best,
             "mechanisms": [_row_to_json(row) for row in self.rows],
@@ -226,7 +280,8 @@ def _line(row: Compared, names: Sequence[str], longest: int) -> str:
     if row.problem:
         return f"{row.name:<{longest}}  failed; the reason is below the table"
     means = [f"{mean:>{_width(name)}.4g}" for name, mean in zip(names, row.means, strict=True)]
-    spread = f"{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
+    error = "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
+    spread = f"{error:>12}{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
     numbers = "".join([means[0], spread, *means[1:]])
     seconds = f"{row.release_seconds:>15.2f}{1000 * row.answer_seconds:>15.2f}"
     return f"{row.name:<{longest}}  {numbers}{seconds}"
@@ -239,12 +294,14 @@ def _row_to_json(row: Compared) -> dict[str, Any]:
         "name": row.name,
         "problem": row.problem or None,
         "means": list(row.means),
+        "standard_errors": None if row.runs < 2 else list(row.standard_errors),
         "values": [list(numbers) for numbers in row.values],
         "release_seconds": None if failed else row.release_seconds,
         "answer_seconds": None if failed else row.answer_seconds,
     }
 
 
+@explains_calls()
 def compare(
     data: object,
     *,
@@ -349,6 +406,7 @@ def compare(
         metrics=task.metrics,
         workload_size=len(asked),
         seed=seed,
+        runs=task.runs,
     )
 
 
@@ -408,6 +466,7 @@ def _compared(
         values=tuple(map(tuple, values)),
         release_seconds=release_seconds / task.runs,
         answer_seconds=answer_seconds / task.runs / len(task.views),
+        runs=task.runs,
     )
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "BudgetSpentError",
     "DataError",
     "DomainError",
+    "Fate",
     "FileError",
     "MarginError",
     "SolverError",
@@ -108,4 +109,19 @@ class SolverError(MarginError):
     >>> import margin
     >>> issubclass(margin.SolverError, margin.MarginError)
     True
+    """
+
+
+class Fate(str):
+    """A note on an error of any type that says what became of the budget.
+
+    The text of an error that is no `MarginError` may quote the data; its notes of this class do
+    not.
+
+    Examples
+    --------
+    >>> error = ZeroDivisionError()
+    >>> error.add_note(Fate("nothing has been charged"))
+    >>> [note for note in error.__notes__ if isinstance(note, Fate)]
+    ['nothing has been charged']
     """

@@ -4,9 +4,11 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from . import mechanisms as _mechanisms
+from ._names import explains_calls
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import MarginError
@@ -269,6 +271,7 @@ def printed(
     return "\n".join([*lines, "", *_LEGEND, use, star if starred else no_star])
 
 
+@explains_calls()
 def plan(
     domain: Domain | Any,
     *,
@@ -354,9 +357,10 @@ def plan(
         )
     # The candidates of `Auto` come first, so that its choice is ranked before an equal one.
     table: list[Expectation] = []
+    cells = _Cells(declared, asked)
     if rows is not None:
-        table += _priced(declared, asked, budget, Auto(structure=structure), rows)
-    table += [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
+        table += _priced(declared, asked, budget, Auto(structure=structure), rows, cells)
+    table += [_expectation(mechanism, declared, asked, budget, cells) for mechanism in compared]
     table.sort(key=lambda row: math.inf if row.error is None else nearly(row.error))
     return Plan(
         domain=declared,
@@ -385,11 +389,33 @@ def _available(domain: Domain) -> list[Any]:
     return found
 
 
+class _Cells:
+    """The cells of a workload: they are counted once for all rows of a plan."""
+
+    def __init__(self, domain: Domain, workload: Workload) -> None:
+        self._domain = domain
+        self._workload = workload
+
+    def error_of_each(self, error: float) -> float:
+        """The root mean square error of a cell, from the total squared error of the workload."""
+        return math.sqrt(error / self._weighted)
+
+    @cached_property
+    def _weighted(self) -> float:
+        """The number of all cells, each times the weight of its marginal."""
+        self._workload.check_listed()
+        weighted_cells = 0.0
+        for view, weight in zip(self._workload, self._workload.weights, strict=True):
+            weighted_cells += weight * self._domain.cells(view)
+        return weighted_cells
+
+
 def _expectation(
     mechanism: Any,
     domain: Domain,
     workload: Workload,
     budget: Budget,
+    cells: _Cells,
 ) -> Expectation:
     """Make the row of the table for one mechanism; it holds the reason if the mechanism fails."""
     note = ""
@@ -407,11 +433,10 @@ def _expectation(
             note=str(problem),
             plain=plain,
         )
-    per_cell = _per_cell(domain, workload, error)
     return Expectation(
         mechanism=mechanism,
         error=error,
-        per_cell=per_cell,
+        per_cell=cells.error_of_each(error),
         note=note,
         plain=plain,
     )
@@ -431,6 +456,7 @@ def _priced(
     budget: Budget,
     auto: Auto,
     rows: float,
+    cells: _Cells,
 ) -> list[Expectation]:
     """Make a row of the table for each candidate of `Auto`, its choice first.
 
@@ -454,7 +480,7 @@ def _priced(
         row = Expectation(
             mechanism=candidate.mechanism,
             error=candidate.error if known else None,
-            per_cell=_per_cell(domain, workload, candidate.error) if known else None,
+            per_cell=cells.error_of_each(candidate.error) if known else None,
             note=note,
             missed=candidate.missed if known else 0.0,
             default=candidate is candidates[0] and auto == Auto(),
@@ -475,16 +501,3 @@ def _unplanned(
         return mechanism
     plain = dataclasses.replace(mechanism, views=None, shares=None)
     return plain if plain.planned(domain, workload, budget) == mechanism else mechanism
-
-
-def _per_cell(
-    domain: Domain,
-    workload: Workload,
-    error: float,
-) -> float:
-    """The root mean square error of a cell, from the total squared error of the workload."""
-    workload.check_listed()
-    weighted_cells = 0.0
-    for view, weight in zip(workload, workload.weights, strict=True):
-        weighted_cells += weight * domain.cells(view)
-    return math.sqrt(error / weighted_cells)

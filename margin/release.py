@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 from ._checks import check_has_run
+from ._names import explains_calls
 from ._version import __version__
 from .bases.given import stated_base
 from .bases.known import with_known
@@ -16,7 +17,7 @@ from .data.scratch import check_temporary, remove_stale
 from .data.source import Source
 from .domain.domain import Domain
 from .domain.workload import Workload
-from .errors import BudgetError, FileError, MarginError
+from .errors import BudgetError, Fate, FileError, MarginError
 from .interrupts import watched
 from .mechanisms import Adaptive, Auto, PriView, Residual
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -29,6 +30,13 @@ from .synopses import ViewSynopsis
 from .synopses.synopsis import Provenance, Synopsis, describe
 
 __all__ = ["Mechanism", "release", "simulate"]
+
+_BUDGETS = {
+    "epsilon": "pass budget=margin.PureDP(epsilon), or budget=margin.ApproxDP(epsilon, delta)",
+    "delta": "pass budget=margin.ApproxDP(epsilon, delta)",
+    "rho": "pass budget=margin.ZCDP(rho)",
+}
+"""What to write instead of arguments that only budgets take."""
 
 S = TypeVar("S", bound=Synopsis)
 S_co = TypeVar(
@@ -103,6 +111,13 @@ def release(
 ) -> S: ...
 
 
+@explains_calls(
+    {
+        **_BUDGETS,
+        "seed": "its noise comes from the operating system, so that nobody can repeat it; use "
+        "margin.simulate(..., seed=0) for experiments, whose result is not private",
+    }
+)
 def release(
     data: object,
     *,
@@ -138,7 +153,8 @@ def release(
         error.
     workload
         The views (sets of attributes) whose accuracy matters. By default the mechanism decides:
-        `Auto` takes all triples of attributes. `margin.plan` has another default, all pairs.
+        `Auto` and `Adaptive` take all triples of attributes, or all pairs of more than 107
+        attributes. So does `margin.plan`.
     ledger
         The data set in a ledger that the budget is charged to, `Ledger(path).dataset(name)`. The
         charge is made before any noise is drawn.
@@ -242,6 +258,12 @@ def simulate(
 ) -> "Simulation[S]": ...
 
 
+@explains_calls(
+    {
+        **_BUDGETS,
+        "ledger": "a simulation spends no budget, so it is charged to no ledger; leave it out",
+    }
+)
 def simulate(
     data: object,
     *,
@@ -340,6 +362,8 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
         except (Exception, KeyboardInterrupt) as error:
             is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
             if not is_interrupt and not isinstance(error, MarginError):
+                if fate := work.fate():
+                    error.add_note(Fate(fate))
                 raise
             watch.settle()
             problem = error
@@ -374,10 +398,16 @@ class _Work:
         workload = None if request.workload is None else Workload.of(domain, request.workload)
         mechanism = Adaptive(rounds=0) if request.mechanism is None else request.mechanism
         check_has_run(mechanism)
+        described = describe(mechanism)
         if isinstance(request.ledger, Ledger):
             raise BudgetError(
                 "ledger must be one data set of a ledger, but it is a whole ledger; pass "
                 "ledger.dataset(name)"
+            )
+        if request.ledger is not None and not callable(getattr(request.ledger, "charge", None)):
+            raise BudgetError(
+                "ledger must be one data set of a ledger, but it is of type "
+                f"{type(request.ledger).__name__}; pass Ledger(path).dataset(name)"
             )
         budget = for_unit(request.budget, request.unit, request.rows_per_person)
         statement = Statement(
@@ -426,7 +456,7 @@ class _Work:
         if base is not None and isinstance(synopsis, ViewSynopsis):
             synopsis = synopsis.with_base(base)
         provenance = Provenance(
-            mechanism=describe(mechanism),
+            mechanism=described,
             statement=dataclasses.replace(statement, budget=private.spent),
             private=entropy.private,
             version=__version__,
@@ -472,5 +502,8 @@ def _check_keeps_known(mechanism: Mechanism[Synopsis]) -> None:
 
 
 _NOTHING = "no noise was drawn, and nothing has been charged"
-_CHARGED = "the budget has already been charged"
+_CHARGED = (
+    "the budget has already been charged, but there is no result and no file; another release "
+    "spends its budget in addition"
+)
 _UNKNOWN = "it is not known whether the budget has been charged: check the ledger"

@@ -1,4 +1,6 @@
-"""Signatures of .margin files: `keygen`, `sign` and `verify`.
+"""Signatures: `keygen`, and `sign` and `verify` for .margin files.
+
+`margin.publication` has `sign_folder` and `verify_folder` for published folders.
 
 A valid signature shows that the file holds exactly what the holder of the secret key signed. The
 checksums in the file do not show this: they protect from accidents, but anyone can open the file of
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-__all__ = ["keygen", "sign", "verify"]
+__all__ = ["is_signed", "keygen", "public_key", "secret_key", "sign", "signature_of", "verify"]
 
 _CONTEXT = b"margin file, signature 1\n"
 """Prefix of every signed text. It keeps a signature made for another purpose from being valid for a
@@ -120,11 +122,10 @@ def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
     >>> checked.domain == made.domain
     True
     """
-    secret = _secret_key(Path(key))
+    secret = secret_key(Path(key))
     contents = read(Path(path))
     understood(Path(path), contents, allow_simulation=False)
-    signature = secret.sign(_CONTEXT + contents.checksums)
-    written = json.dumps({"kind": "ed25519", "signature": signature.hex()}).encode()
+    written = signature_of(secret, _CONTEXT + contents.checksums)
     write(Path(path), Contents(contents.members, contents.checksums, written))
 
 
@@ -167,13 +168,13 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
     >>> checked.domain == made.domain
     True
     """
-    public = _public_key(Path(key))
+    public = public_key(Path(key))
     contents = read(Path(path))
     if contents.signature is None:
         raise FileError(
             f"{str(path)!r} must be signed, but it is not; ask its publisher for a signed file"
         )
-    if not _is_valid(public, contents):
+    if not is_signed(public, contents.signature, _CONTEXT + contents.checksums):
         raise FileError(
             f"{str(path)!r} must have a valid signature of the key {str(key)!r}, but it was signed "
             "with another key, or changed after it was signed; do not trust it"
@@ -183,29 +184,40 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
     return synopsis
 
 
-def _is_valid(public: "Ed25519PublicKey", contents: Contents) -> bool:
-    """Whether the contents of a file carry a signature of this key; False for a malformed one."""
+def signature_of(secret: "Ed25519PrivateKey", text: bytes) -> bytes:
+    """Sign a text, and write the signature as JSON. The text begins with what it is about."""
+    return json.dumps({"kind": "ed25519", "signature": secret.sign(text).hex()}).encode()
+
+
+def is_signed(
+    public: "Ed25519PublicKey",
+    signature: bytes,
+    text: bytes,
+) -> bool:
+    """Whether this is a signature of a text, from `signature_of` with the secret key that belongs
+    to this public key; False for a malformed one."""
     from cryptography.exceptions import InvalidSignature
 
-    assert contents.signature is not None
     try:
-        written = json.loads(contents.signature)
+        written = json.loads(signature)
         if written.keys() != {"kind", "signature"} or written["kind"] != "ed25519":
             return False
-        public.verify(bytes.fromhex(written["signature"]), _CONTEXT + contents.checksums)
+        public.verify(bytes.fromhex(written["signature"]), text)
     except (InvalidSignature, ValueError, TypeError, AttributeError, RecursionError):
         return False
     return True
 
 
-def _secret_key(path: Path) -> "Ed25519PrivateKey":
+def secret_key(path: Path) -> "Ed25519PrivateKey":
+    """Read the file of a secret key; FileError if it is none."""
     ed25519, serialization = _library()
     read = partial(serialization.load_pem_private_key, password=None)
     key: Ed25519PrivateKey = _key(path, ed25519.Ed25519PrivateKey, read, "secret")
     return key
 
 
-def _public_key(path: Path) -> "Ed25519PublicKey":
+def public_key(path: Path) -> "Ed25519PublicKey":
+    """Read the file of a public key; FileError if it is none."""
     ed25519, serialization = _library()
     key: Ed25519PublicKey = _key(
         path, ed25519.Ed25519PublicKey, serialization.load_pem_public_key, "public"
@@ -234,11 +246,19 @@ def _key(
     if not problem and not isinstance(key, kind):
         problem = (
             f"does not hold a {shown} Ed25519 key in PEM format without a password; "
-            "make a key pair with `margin keygen`"
+            f"{_instead(path, shown)}"
         )
     if problem:
         raise FileError(f"the key file {str(path)!r} {problem}")
     return key
+
+
+def _instead(path: Path, shown: str) -> str:
+    """What to do about a file that does not hold the key that is needed."""
+    other = path.with_suffix("") if path.suffix == ".pub" else Path(f"{path}.pub")
+    if (path.suffix == ".pub") == (shown == "secret") and other.is_file():
+        return f"give the {shown} key {str(other)!r}"
+    return "make a key pair with `margin keygen`"
 
 
 def _write_new(

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ._names import explains_calls
 from .data.baskets import holders
 from .data.count import count
 from .data.source import Source
@@ -15,6 +17,8 @@ from .domain.marginal import Marginal
 from .domain.workload import Workload
 from .errors import DomainError
 from .privacy.budget import Budget
+from .queries import Queries
+from .queries.marginals import check_queries, shares
 from .synopses.synopsis import Synopsis
 
 __all__ = ["Simulation"]
@@ -55,6 +59,14 @@ class Simulation(Generic[S]):
     def _repr_html_(self) -> str:
         return self.synopsis._repr_html_()
 
+    def __getattr__(self, name: str) -> NoReturn:
+        found = f"{type(self).__name__!r} object has no attribute {name!r}"
+        # While the object is unpickled, it has no synopsis yet.
+        synopsis = self.__dict__.get("synopsis")
+        if not name.startswith("_") and hasattr(synopsis, name):
+            found += f"; its synopsis has it: write simulation.synopsis.{name}"
+        raise AttributeError(found)
+
     @property
     def domain(self) -> Domain:
         """The attributes of the table."""
@@ -65,6 +77,7 @@ class Simulation(Generic[S]):
         """The budget that a release would have spent."""
         return self.synopsis.spent
 
+    @explains_calls(further='put all attributes into one list, as in marginal(["age", "sex"])')
     def marginal(self, view: Iterable[str]) -> Marginal:
         """The noisy counts of one view of the domain."""
         return self.synopsis.marginal(view)
@@ -72,6 +85,10 @@ class Simulation(Generic[S]):
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The noisy counts of several views of the domain, in their order."""
         return self.synopsis.marginals(workload)
+
+    def answer(self, queries: Queries) -> NDArray[np.float64]:
+        """The noisy answers to queries, as shares of the rows; see `Synopsis.answer`."""
+        return self.synopsis.answer(queries)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the synopsis to a .margin file that is marked as a simulation.
@@ -82,8 +99,46 @@ class Simulation(Generic[S]):
         self.synopsis.save(path)
 
     def truth(self, view: Iterable[str]) -> Marginal:
-        """The true counts of one view of the domain; not private."""
+        """The true counts of one view of the domain; not private.
+
+        `true_answer` has those of queries.
+
+        Raises
+        ------
+        DomainError
+            As for `truths`. Also if `view` holds queries.
+        """
+        if isinstance(view, Queries):
+            raise DomainError(
+                "truth needs a view, such as ['age'], but it got queries, whose true answers are "
+                "shares of the rows; call simulation.true_answer(queries)"
+            )
         return self.truths([view])[0]
+
+    def true_answer(self, queries: Queries) -> NDArray[np.float64]:
+        """The true answers to queries, as shares of the rows, shape (queries,); not private.
+
+        `answer` gives those of the synopsis, in the same order. The rows are read once for every
+        few thousand sets of attributes that the queries name.
+
+        Raises
+        ------
+        DomainError
+            If the queries are about another domain. Also if the simulation was loaded from a file.
+
+        Examples
+        --------
+        >>> import margin
+        >>> table, domain = {"a": [0, 1, 1, 1], "b": [0, 0, 1, 1]}, margin.Domain({"a": 2, "b": 2})
+        >>> made = margin.simulate(table, domain=domain, budget=margin.PureDP(1), seed=0)
+        >>> queries = margin.queries.Conjunctions.cells(domain, [["a", "b"]])
+        >>> made.true_answer(queries).tolist()
+        [0.25, 0.0, 0.25, 0.5]
+        >>> made.answer(queries).shape
+        (4,)
+        """
+        check_queries(queries, self.domain)
+        return shares(queries, self.truths)
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Count the rows in each cell of several views, without noise, in one pass over the data.

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._replace import replacing
+from .data.files import SUFFIXES
 from .domain.domain import Domain, refuse_files
 from .errors import FileError
 from .privacy.ledger import Token
@@ -60,6 +61,8 @@ _ARRAY = ".npy"
 _DEFLATED = 1 << 24
 """Largest text that is stored compressed, in bytes. A longer text is not compressed. A reader can
 therefore refuse every longer compressed text as a decompression bomb."""
+
+_SQLITE = b"SQLite format 3\0"
 
 _HEADER = 10_000
 """Largest header of an array, in bytes."""
@@ -217,6 +220,11 @@ def load(
     >>> bool((again.marginal(["a"]).counts == made.marginal(["a"]).counts).all())
     True
     """
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(
+            "load needs the path of a .margin file, but it got an object of type "
+            f"{type(path).__name__}; pass a path, or release a table with margin.release"
+        )
     return understood(Path(path), read(Path(path)), allow_simulation=allow_simulation)
 
 
@@ -475,9 +483,27 @@ def read(path: Path) -> Contents:
         problem = f"is not a .margin file, or is damaged ({kind}); get a fresh copy"
         if kind == "BadZipFile" and _is_json(path):
             problem = "is a JSON file, not a .margin file; give a file that `margin release` wrote"
+        elif kind == "BadZipFile" and _is_ledger(path):
+            problem = "is a ledger, not a .margin file; `margin ledger show` prints it"
+        elif kind == "BadZipFile" and path.name.endswith(SUFFIXES):
+            problem = (
+                "is a table of rows, not a .margin file; release it first, with `margin release`, "
+                "and give the file that this writes"
+            )
+        elif kind == "IsADirectoryError":
+            problem = "is a folder, not a .margin file; give a file that `margin release` wrote"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     return contents
+
+
+def _is_ledger(path: Path) -> bool:
+    """Whether a file begins as those of SQLite, the format of a ledger, do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def _inflated(archive: zipfile.ZipFile) -> Contents:

@@ -1,7 +1,9 @@
 """Solving a programme by cvxpy: its options, and its statuses as `Status`."""
 
+import ctypes
 import importlib
 import importlib.util
+import os
 import sys
 import warnings
 from functools import cache
@@ -44,6 +46,38 @@ def load_pulp() -> Any:
     if available("osqp"):
         importlib.import_module("osqp")
     return importlib.import_module("pulp")
+
+
+def load_highs() -> Any:
+    """Import highspy, and make its first model, which prints a banner, without output.
+
+    Raises
+    ------
+    ImportError
+        If the package highspy is not installed or cannot be loaded.
+    """
+    highspy = importlib.import_module("highspy")  # optional, and without types
+    if os.name == "posix":
+        _make_first_model(highspy)
+    return highspy
+
+
+@cache
+def _make_first_model(highspy: Any) -> None:
+    """Make a model of HiGHS while file descriptor 1, to which the library writes, leads nowhere."""
+    library = ctypes.CDLL(None)
+    # What the library has in its buffer belongs to the output of before, or to nobody.
+    library.fflush(None)
+    kept = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        highspy.Highs()
+        library.fflush(None)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _refuse_crash(solver: str) -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "SHARE_OF_MANY",
     "SINGLE_AXIS",
     "SINGLE_AXIS_GROWTH",
+    "SINGLE_SUMMED",
     "SPLIT_UNKNOWNS",
     "STRONGEST",
     "STRONGEST_PAIR",
@@ -47,6 +48,7 @@ __all__ = [
     "STRUCTURE_RATIO",
     "STRUCTURE_TILT",
     "STRUCTURE_WIDENING",
+    "SUMMED",
     "SWEPT_UNKNOWNS",
     "TREE_FALL",
     "WEAK_PAIRS",
@@ -212,6 +214,20 @@ SINGLE_AXIS = 3.0
 Fitted on: generated clicks, chains and latent classes, and Kosarak and Adult, by the error of
 answers (docs/results.md). The default `decay` of 1 was chosen in the same comparisons.
 Command: none.
+"""
+
+SINGLE_SUMMED = 1 / 2
+SUMMED = 1 / 17
+"""Importance (no unit) of components of single axes and of others, for each root of the number of
+cells of a view that a cell of their marginal sums.
+
+Fitted on: a single view of 4,096 to 34,560 cells of generated tables (people, chains, latent
+classes, clicks, independent attributes), two budgets each, by the errors of its marginals on one to
+four attributes. These fall by 5 % on average, and rise by at most 18 %, where noise hides
+everything. A quarter instead of a half is as good for errors, but has a bias of one standard
+deviation in counts of a large view by one attribute. Judged on: single views of 512 to 264,600
+cells of Adult, Kosarak, MSNBC and a generated table, where errors fall by up to 45 % and rise by at
+most 5 %. Command: none.
 """
 
 LEAVES_FALL = 0.3

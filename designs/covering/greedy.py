@@ -127,7 +127,8 @@ def _compiled(
     v = len(mask)
     t = mask.ndim
     flat = mask.reshape(-1)
-    jitter = JITTER * rng.random((STEPS + v, v))
+    jitter = np.empty((STEPS + v, v))
+    _fill(jitter, rng)
     ends = np.empty(STEPS, np.int64)
     points = np.empty(t * len(ends) + len(jitter), np.int64)
     blocks: list[Block] = []
@@ -148,8 +149,17 @@ def _compiled(
         for end in ends[:made].tolist():
             blocks.append(tuple(sorted(points[first:end].tolist())))
             first = end
-        jitter = np.concatenate([jitter[used:], JITTER * rng.random((used, v))])
+        # Unused random numbers come first.
+        left = len(jitter) - used
+        jitter[:left] = jitter[used:].copy()
+        _fill(jitter[left:], rng)
     return blocks
+
+
+def _fill(jitter: Floats, rng: np.random.Generator) -> None:
+    """Fill an array, contiguous in memory, with random numbers for scores."""
+    rng.random(out=jitter)
+    jitter *= JITTER
 
 
 def wanted_sets(sets: Sequence[Block], v: int) -> Wanted:

@@ -92,6 +92,8 @@ def checked_sets(
 
     Raises ValueError unless each set holds distinct ints of ``range(d)``.
     """
+    if (plain := _plain_sets(sets, d)) is not None:
+        return plain
     checked: list[Block] = []
     for i, members in enumerate(sets):
         check_ints(f"{name}[{i}]", members, 0)
@@ -108,3 +110,15 @@ def checked_sets(
             )
         checked.append(places)
     return checked
+
+
+def _plain_sets(sets: Sets, d: int) -> list[Block] | None:
+    """The sorted sets if nothing is wrong with them, found by few steps for all; else None."""
+    members = [member for some in sets for member in some if type(member) is int]
+    if len(members) != sum(map(len, sets)):
+        return None
+    if members and not 0 <= min(members) <= max(members) < d:
+        return None
+    plain: list[Block] = [tuple(sorted(some)) for some in sets]  # type: ignore[arg-type]
+    distinct = all(len(set(some)) == len(some) for some in plain)
+    return plain if distinct else None

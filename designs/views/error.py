@@ -1,6 +1,7 @@
 """Expected error of marginals that are answered from measured views, in closed form."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from math import inf, prod
 from numbers import Real
@@ -150,6 +151,16 @@ def contrast_weights(
     weights: Iterable[float],
 ) -> dict[Block, float]:
     """The weight kappa_A in `expected_error`, for every subset A of every marginal."""
+    return dict(_contrast_weights(tuple(sizes), tuple(workload), tuple(weights)))
+
+
+@lru_cache(maxsize=1)
+def _contrast_weights(
+    sizes: tuple[int, ...],
+    workload: tuple[Block, ...],
+    weights: tuple[float, ...],
+) -> dict[Block, float]:
+    """`contrast_weights`, kept for the last workload: a plan asks for it several times."""
     kappa: dict[Block, float] = {}
     for marginal, weight in zip(workload, weights, strict=True):
         share = weight / _cells(sizes, marginal)

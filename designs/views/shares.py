@@ -16,6 +16,8 @@ from .error import Weights, check_power, contrast_weights, marginal_weights
 
 TOLERANCE = 1e-4  # relative gap between error and bound at which the search stops, for power 1
 STEPS = 2000  # largest number of steps
+STEPS_WORK = 100_000_000  # entries of the matrix of views and contrasts that all steps may touch
+FEWEST_STEPS = 100  # number of steps that are made whatever the number of entries
 STILL = 1e-7  # relative change of the error in ten steps at which the search stops, for power 2
 
 
@@ -65,8 +67,9 @@ def allocate_budget(
     """Divide a budget among given views so that the expected error of a workload is small.
 
     For power 1 the error is a convex function of the shares. The bound shows that the error is
-    within 0.01 % of the smallest. For power 2 the error is not convex. The shares then are a
-    stationary point, found from equal shares: a local optimum at best.
+    within 0.01 % of the smallest, if the views do not hold very many contrasts. For power 2 the
+    error is not convex. The shares then are a stationary point, found from equal shares: a local
+    optimum at best.
 
     The *usefulness* of a view is the decrease of the error per unit of ``share ** power``. At a
     solution ``share ** (power - 1) * usefulness`` is the same for all views. Each step multiplies a
@@ -272,7 +275,8 @@ def best_shares(
     tolerance : float
         Relative gap at which the search stops, for power 1.
     steps : int
-        Largest number of steps.
+        Largest number of steps. It is smaller, but at least 100, if the matrix has more than 50,000
+        entries. The bound tells how far the error may be from the smallest.
     bounded : bool
         Whether to compute the bound for power 2, which takes a second search.
     """
@@ -287,7 +291,8 @@ def best_shares(
             bound=inf,
         )
     best, least, bound, before = shares, inf, 0.0, inf
-    for step in range(steps):
+    affordable = max(FEWEST_STEPS, STEPS_WORK // max(1, holdings.view.size))
+    for step in range(min(steps, affordable)):
         error = float((holdings.kappa / theta).sum())
         useful = holdings.usefulness(theta)
         if error < least:

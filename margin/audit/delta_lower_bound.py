@@ -36,8 +36,8 @@ Key = tuple[str, Fraction, int]
 
 
 def delta_lower_bound(events: Sequence[Event], epsilon: float) -> float:
-    """A delta that all events together cannot be below at an epsilon, if neighbours are as far
-    apart as declared.
+    """A lower bound on the delta of all events together at a given epsilon, if neighbours are as
+    far apart as declared.
 
     The neighbours differ in one number by all of the declared distance. For choices of range e, the
     worst pair of laws on two outcomes is tried with several upper ends of the range.

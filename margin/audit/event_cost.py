@@ -22,7 +22,8 @@ def is_choice(event: Event) -> bool:
 
 
 def cost(event: Event, budget: Budget) -> Fraction:
-    """What an event costs by the parameter of its noise: epsilon for a pure budget, otherwise rho.
+    """The cost of an event, from the parameter of its noise: epsilon for a pure budget, otherwise
+    rho.
 
     - Laplace noise of scale b on answers at L1 distance d costs epsilon = d / b.
     - Gaussian noise of parameter sigma2 on answers at squared L2 distance d costs

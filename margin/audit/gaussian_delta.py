@@ -29,8 +29,8 @@ _CONTINUOUS = 400.0
 
 
 def gaussian_delta(events: Sequence[Event], epsilon: float) -> float:
-    """About the delta at an epsilon of all events, of discrete Gaussian noise, for the worse of two
-    kinds of neighbours.
+    """An estimate of the delta of all events with discrete Gaussian noise at a given epsilon, for
+    the worse of two kinds of neighbours.
 
     In the first kind, the answers differ by one in as many coordinates as the bounds allow. In the
     second kind, they differ by more in fewer coordinates, which makes the L2 distance largest.

@@ -38,7 +38,8 @@ _FRACTION = re.compile(r"\.(\d{1,18})$", re.ASCII)
 
 
 def identity_of(value: object) -> Identity | None:
-    """What two values of one unit share; None for a missing value.
+    """The identity of the unit that a value names, which two values of one unit share; None for a
+    missing value.
 
     Examples
     --------

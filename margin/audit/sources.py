@@ -117,7 +117,7 @@ class RawTables:
         *,
         beyond: bool = False,
     ) -> list[str]:
-        """What is wrong, over `tables` random pairs of tables.
+        """The problems that `tables` random pairs of tables show, in sentences.
 
         With `beyond`, every fourth pair has more rows than a batch.
         """

@@ -23,7 +23,8 @@ _REACH = 45  # scales of the noise in the threshold that are summed over
 
 
 def check_cuts(events: Sequence[Event], budget: Budget) -> None:
-    """Violation unless the thresholds of `frequent_items` leave at most delta to new items."""
+    """Raise a Violation if the thresholds or the noise of `frequent_items` are too small for the
+    budget."""
     cuts = [event for event in events if event.method == "frequent_items"]
     if not cuts:
         return
@@ -43,7 +44,7 @@ def check_cuts(events: Sequence[Event], budget: Budget) -> None:
 
 
 def least_delta_of_cut(event: Event, budget: Budget) -> float:
-    """A delta that `frequent_items` cannot be below.
+    """A lower bound on the delta of `frequent_items`.
 
     The rows of a person bring `person * most // j` items from least - 1 to least - 1 + j rows, for
     the worst j. None of them can be published before, and each may be afterwards.
@@ -72,7 +73,7 @@ def _scale(event: Event) -> Any:
 
 
 def law_of_first(events: Sequence[Event], true: Sequence[Any]) -> Floats:
-    """The probabilities of the answers of `above_threshold`: of each place, and last of none.
+    """The probability of each answer of `above_threshold`: each place, and at the end "none".
 
     Given the noisy threshold, the comparisons are independent. So this is a sum over all values of
     the noise in the threshold.

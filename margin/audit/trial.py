@@ -81,7 +81,7 @@ def audit(
     unit: str | None = None,
     black_box: BlackBox | None = None,
 ) -> Audit:
-    """Look for a way in which a mechanism lets out more than its budget allows.
+    """Look for ways in which a mechanism reveals more than its budget allows.
 
     Parameters
     ----------

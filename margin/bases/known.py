@@ -45,7 +45,7 @@ def with_known(domain: Domain, known: object) -> Domain:
 
 
 def view_of(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The view of a known table in a file: its columns but that of the counts.
+    """The view of a known table in a file: all its columns except that of the counts.
 
     Raises
     ------

@@ -31,16 +31,23 @@ __all__ = [
     "add_synopsis",
     "check_free",
     "check_picture",
+    "check_release_file",
     "did_you_mean",
     "draw",
     "explained",
     "for_spreadsheet",
+    "left_out",
+    "measured_views",
     "opened",
     "painted",
     "printable",
+    "spent_of",
     "split_names",
     "titled",
 ]
+
+
+_UNKNOWN = "The error of a number without bounds is not known."
 
 
 class Said(NamedTuple):
@@ -71,7 +78,11 @@ class Parser(argparse.ArgumentParser):
         start = painted("margin:", "bad", sys.stderr)
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice:
-            message += did_you_mean(choice[1], re.findall("[A-Za-z0-9_.-]+", choice[2]))
+            known = re.findall("[A-Za-z0-9_.-]+", choice[2])
+            if choice[1] in ("help", "version") and "COMMAND" in message:
+                message += f" (did you mean '--{choice[1]}'?)"
+            else:
+                message += did_you_mean(choice[1], known)
         self.exit(2, f"{start} {masked(message)}; see {self.chosen or self.prog} --help\n")
 
 
@@ -185,7 +196,21 @@ def for_spreadsheet(label: Any) -> Any:
 
 
 def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
-    """Load the synopsis of the .margin file that the command reads."""
+    """Load the synopsis of the .margin file that the command reads.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read; or if it stands behind the attributes or conditions.
+    """
+    # While a shell completes a line, these are None.
+    behind = getattr(parsed, "attributes", None) or getattr(parsed, "conditions", None) or ()
+    releases = [word for word in behind if str(word).endswith(".margin")]
+    if releases and not parsed.file.exists():
+        raise FileError(
+            f"the .margin file must stand first, but {str(parsed.file)!r} does; write "
+            f"{releases[0]} before all other words"
+        )
     loaded = margin.load(parsed.file, allow_simulation=parsed.allow_simulation)
     return loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
 
@@ -228,6 +253,23 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
             f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
             "write to"
         ) from None
+
+
+def check_release_file(path: Path, parsed: argparse.Namespace) -> None:
+    """Check that a .margin file can be written, before any work: its ending, and `check_free`.
+
+    Raises
+    ------
+    FileError
+        If the ending is that of another format, or as for `check_free`.
+    """
+    if path.suffix.lower() in _OTHER_FORMATS:
+        raise FileError(
+            f"a release is written to a .margin file, but {str(path)!r} ends in {path.suffix}; "
+            f"write {path.stem}.margin, and make tables of it with margin publish, margin marginal "
+            "or margin records"
+        )
+    check_free(path, parsed)
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:
@@ -295,6 +337,10 @@ def split_names(given: Iterable[str], known: Collection[str] = ()) -> list[str]:
 
 
 _FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_OTHER_FORMATS = (
+    *(".csv", ".tsv", ".gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls"),
+    *(".html", ".txt", ".zip", ".db", ".sqlite", ".xml", ".yaml"),
+)
 _PICTURES = (".png", ".svg", ".pdf")
 _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 
@@ -324,9 +370,37 @@ def printable(text: object) -> str:
     return "".join(letters)
 
 
-def explained(source: "Source") -> str:
-    """How an answer was made and what its bounds mean, in lines for a terminal."""
-    return textwrap.fill(source.words, 88)
+def explained(
+    synopsis: "margin.Synopsis",
+    source: "Source",
+    *,
+    has_bounds: bool,
+) -> str:
+    """How an answer was made, what its bounds mean and which rows it leaves out, in lines for a
+    terminal."""
+    meaning = source.words if has_bounds else _UNKNOWN
+    return "\n".join(textwrap.fill(text, 88) for text in (meaning, left_out(synopsis)) if text)
+
+
+def spent_of(synopsis: "margin.Synopsis") -> dict[str, Any]:
+    """The budget of a release as JSON values, with the neighbours in the words of its guarantee."""
+    assert synopsis.provenance is not None
+    neighbours = synopsis.provenance.statement.guarantee.partition("neighbours: ")[2]
+    return {**synopsis.spent.to_json(), "neighbours": neighbours}
+
+
+def measured_views(synopsis: "margin.Synopsis") -> list[list[str]] | None:
+    """The attributes of each measured view; None for a release of another form."""
+    from ..synopses import ViewSynopsis
+
+    if not isinstance(synopsis, ViewSynopsis):
+        return None
+    return [list(names) for names in synopsis.names]
+
+
+def left_out(synopsis: "margin.Synopsis") -> str:
+    """What readers must know of rows that a release did not count; empty if it counted all."""
+    return "" if synopsis.provenance is None else synopsis.provenance.statement.left_out
 
 
 def titled(lines: dict[str, str]) -> str:

@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .arguments.conditions import where_of
-from .common import Said, add_command, add_synopsis, explained, opened, titled
+from .arguments.conditions import outside_order, where_of
+from .common import Said, add_command, add_synopsis, explained, left_out, opened, titled
 
 if TYPE_CHECKING:
     import margin
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..synopses.source import Source
 
 __all__ = ["add_commands"]
-
-_UNKNOWN = "The error of this number is not known, so there are no bounds."
 
 
 def add_commands(commands: Any) -> None:
@@ -60,11 +58,10 @@ def _count(parsed: argparse.Namespace) -> Said:
     source = _source(synopsis, where, count)
     low, high = count.interval(0.95)
     lines = {"count": f"{count.estimate:,.1f}"}
-    if math.isnan(low):
-        meaning = _UNKNOWN
-    else:
+    has_bounds = not math.isnan(low)
+    if has_bounds:
         lines["95 %"] = f"{low:,.1f} to {high:,.1f}"
-        meaning = explained(source)
+    meaning = explained(synopsis, source, has_bounds=has_bounds)
     numbers = {
         "count": count.estimate,
         "low": low,
@@ -72,8 +69,17 @@ def _count(parsed: argparse.Namespace) -> Said:
         "noise_sd": math.sqrt(count.noise_variance),
         "missed_sd": math.sqrt(count.missed_variance),
     }
+    outside = outside_order(synopsis.domain, parsed.conditions)
+    for name, labels in outside.items():
+        listed = ", ".join(map(repr, labels))
+        meaning += f"\nNot in the order of {name!r}, and so not counted: {listed}."
     known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
-    made = {"reconstructed": count.reconstructed, "source": source.value}
+    made = {
+        "reconstructed": count.reconstructed,
+        "source": source.value,
+        "left_out": left_out(synopsis) or None,
+        "not_in_order": outside,
+    }
     values = {"where": where, **known, **made}
     return Said(f"{titled(lines)}\n{meaning}", values)
 

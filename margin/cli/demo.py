@@ -86,7 +86,7 @@ def _distance(marginal: Marginal, truth: np.ndarray) -> float:
 
 def _beside(marginal: Marginal, truth: np.ndarray) -> list[str]:
     """Write the first cells of a marginal as lines: labels, private count and true count."""
-    kinds = [attribute.labels for attribute in marginal.domain.values()]
+    kinds = [attribute.names for attribute in marginal.domain.values()]
     cells = list(itertools.product(*kinds))
     lines = [f"{' x '.join(marginal.attributes):<34}{'private':>10}{'truth':>10}"]
     shown = zip(cells[:_ROWS], marginal.counts.ravel(), truth.ravel(), strict=False)

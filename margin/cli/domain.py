@@ -6,13 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import margin
-
 from .._replace import replacing
+from ..errors import FileError
 from .arguments.table import add_table, table_of
 from .common import Said, add_command, add_force, add_group, check_free, painted, printable
 
 __all__ = ["add_commands"]
+
+_TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+"""Endings of the names of tables. A JSON file may be a domain."""
 
 
 def add_commands(commands: Any) -> None:
@@ -87,9 +89,21 @@ def _suggest(parsed: argparse.Namespace) -> Said:
 
 def _check(parsed: argparse.Namespace) -> Said:
     from ..data.fit import check_fit
+    from ..domain.domain import DRAFT, read_draft
 
-    domain = margin.Domain(parsed.domain)
-    found = check_fit(table_of(parsed), domain)
+    if parsed.file is None and parsed.sql is None and parsed.domain.name.endswith(_TABLES):
+        raise FileError(
+            f"a table and the file of its domain must be given, but only {str(parsed.domain)!r} "
+            "is; write the domain behind it, as in margin domain check people.csv domain.json"
+        )
+    data = table_of(parsed)
+    domain, is_draft = read_draft(parsed.domain)
+    if is_draft:
+        _warn(
+            f"{parsed.domain} is a draft derived from the data, which no release accepts; review "
+            f'it, then delete its line "{DRAFT}"'
+        )
+    found = check_fit(data, domain)
     misfits = [misfit for misfit in found if not misfit.fits]
     values = []
     lines = []
@@ -102,7 +116,7 @@ def _check(parsed: argparse.Namespace) -> Said:
     if found:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
     text = "\n".join([f"{parsed.file or parsed.sql}: {heading}", *map(printable, lines)])
-    said = {"fits": not misfits, "private": False, "attributes": values}
+    said = {"fits": not misfits, "draft": is_draft, "private": False, "attributes": values}
     return Said(text, said, code=2 if misfits else 0)
 
 

@@ -193,9 +193,24 @@ def _check(parsed: argparse.Namespace) -> Said:
         assert provenance is not None
         tokens[str(path)] = provenance.token
         statements[str(path)] = provenance.statement
-    problems += margin.Ledger(parsed.ledger).check(tokens, statements=statements)
-    if problems:
-        raise FileError("\n".join(problems))
+    ledger = margin.Ledger(parsed.ledger)
+    problems += ledger.check(tokens, statements=statements)
     releases = f"{len(tokens)} release{'' if len(tokens) == 1 else 's'}"
-    text = f"{parsed.ledger}: {releases}, each with its own charge"
-    return Said(text, {"ledger": str(parsed.ledger), "releases": list(tokens)})
+    lines = [f"{parsed.ledger}: {releases}, each with its own charge"]
+    if problems:
+        lines = [f"{parsed.ledger}: {releases}, and these problems:"]
+        lines += [f"  {problem}" for problem in problems]
+    lacking = ledger.without_release(tokens.values())
+    for name, entries in lacking.items():
+        listed = ", ".join(map(str, entries))
+        lines.append(
+            f"charged to {name} without a release in {str(parsed.releases)!r}: entry {listed}; a "
+            "release that was interrupted after its charge leaves no file"
+        )
+    values = {
+        "ledger": str(parsed.ledger),
+        "releases": list(tokens),
+        "problems": problems,
+        "without_release": lacking,
+    }
+    return Said("\n".join(map(printable, lines)), values, code=2 if problems else 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import __version__
 from .._secrecy import masked
-from ..errors import BudgetSpentError, MarginError
+from ..errors import BudgetSpentError, Fate, MarginError
 from ..interrupts import watched
 from ..interrupts.progress import progress
 from . import compare as cli_compare
@@ -28,13 +28,19 @@ from . import report as cli_report
 from . import sign as cli_sign
 from .arguments.words import in_words_of_the_command
 from .bench import commands as cli_bench
-from .common import Parser, Said, add_command, add_force, check_free, did_you_mean, painted
+from .common import Parser, Said, add_command, add_force, check_release_file, did_you_mean, painted
 
 __all__ = ["main"]
 
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _INTERRUPTED = 0, 1, 2, 3, 130
 
 _BEFORE = "interrupted before the command began; nothing has been charged"
+
+_ELSEWHERE = {
+    ("margin release", "--seed"): "the noise of a release comes from the operating system, so that "
+    "nobody can repeat it; for experiments use margin.simulate(..., seed=0) in Python",
+}
+"""Options that a command does not have on purpose, with what to do instead."""
 
 _COMPLETION = {
     "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
@@ -187,6 +193,9 @@ def _check_known(parser: argparse.ArgumentParser, word: str) -> None:
     name = word.partition("=")[0]
     known = parser._option_string_actions
     if name.startswith("--") and not any(own.startswith(name) for own in known):
+        elsewhere = _ELSEWHERE.get((parser.prog, name))
+        if elsewhere is not None:
+            parser.error(f"there is no option {name}: {elsewhere}")
         parser.error(f"there is no option {name}{did_you_mean(name, known)}")
 
 
@@ -219,7 +228,9 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return _INTERRUPTED, str(error) or "interrupted"
     # The text of any other error may quote the data. It is shown only on request.
     kind = type(error).__name__
-    return _INTERNAL_ERROR, f"internal error ({kind}); run again with --debug to see it"
+    fates = [note for note in getattr(error, "__notes__", ()) if isinstance(note, Fate)]
+    told = "; ".join([f"internal error ({kind})", *fates])
+    return _INTERNAL_ERROR, f"{told}; --debug shows the error, which may quote the data"
 
 
 def _parser() -> Parser:
@@ -303,7 +314,7 @@ def _demo(parsed: argparse.Namespace) -> Said:
     from .demo import demo
 
     output = parsed.output or _unused("demo")
-    check_free(output, parsed)
+    check_release_file(output, parsed)
     return demo(output, parsed.epsilon)
 
 

@@ -75,7 +75,7 @@ def _add_plan(commands: Any) -> None:
         "--picture",
         type=Path,
         metavar="OUT.png",
-        help="also draw the error against the size of the largest view, as PNG, SVG or PDF",
+        help="also draw the expected error of each mechanism, as PNG, SVG or PDF",
     )
     add_force(planning)
 
@@ -209,9 +209,14 @@ def _hints(parsed: argparse.Namespace, found: "Plan") -> tuple[str, str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A text as one argument for a shell; a mechanism always in quotes."""
+    """A text as one argument for a shell, a mechanism always in quotes; the quotes are double if
+    the text has single ones and nothing that a shell replaces within double quotes."""
     quoted = shlex.quote(text)
-    return f"'{text}'" if quoted == text and "(" in text else quoted
+    if quoted == text and "(" not in text:
+        return text
+    if "'" in text and not set(text) & set('"$`\\!'):
+        return f'"{text}"'
+    return f"'{text}'" if quoted == text else quoted
 
 
 def _design(parsed: argparse.Namespace) -> Said:

@@ -1,10 +1,12 @@
 """The command `margin publish`, which writes a folder of tables that agree exactly."""
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
+from .arguments.imprint import add_imprint, imprint_of
 from .arguments.workload import FORMS, views_of
 from .common import Said, add_command, add_spreadsheet, add_synopsis, for_spreadsheet, opened
 
@@ -20,10 +22,12 @@ def add_commands(commands: Any) -> None:
         commands,
         "publish",
         _publish,
-        does="write tables of whole numbers that agree exactly to a folder, with a manifest",
+        does="write tables of whole numbers that agree exactly to a folder, with a README",
         examples=[
             "margin publish people.margin --tables 2way -o tables/",
             "margin publish people.margin --tables 1way age,sex,region -o tables/ --format csv",
+            'margin publish people.margin --tables 2way -o tables/ --title "Census" '
+            '--licence "CC BY 4.0"',
         ],
     )
     add_synopsis(publish)
@@ -56,6 +60,7 @@ def add_commands(commands: Any) -> None:
         metavar="N",
         help="the seed of the search for whole numbers, which needs no secret; default: 0",
     )
+    add_imprint(publish, "the name of the folder")
     add_spreadsheet(publish)
     publish.add_argument(
         "--force",
@@ -66,6 +71,7 @@ def add_commands(commands: Any) -> None:
 
 def _publish(parsed: argparse.Namespace) -> Said:
     from ..publication.folder import check_folder, publish
+    from ..synopses.source import Source
 
     folder: Path = parsed.output
     check_folder(folder, replace=parsed.force)
@@ -77,6 +83,8 @@ def _publish(parsed: argparse.Namespace) -> Said:
         synopsis,
         views_of(synopsis.domain, parsed.tables),
         folder,
+        title=parsed.title,
+        imprint=imprint_of(parsed),
         formats=formats,
         replace=parsed.force,
         seed=parsed.seed,
@@ -84,17 +92,26 @@ def _publish(parsed: argparse.Namespace) -> Said:
     )
     tables = manifest["tables"]
     cells = sum(table["cells"] for table in tables)
-    reconstructed = sum(table["reconstructed"] for table in tables)
+    sources = Counter(Source(table["source"]) for table in tables)
+    made = ", ".join(f"{number:,} {source.short}" for source, number in sources.items())
     plural = "table" if len(tables) == 1 else "tables"
     text = (
         f"{folder}: {len(tables):,} {plural}, {cells:,} cells, each with the total "
-        f"{manifest['total']:,}; {reconstructed:,} reconstructed. They agree exactly."
+        f"{manifest['total']:,}; {made}. They agree exactly."
     )
+    # Blanks separate tables, and commas the attributes of one table.
+    if len(tables) > 1 and all(name in synopsis.domain for name in parsed.tables):
+        joined = ",".join(parsed.tables)
+        text += (
+            "\nEach attribute has a table of its own. For one table of all these attributes, "
+            f"write --tables {joined}"
+        )
     values = {
         "output": str(folder),
         "tables": len(tables),
         "cells": cells,
-        "reconstructed": reconstructed,
+        "reconstructed": sum(table["reconstructed"] for table in tables),
+        "sources": {source.value: number for source, number in sources.items()},
         "total": manifest["total"],
         "formats": formats,
     }

@@ -21,15 +21,17 @@ from .common import (
     add_synopsis,
     explained,
     for_spreadsheet,
+    left_out,
+    measured_views,
     opened,
     painted,
     printable,
+    spent_of,
     titled,
 )
 
 if TYPE_CHECKING:
     from ..domain.attribute import Value
-    from ..synopses.source import Source
 
 __all__ = ["add_commands"]
 
@@ -105,12 +107,18 @@ def _marginal(parsed: argparse.Namespace) -> Said:
     synopsis = opened(parsed)
     names = [name for text in parsed.attributes for name in names_in(synopsis.domain, text)]
     marginal = synopsis.marginal([name for name in names if name])
+    source = synopsis.source(marginal.attributes)
+    made = {"source": source.value, "left_out": left_out(synopsis) or None}
+    values = {**json.loads(marginal.to_json()), **made}
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
+    elif parsed.format == "json":
+        text = json.dumps(values, ensure_ascii=False)
     else:
-        source = synopsis.source(marginal.attributes)
-        text = _as_table(marginal, source) if parsed.format == "table" else marginal.to_json()
-    return Said(text, json.loads(marginal.to_json()))
+        has_bounds = not any(map(math.isnan, marginal.variance.flat))
+        meaning = explained(synopsis, source, has_bounds=has_bounds)
+        text = f"{_as_table(marginal)}\n{meaning}"
+    return Said(text, values)
 
 
 def _info(parsed: argparse.Namespace) -> Said:
@@ -156,7 +164,7 @@ def _info(parsed: argparse.Namespace) -> Said:
     values = {
         "private": provenance.private,
         "guarantee": statement.guarantee,
-        "spent": provenance.spent.to_json(),
+        "spent": spent_of(synopsis),
         "statement": statement.to_json(),
         "strength": asdict(strength(statement, synopsis.domain)),
         "base": provenance.base,
@@ -164,6 +172,7 @@ def _info(parsed: argparse.Namespace) -> Said:
         "version": provenance.version,
         "domain": json.loads(synopsis.domain.to_json()),
         "summary": summary,
+        "views": measured_views(synopsis),
     }
     return Said(titled(lines), values)
 
@@ -199,7 +208,7 @@ def _listed(form: object) -> str:
 
 def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], list[float | None]]]":
     """Each cell: its categories, and its numbers in the order of `_COLUMNS`, None if unknown."""
-    kinds = [attribute.labels for attribute in marginal.domain.values()]
+    kinds = [attribute.names for attribute in marginal.domain.values()]
     from ..domain.exports import uncertainty
 
     columns = {"count": marginal.counts, **uncertainty(marginal)}
@@ -208,7 +217,7 @@ def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], lis
         yield labels, [None if math.isnan(number) else float(number) for number in cell]
 
 
-def _as_table(marginal: "margin.Marginal", source: "Source") -> str:
+def _as_table(marginal: "margin.Marginal") -> str:
     """Write a marginal as a table for people: labels on the left, numbers on the right."""
     rows = [[*map(printable, marginal.attributes), "count", "low", "high"]]
     for labels, numbers in _rows(marginal):
@@ -223,8 +232,6 @@ def _as_table(marginal: "margin.Marginal", source: "Source") -> str:
             cells.append(cell.ljust(width) if place < names else cell.rjust(width))
         lines.append("  ".join(cells))
     head, *others = lines
-    if not any(map(math.isnan, marginal.variance.flat)):
-        others.append(explained(source))
     return "\n".join([painted(head, "bold", sys.stdout), *others])
 
 

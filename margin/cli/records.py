@@ -108,7 +108,7 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
 
     if attribute.values is None and attribute.bins is None:
         return pa.array(codes)
-    labels = attribute.labels
+    labels = attribute.names
     if len({type(label) for label in labels}) > 1:
         labels = tuple(map(str, labels))
     column = pa.array(labels).take(pa.array(codes))

@@ -6,14 +6,22 @@ from typing import Any
 
 import margin
 
-from ..errors import FileError
+from ..errors import Fate, FileError
 from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
 from .arguments.table import add_table, table_of
 from .arguments.workload import USUAL, add_workload, views_of, workload_of
-from .common import Said, add_command, add_domain, add_force, check_free
+from .common import (
+    Said,
+    add_command,
+    add_domain,
+    add_force,
+    check_release_file,
+    measured_views,
+    spent_of,
+)
 from .ledger import charged
 
 __all__ = ["add_commands"]
@@ -111,7 +119,7 @@ def _released(parsed: argparse.Namespace) -> Said:
         None if parsed.views is None else [list(view) for view in views_of(domain, parsed.views)]
     )
     mechanism = mechanism_of(parsed, domain, views)
-    check_free(parsed.output, parsed)
+    check_release_file(parsed.output, parsed)
     data = table_of(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
     workload = workload_of(domain, parsed.workload, parsed.asked)
@@ -138,12 +146,13 @@ def _released(parsed: argparse.Namespace) -> Said:
     values = {
         "output": str(parsed.output),
         "guarantee": guarantee,
-        "spent": synopsis.spent.to_json(),
+        "spent": spent_of(synopsis),
         "statement": provenance.statement.to_json(),
         "mechanism": provenance.mechanism,
         "base": provenance.base,
         "known": [list(view) for view in provenance.known],
         "summary": summary,
+        "views": measured_views(synopsis),
     }
     if number == "1":
         title = title.removesuffix("s")
@@ -169,6 +178,9 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
             problem = str(error)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(watch.explain()) from None
+        except Exception as error:
+            error.add_note(Fate(lost))
+            raise
         else:
             watch.explain = lambda: f"interrupted; {kept}"
             return

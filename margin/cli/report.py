@@ -1,13 +1,13 @@
 """The commands `margin report` and `margin explore`."""
 
 import argparse
-import datetime
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from ..interrupts import watched
+from .arguments.imprint import add_imprint, imprint_of
 from .common import Said, add_command, add_force, add_synopsis, check_free, opened
 
 __all__ = ["add_commands"]
@@ -17,16 +17,6 @@ def add_commands(commands: Any) -> None:
     """Add `margin report` and `margin explore` to the parser of the command line."""
     _add_report(commands)
     _add_explore(commands)
-
-
-def _date(text: str) -> datetime.date:
-    """The date that a text stands for, as the type of an option."""
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be a date such as 2025-12-31, but it is {text!r}; write it like this"
-        ) from None
 
 
 def _add_report(commands: Any) -> None:
@@ -48,24 +38,7 @@ def _add_report(commands: Any) -> None:
         metavar="OUT.html",
         help="the file to write; default: the name of the .margin file, with the ending .html",
     )
-    report.add_argument("--title", help="the heading of the page; default: the name of the file")
-    report.add_argument(
-        "--description",
-        metavar="TEXT",
-        help="what the table is and what a row is, in a sentence below the heading",
-    )
-    report.add_argument("--population", metavar="TEXT", help="who is in the table")
-    report.add_argument("--period", metavar="TEXT", help="the time that the table describes")
-    report.add_argument("--contact", metavar="TEXT", help="whom readers can ask")
-    report.add_argument("--licence", metavar="TEXT", help="under which licence others may use it")
-    report.add_argument("--cite", metavar="TEXT", help="how to cite it; default: a proposal")
-    report.add_argument(
-        "--date",
-        type=_date,
-        default=datetime.date.today(),
-        metavar="YYYY-MM-DD",
-        help="the date of publication; default: today",
-    )
+    add_imprint(report, "the name of the file")
     add_force(report)
 
 
@@ -101,24 +74,15 @@ def _add_explore(commands: Any) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> Said:
-    from ..report import Imprint, write_report
+    from ..report import write_report
 
     output: Path = parsed.output or parsed.file.with_suffix(".html")
     check_free(output, parsed)
-    imprint = Imprint(
-        date=parsed.date,
-        contact=parsed.contact,
-        licence=parsed.licence,
-        citation=parsed.cite,
-        description=parsed.description,
-        population=parsed.population,
-        period=parsed.period,
-    )
     write_report(
         opened(parsed),
         output,
         title=parsed.title or parsed.file.stem,
-        imprint=imprint,
+        imprint=imprint_of(parsed),
     )
     size = output.stat().st_size
     text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"

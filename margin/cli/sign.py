@@ -37,14 +37,17 @@ def _add_sign(commands: Any) -> None:
         commands,
         "sign",
         _sign,
-        does="sign the .margin file of a release",
-        examples=["margin sign people.margin --key agency.key"],
+        does="sign the .margin file of a release, or a folder of margin publish",
+        examples=[
+            "margin sign people.margin --key agency.key",
+            "margin sign tables/ --key agency.key",
+        ],
     )
     sign.add_argument(
         "file",
         type=Path,
-        metavar="FILE.margin",
-        help="the .margin file to sign",
+        metavar="FILE.margin|FOLDER",
+        help="the .margin file, or the folder of tables, to sign",
     )
     sign.add_argument(
         "--key",
@@ -60,14 +63,17 @@ def _add_verify(commands: Any) -> None:
         commands,
         "verify",
         _verify,
-        does="check the signature of a .margin file",
-        examples=["margin verify people.margin --key agency.key.pub"],
+        does="check the signature of a .margin file, or of a folder of tables",
+        examples=[
+            "margin verify people.margin --key agency.key.pub",
+            "margin verify tables/ --key agency.key.pub",
+        ],
     )
     verify.add_argument(
         "file",
         type=Path,
-        metavar="FILE.margin",
-        help="the .margin file to check",
+        metavar="FILE.margin|FOLDER",
+        help="the .margin file, or the folder of tables, to check",
     )
     verify.add_argument(
         "--key",
@@ -90,21 +96,40 @@ def _keygen(parsed: argparse.Namespace) -> Said:
 
 
 def _sign(parsed: argparse.Namespace) -> Said:
+    from ..publication import sign_folder
     from ..signature import sign
 
-    sign(parsed.file, parsed.key)
+    if parsed.file.is_dir():
+        sign_folder(parsed.file, parsed.key)
+    else:
+        sign(parsed.file, parsed.key)
     return Said(f"{parsed.file}: signed", {"file": str(parsed.file), "key": str(parsed.key)})
 
 
 def _verify(parsed: argparse.Namespace) -> Said:
+    checked = _checked_folder if parsed.file.is_dir() else _checked_file
+    said, statement, more = checked(parsed.file, parsed.key)
+    values = {"file": str(parsed.file), "key": str(parsed.key), "statement": statement}
+    text = f"{parsed.file}: valid signature of the key {parsed.key}{more}\n{said}"
+    return Said(text, values)
+
+
+def _checked_folder(folder: Path, key: Path) -> tuple[str, dict[str, Any], str]:
+    """Check a folder: what its manifest says on privacy, its statement, and what was checked."""
+    from ..publication import verify_folder
+
+    manifest = verify_folder(folder, key)
+    files = 1 + sum(len(table["files"]) for table in manifest["tables"])
+    return manifest["privacy"], manifest["statement"], f"; all {files} files are as signed"
+
+
+def _checked_file(path: Path, key: Path) -> tuple[str, dict[str, Any], str]:
+    """The same of a .margin file."""
     from ..privacy.strength import beside
     from ..signature import verify
 
-    synopsis = verify(parsed.file, parsed.key)
+    synopsis = verify(path, key)
     assert synopsis.provenance is not None
     statement = synopsis.provenance.statement
-    values = {"file": str(parsed.file), "key": str(parsed.key), "statement": statement.to_json()}
-    base = synopsis.provenance.base
-    said = f"{statement.describe()} {beside(statement, synopsis.domain, base)}".rstrip()
-    text = f"{parsed.file}: valid signature of the key {parsed.key}\n{said}"
-    return Said(text, values)
+    said = beside(statement, synopsis.domain, synopsis.provenance.base)
+    return f"{statement.describe()} {said}".rstrip(), statement.to_json(), ""

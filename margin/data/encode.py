@@ -96,7 +96,8 @@ def locate(
         if not candidates:
             raise DataError(
                 f"{where} has no column named {name!r}, which the domain or an argument names; "
-                "correct the name, or add the column (`margin domain check` shows similar names)"
+                "correct the name, or add the column (for an attribute, `margin domain check` "
+                "shows similar names)"
             )
         if len(candidates) > 1:
             raise DataError(

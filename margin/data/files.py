@@ -95,6 +95,11 @@ class FileSource:
 
     def __post_init__(self) -> None:
         if not self._lower.endswith(SUFFIXES):
+            if self._lower.endswith(".margin"):
+                raise DataError(
+                    f"data must be the table to release, but {self.described} is the result of a "
+                    "release; give the table, or read the release with margin.load"
+                )
             raise DataError(
                 f"a data file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, but "
                 f"{self.described} does not; convert it to one of these formats"

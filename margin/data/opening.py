@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..domain.domain import Domain
 from ..errors import DataError
 from .files import SUFFIXES
 from .folders import open_path
@@ -55,6 +56,11 @@ def open_source(data: object) -> Source:
     """
     if isinstance(data, str | os.PathLike):
         return open_path(data)
+    if isinstance(data, Domain):
+        raise DataError(
+            "data must be the table to release, but it is a Domain; call "
+            "release(table, domain=domain, budget=...)"
+        )
     if isinstance(data, np.ndarray):
         return CodesSource(data)
     if isinstance(data, Mapping):
@@ -64,6 +70,11 @@ def open_source(data: object) -> Source:
         return ColumnsSource(data)
     if type(data).__module__.startswith("pyspark.sql."):
         return SparkSource(data)
+    if pandas is not None and isinstance(data, pandas.Series):
+        raise DataError(
+            "data must be a table with named columns, but it is a single column (a pandas Series); "
+            "give the data frame, or series.to_frame()"
+        )
     if hasattr(data, "__arrow_c_stream__"):
         return FrameSource(data)
     if callable(getattr(data, "tocsr", None)):
@@ -75,4 +86,7 @@ def open_source(data: object) -> Source:
             f"data must hold rows, but a {type(data).__name__} is a query that has not run yet; "
             "call its collect() first"
         )
-    raise DataError(f"data of type {type(data).__name__} is not accepted; give {_ACCEPTED}")
+    advice = ""
+    if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
+        advice = "; a list of records can be given as pandas.DataFrame(records)"
+    raise DataError(f"data of type {type(data).__name__} is not accepted; give {_ACCEPTED}{advice}")

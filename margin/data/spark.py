@@ -60,9 +60,11 @@ class SparkSource:
 
     def __init__(self, frame: Any) -> None:
         if not (hasattr(frame, "mapInArrow") and hasattr(frame, "schema")):
+            instead = "use open_source for other tables"
+            if isinstance(frame, str):
+                instead = "pass a table of the session's catalogue as spark.table(name)"
             raise DataError(
-                f"SparkSource takes a Spark data frame, not a {type(frame).__name__}; use "
-                "open_source for other tables"
+                f"SparkSource takes a Spark data frame, not a {type(frame).__name__}; {instead}"
             )
         self._frame = frame
         _use_this_python(getattr(frame, "sparkSession", None))
@@ -392,7 +394,7 @@ def _job(
         return (
             f"the Spark data frame cannot be counted: its job failed ({kind}); read the cause in "
             "Spark's log, and check that the executors have margin and the Python version of this "
-            "driver (the variable PYSPARK_PYTHON names their Python)"
+            f"driver (the variable PYSPARK_PYTHON names their Python{_other_python()})"
         )
 
     def run(action: Callable[[], T]) -> T:
@@ -423,6 +425,14 @@ def _interrupted(error: BaseException | None) -> bool:
     if error is None:
         return False
     return isinstance(error, KeyboardInterrupt) or _interrupted(error.__context__)
+
+
+def _other_python() -> str:
+    """What a message adds if PYSPARK_PYTHON names another Python than this one."""
+    named = os.environ.get("PYSPARK_PYTHON", "")
+    if not named or os.path.realpath(named) == os.path.realpath(sys.executable):
+        return ""
+    return f"; it is {named}, and the driver runs {sys.executable}"
 
 
 def _quoted(name: str) -> str:

@@ -289,7 +289,7 @@ class Sql:
         address = address.replace("postgres://", "postgresql://", 1)
         unreachable = (
             "the PostgreSQL server of attach= cannot be reached, or it refuses the user; check the "
-            "host and the name"
+            "host, the user and the name of the database"
         )
         with ExitStack() as stack:
             connection = quietly(lambda: dbapi.connect(address), unreachable)

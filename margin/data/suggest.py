@@ -124,7 +124,8 @@ class _Facts:
     @property
     def are_numbers_of_rows(self) -> bool:
         """Whether the values are whole numbers, nearly all different, without large gaps."""
-        if not self.is_numeric or self.broken or self.least is None or self.largest is None:
+        are_numbers = self.is_numeric or self.has_some_odd
+        if not are_numbers or self.broken or self.least is None or self.largest is None:
             return False
         span = self.largest - self.least + 1
         return self.distinct >= 0.9 * self.values and span <= 2 * self.values
@@ -169,8 +170,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
     A column with at most 50 distinct values declares all of them, or their number if they are 0, 1,
     ... without a gap. A numeric column with more values has about ten bins, open at both ends.
     Their edges are rounded deciles. So has a column of which up to a tenth are texts such as
-    "unknown", with `other` for these. A text column with more values has its 49 most frequent
-    values and `other`. A column with nulls has `missing`.
+    "unknown", with `other` for these; the mark says how many they are. A text column with more
+    values has its 49 most frequent values and `other`. A column with nulls has `missing`.
 
     These columns are left out, and the mark lists them with the reason: columns without a name;
     columns whose cells are not plain values; and, if they have more than 50 values, identifiers,
@@ -211,7 +212,7 @@ def suggest_domain(data: object) -> dict[str, Any]:
                 f"data is of type {type(data).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
-        described = _describe(_Table(connection, table, failed), columns)
+        described, odd = _describe(_Table(connection, table, failed), columns)
     forms = {}
     for column, form in zip(columns, described, strict=True):
         if isinstance(form, _Reason):
@@ -220,6 +221,9 @@ def suggest_domain(data: object) -> dict[str, Any]:
             forms[column.name] = form
     listed = ", ".join(f"{name!r} ({reason.text})" for name, reason in left_out.items())
     note = f"{_NOTE}; left out: {listed}" if left_out else _NOTE
+    kept = [f"{name!r} ({number:,})" for name, number in odd.items() if name in forms]
+    if kept:
+        note += f"; cells that are not numbers, counted as other: {', '.join(kept)}"
     return {DRAFT: note, **forms}
 
 
@@ -287,11 +291,15 @@ def _is_plain(name: str, kind: Any) -> bool:
     return True
 
 
-def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
-    """Suggest an attribute for each column, in its JSON form. A first pass over the table finds
-    facts about each column, a second pass its values if they are few."""
+def _describe(
+    table: _Table,
+    columns: Sequence[_Column],
+) -> tuple[list[Any], dict[str, int]]:
+    """Suggest an attribute for each column, in its JSON form; also counts the cells of columns of
+    numbers that are not numbers. A first pass over the table finds facts about each column, a
+    second pass its values if they are few."""
     if not columns:
-        return []
+        return [], {}
     first = []
     for column in columns:
         first += _first_pass(column)
@@ -312,7 +320,9 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
     forms = []
     for column, known, found in zip(columns, facts, values, strict=True):
         forms.append(_reason(column, known) or _form(known, found or []))
-    return forms
+    pairs = zip(columns, facts, strict=True)
+    odd = {column.name: known.odd for column, known in pairs if known.has_some_odd}
+    return forms, odd
 
 
 def _first_pass(column: _Column) -> list[str]:
@@ -341,6 +351,10 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
     if facts.distinct <= _SURELY_MORE:
         return None
     texts = column.is_text and facts.odd > 0
+    # Texts among numbers do not make a column one of texts.
+    words = texts and not facts.has_some_odd
+    among = f"; {facts.odd:,} of {facts.values:,} cells are not numbers"
+    mixed = among if facts.odd < facts.values else ""
     if column.is_date or (texts and facts.dates == facts.values):
         form = '{"dates": {"from": "2020-01-01", "to": "2025-12-31", "by": "month"}}'
         return _Reason(f"dates: declare the first and the last one, as in {form}")
@@ -352,12 +366,12 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
         return _Reason("an identifier, by its name and its many values; it may be the --unit")
     if facts.are_numbers_of_rows:
         return _Reason("an identifier: whole numbers that are nearly all different")
-    if texts and (facts.length or 0) > _LONG:
+    if words and (facts.length or 0) > _LONG:
         return _Reason("free text")
-    if texts and facts.distinct >= _OWN * facts.values:
-        return _Reason("texts that are nearly all different")
-    if texts and facts.distinct > _MOST_DISTINCT:
-        return _Reason("too many different texts: declare the ones that matter, with other")
+    if words and facts.distinct >= _OWN * facts.values:
+        return _Reason(f"texts that are nearly all different{mixed}")
+    if words and facts.distinct > _MOST_DISTINCT:
+        return _Reason(f"too many different texts: declare the ones that matter, with other{mixed}")
     return None
 
 

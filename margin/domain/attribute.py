@@ -220,6 +220,18 @@ class Attribute:
         return (*intervals, *map(str, self._bin_extras))
 
     @property
+    def names(self) -> tuple[Value, ...]:
+        """The categories as tables have them that people read or download: bins as their captions,
+        so that these tables can be joined, and all others as their labels.
+
+        Examples
+        --------
+        >>> Attribute(bins=[0, 18, float("inf")]).names
+        ('0 to under 18', '18 or more')
+        """
+        return self.labels if self.bins is None else self.captions
+
+    @property
     def kind(self) -> str:
         """How the categories are declared, in words, such as "values" or "dates by month"."""
         if self.dates is not None:
@@ -253,7 +265,7 @@ class Attribute:
         by None for the missing one. `UNSEEN` if it names no category; `other` does not apply
         here."""
         if self.bins is not None and isinstance(value, str | int | float):
-            code = self._bin_labels.get(value)
+            code = self._bin_names.get(value)
             if code is not None:
                 return code
         try:
@@ -409,8 +421,10 @@ class Attribute:
         return tuple(dict.fromkeys(labels))
 
     @cached_property
-    def _bin_labels(self) -> dict[Value, int]:
-        return {label: code for code, label in enumerate(self.labels)}
+    def _bin_names(self) -> dict[Value, int]:
+        """The code of each bin by its label and by its caption."""
+        captions = {caption: code for code, caption in enumerate(self.captions)}
+        return captions | {label: code for code, label in enumerate(self.labels)}
 
     @cached_property
     def _numeric(self) -> bool:

@@ -1,5 +1,6 @@
 """`Dates`: an attribute's categories as years, quarters, months, weeks or days of the calendar."""
 
+import contextlib
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ _MOST_PERIODS = 1_000_000
 _ABOVE = {"year": (), "quarter": ("year",), "month": ("year", "quarter"), "week": ()}
 _ABOVE["day"] = ("year", "quarter", "month")
 """The larger periods that each kind of period lies within. A week may lie in two years."""
+
+
+_DAY_LENGTH = len("2020-01-31")
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,40 @@ class Dates:
         number = _NUMBERS[self.by](day)
         return number - self.first if self.first <= number <= self.last else None
 
+    def is_part(self, text: str) -> bool:
+        """Whether a text stands for a time that is only a part of a period: a time within a day, or
+        a day within a longer period. The text is one that `written` returns."""
+        if _day(text) is None:
+            return False
+        return self.by != "day" or not _is_midnight(text)
+
+    def edge(self, text: str, *, after: bool = False) -> int | None:
+        """The code of the period that begins with the day in a text, or after that day.
+
+        It is the number of periods if the last one ends there. None if no period begins there, or
+        the text is a time within a day.
+        """
+        day = _day(text)
+        if day is None or not _is_midnight(text):
+            return None
+        number = _NUMBERS[self.by](day)
+        # The neighbouring day lies in another period, or outside the calendar.
+        end = datetime.date.max if after else datetime.date.min
+        step = datetime.timedelta(days=1 if after else -1)
+        if day != end and _NUMBERS[self.by](day + step) == number:
+            return None
+        edge = number + after - self.first
+        return edge if 0 <= edge <= self.last - self.first + 1 else None
+
+    def nearest_edges(self, code: int) -> list[str]:
+        """The first day of a period, and that of the period after it."""
+        days = []
+        for number in (self.first + code, self.first + code + 1):
+            # The calendar ends with the year 9999.
+            with contextlib.suppress(ValueError, OverflowError):
+                days.append(_FIRST_DAYS[self.by](number).isoformat())
+        return days
+
     @property
     def level_names(self) -> tuple[str, ...]:
         """The kinds of periods that these lie within, from the largest, followed by their own kind;
@@ -123,6 +161,12 @@ def _day(text: str) -> datetime.date | None:
     """The day of a text that stands for a date, or for a date and time; None for any other text."""
     form = instant(text)
     return None if form is None else datetime.date.fromisoformat(form[:10])
+
+
+def _is_midnight(text: str) -> bool:
+    """Whether a text that stands for a date gives no time, or midnight."""
+    form = instant(text)
+    return form is not None and len(form) == _DAY_LENGTH
 
 
 def _declared_number(

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._axes import in_order_of
-from .._names import did_you_mean
+from .._names import did_you_mean, explains_calls
 from ..errors import DomainError, FileError
 from ..notebook import html_table
 from ..solvers import Known
@@ -37,7 +37,7 @@ from .known import KnownCounts, check_possible, checked_known, solver_form, zero
 from .levels import LEVEL_MARK
 from .rules import Rule, checked_rules, labelled, zeros_of
 
-__all__ = ["DRAFT", "Domain", "View", "refuse_files"]
+__all__ = ["DRAFT", "Domain", "View", "read_draft", "refuse_files", "refuse_table"]
 
 View = tuple[str, ...]
 
@@ -55,6 +55,10 @@ _DETERMINED = "$determined"
 
 _KNOWN = "$known"
 """The key of the known tables in the JSON form of a domain."""
+
+
+_TABLES = (".csv", ".tsv", ".parquet", ".pq")
+"""The endings of files that hold rows and no domain."""
 
 
 class Domain(Mapping[str, Attribute]):
@@ -122,6 +126,7 @@ class Domain(Mapping[str, Attribute]):
     _known: tuple[KnownCounts, ...] = ()
     _determined: tuple[Determined, ...] = ()
 
+    @explains_calls(named='declare the attributes in a mapping, as in Domain({"sex": ["F", "M"]})')
     def __init__(
         self,
         attributes: "Mapping[str, Any] | str | os.PathLike[str]",
@@ -401,6 +406,8 @@ class Domain(Mapping[str, Attribute]):
         """
         if isinstance(names, str):
             names = (names,)
+        elif not isinstance(names, tuple | list):
+            refuse_table("a view", names)
         # Tuples are recognised much faster than what is iterable.
         view = tuple(names) if isinstance(names, (tuple, Iterable)) else ()
         if not view:
@@ -483,10 +490,63 @@ class Domain(Mapping[str, Attribute]):
 
     @classmethod
     def from_json(cls, text: str) -> "Domain":
-        """The domain that is declared in a JSON text, which must not name other files."""
+        """The domain that is declared in a JSON text, which must not name other files.
+
+        Raises
+        ------
+        DomainError
+            When `text` is no text, or declares an attribute wrongly.
+        FileError
+            When the text is not JSON.
+        """
+        if not isinstance(text, str | bytes | bytearray):
+            raise DomainError(
+                f"from_json needs a JSON text, but it got an object of type {type(text).__name__}; "
+                "pass a mapping or the path of a file to Domain(...) instead"
+            )
+        if isinstance(text, str) and text.rstrip().endswith(".json"):
+            raise DomainError(
+                "from_json needs a JSON text, but it got the path of a file; pass the path to "
+                "Domain(...) instead"
+            )
         forms = _parse_json(text, "the text")
         refuse_files(forms)
         return cls(forms)
+
+
+def read_draft(path: Path) -> tuple[Domain, bool]:
+    """The domain of a JSON file that may be a draft, and whether it is one.
+
+    For the review of a draft beside its table. `Domain` refuses drafts.
+
+    Raises
+    ------
+    DomainError, FileError
+        As for `Domain`.
+    """
+    forms = _read_json(path)
+    if not isinstance(forms, Mapping) or DRAFT not in forms:
+        return Domain(path), False
+    forms = {name: form for name, form in forms.items() if name != DRAFT}
+    return Domain(_with_folder(forms, path.parent)), True
+
+
+def refuse_table(what: str, given: object) -> None:
+    """Refuse a table of rows where the names of attributes are needed.
+
+    A data frame yields the names of its columns, so it would be taken for a list of names.
+
+    Raises
+    ------
+    DomainError
+        When it is a data frame. The message begins with `what`.
+    """
+    if hasattr(given, "columns"):
+        raise DomainError(
+            f"{what} must be a list of attribute names, but it is a table of type "
+            f"{type(given).__name__}; name the attributes, as in ['age', 'sex']; the table itself "
+            "goes to margin.release(table, domain=..., budget=...)"
+        )
 
 
 def _listed_known(given: object) -> Iterator[tuple[Any, Any]]:
@@ -588,18 +648,25 @@ def _listing(names: Iterable[str], most: int = 12) -> str:
 
 
 def _read_json(path: Path) -> Any:
+    if path.suffix in _TABLES:
+        raise FileError(
+            f"a domain must be declared in a JSON file, but {str(path)!r} is a table; give the "
+            "table and the domain in each other's place"
+        )
     problem = ""
     try:
         return _parse_json(path.read_text(encoding="utf-8-sig"), str(path))
     except FileNotFoundError:
         problem = "does not exist; check the path"
+        if str(path).lstrip().startswith("{"):
+            problem = "does not exist; pass a JSON text to Domain.from_json instead"
     except (OSError, UnicodeDecodeError) as error:
         kind = type(error).__name__
         problem = f"must be a text in UTF-8, but it cannot be read ({kind}); correct the file"
     raise FileError(f"domain file {str(path)!r} {problem}")
 
 
-def _parse_json(text: str, where: str) -> Any:
+def _parse_json(text: str | bytes | bytearray, where: str) -> Any:
     def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for name, _ in pairs:

@@ -40,7 +40,7 @@ def to_arrow(marginal: "Marginal") -> Any:
     """
     import pyarrow as pa
 
-    labels = [attribute.labels for attribute in marginal.domain.values()]
+    labels = [attribute.names for attribute in marginal.domain.values()]
     cells = list(itertools.product(*labels))
     columns: dict[str, list[Any]] = {}
     for axis, name in enumerate(marginal.attributes):
@@ -104,8 +104,8 @@ def _index(domain: "Domain") -> "pandas.Index":
 
     categories = [
         pandas.CategoricalIndex(
-            form.labels,
-            categories=form.labels,
+            form.names,
+            categories=form.names,
             ordered=form.ordered or form.bins is not None,
             name=name,
         )
@@ -141,9 +141,10 @@ def domain_to_pandas(domain: "Domain") -> "pandas.DataFrame":
 
 
 def _first_and_last(captions: tuple[str, ...]) -> str:
-    """A text with all captions, or with the first ones and the last one."""
+    """A text with all captions, or with the first ones and the last one; dots replace at least
+    two."""
     shown = list(captions)
-    if len(shown) > _MOST_SHOWN:
+    if len(shown) > _MOST_SHOWN + 1:
         shown = [*shown[: _MOST_SHOWN - 1], "...", shown[-1]]
     return ", ".join(shown)
 
@@ -158,7 +159,7 @@ def to_xarray(marginal: "Marginal") -> Any:
     """An `xarray.Dataset` with the columns of `to_arrow` as variables. Its dimensions are the
     attributes, and its coordinates their categories."""
     xarray = needed("xarray")
-    coordinates = {name: list(attribute.labels) for name, attribute in marginal.domain.items()}
+    coordinates = {name: list(attribute.names) for name, attribute in marginal.domain.items()}
     variables = {
         name: (marginal.attributes, numbers)
         for name, numbers in {"count": marginal.counts, **uncertainty(marginal)}.items()
@@ -171,7 +172,7 @@ def to_json(marginal: "Marginal") -> str:
     nested lists of the counts and of the other columns of `to_arrow`. A list is null if one of its
     numbers is not known."""
     form: dict[str, Any] = {
-        "attributes": {name: list(form.labels) for name, form in marginal.domain.items()},
+        "attributes": {name: list(form.names) for name, form in marginal.domain.items()},
         "reconstructed": marginal.reconstructed,
         "counts": marginal.counts.tolist(),
     }

@@ -69,7 +69,7 @@ class KnownCounts:
         return {name for name, group in pairs if group is None}
 
     def on(self, view: Iterable[str]) -> Self:
-        """Its sums over the attributes that are not in a view."""
+        """The sums of the table over the attributes that are not in a view."""
         kept = [place for place, name in enumerate(self.view) if name in view]
         dropped = tuple(place for place in range(len(self.view)) if place not in kept)
         return type(self)(
@@ -281,7 +281,7 @@ def solver_form(
 
 
 def check_possible(constraints: Known, known: Sequence[KnownCounts]) -> None:
-    """Refuse known tables that cannot hold all at once, or that are too many to find that out.
+    """Refuse known tables that no table can satisfy together, or that are too many to check.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """`Marginal`: a table of counts over a view, with the variance of the error of each count."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
+    from ..synopses.source import Source
+
 __all__ = ["Marginal"]
+
+_MOST_LINES = 10
+"""Largest number of cells that `str` shows. Of more, the first and the last are shown."""
 
 
 class Marginal:
@@ -44,11 +49,16 @@ class Marginal:
         The excess kurtosis of the noise, a number or with the shape of `counts`: 3 / m if each
         count has the sum of m equal draws of Laplace noise. It is 0 for Gaussian noise, and where
         intervals take the law of the noise as normal.
+    source
+        How a release made the counts, a `margin.synopses.source.Source`, or a function that gives
+        it for the names of the axes; None for other tables.
 
     Examples
     --------
     >>> domain = Domain({"sex": ["F", "M"]})
     >>> table = Marginal(domain, np.array([12.0, 9.0]), np.array([4.0, 4.0]))
+    >>> table
+    <Marginal: sex, 2 cells, total 21>
     >>> table.total
     21.0
     >>> low, high = table.interval(0.95)
@@ -57,9 +67,18 @@ class Marginal:
     """
 
     # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
-    __slots__ = ("_missed", "_whole", "attributes", "counts", "noise_kurtosis", "noise_variance")
+    __slots__ = (
+        "_missed",
+        "_source",
+        "_whole",
+        "attributes",
+        "counts",
+        "noise_kurtosis",
+        "noise_variance",
+    )
 
     _missed: Floats | None
+    _source: "Source | Callable[[View], Source] | None"
     _whole: Domain
     attributes: View
     counts: Floats
@@ -75,6 +94,7 @@ class Marginal:
         missed_variance: Floats | None = None,
         attributes: View | None = None,
         noise_kurtosis: Floats | float = 0.0,
+        source: "Source | Callable[[View], Source] | None" = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_whole", domain)
@@ -83,6 +103,7 @@ class Marginal:
         put(self, "noise_variance", noise_variance)
         put(self, "_missed", missed_variance)
         put(self, "noise_kurtosis", noise_kurtosis)
+        put(self, "_source", source)
 
     def __setattr__(
         self,
@@ -94,22 +115,64 @@ class Marginal:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.domain, self.counts, self.noise_variance, self._missed, self.noise_kurtosis)
+        parts = (
+            self.domain,
+            self.counts,
+            self.noise_variance,
+            self._missed,
+            self.noise_kurtosis,
+            self.source,
+        )
         return _marginal, parts
 
     def __repr__(self) -> str:
-        missed = f", missed_variance={self._missed!r}" if self.reconstructed else ""
-        heavy = f", noise_kurtosis={self.noise_kurtosis!r}" if np.any(self.noise_kurtosis) else ""
-        return (
-            f"Marginal(domain={self.domain!r}, counts={self.counts!r}, "
-            f"noise_variance={self.noise_variance!r}{missed}{heavy})"
-        )
+        shape = " x ".join(f"{size:,}" for size in self.counts.shape)
+        cells = f"{shape} = {self.counts.size:,}" if self.counts.ndim > 1 else shape
+        how = f"; {self._how}" if self._how else ""
+        names = " x ".join(self.attributes)
+        return f"<Marginal: {names}, {cells} cells, total {self.total:,.6g}{how}>"
+
+    def __str__(self) -> str:
+        table = self.to_pandas().to_string(max_rows=_MOST_LINES, float_format="{:,.6g}".format)
+        return f"{table}\n{self!r}"
 
     def _repr_html_(self) -> str:
         shown = " x ".join(self.attributes)
-        how = "reconstructed from smaller tables" if self.reconstructed else "measured"
-        heading = f"{shown}: {self.counts.size:,} counts, {how}; low and high hold 95 %"
+        how = f", {self._how}" if self._how else ""
+        bounds = "; low and high hold 95 %"
+        if np.isnan(self.variance).all():
+            bounds = "; their error is not known"
+        elif self.source is not None and self.source.may_be_far_off:
+            how, bounds = "", f". {self.source.words}"
+        heading = f"{shown}: {self.counts.size:,} counts{how}{bounds}"
         return html_table(heading, self.to_pandas())
+
+    @property
+    def source(self) -> "Source | None":
+        """How a release made the counts, a `margin.synopses.source.Source`; None for other tables.
+
+        Its `words` say what the bounds mean.
+        """
+        return self._source(self.attributes) if callable(self._source) else self._source
+
+    @property
+    def _how(self) -> str:
+        """How the counts were made, in a few words; empty if it is not known."""
+        if self.source is not None:
+            return self.source.brief
+        return "reconstructed from smaller tables" if self.reconstructed else ""
+
+    def answered_by(self, source: "Callable[[View], Source]") -> "Marginal":
+        """The same table as the answer of a release, which knows the `source` of its views."""
+        return Marginal(
+            self._whole,
+            self.counts,
+            self.noise_variance,
+            missed_variance=self._missed,
+            attributes=self.attributes,
+            noise_kurtosis=self.noise_kurtosis,
+            source=source,
+        )
 
     @property
     def reconstructed(self) -> bool:
@@ -143,11 +206,11 @@ class Marginal:
         """Intervals for the true counts.
 
         An interval is the count plus and minus a quantile times the standard deviation of its
-        error, with negative bounds set to 0. The error of a count that a published view covers is
+        error, with negative bounds set to 0. The error of a count that a measured view covers is
         noise, whose law is known. The quantile is that of this law, from the Laplace law for a
         single draw of Laplace noise to the normal law for Gaussian noise and sums of many draws. A
-        reconstructed count also misses what no published view says (`missed_variance`). That part
-        is estimated: its size is learnt from the published views, and the level then holds on
+        reconstructed count also misses what no measured view says (`missed_variance`). That part
+        is estimated: its size is learnt from the measured views, and the level then holds on
         average over many marginals, not for each one. Reconstructed counts near zero have shorter
         intervals than their variance says, because true counts are not negative; see
         `margin.domain.bounds.half_widths`. The bounds are NaN where the variance is not known.
@@ -191,7 +254,8 @@ class Marginal:
         counts = in_order_of(self.counts.sum(axis=dropped), kept)
         variance = np.full(counts.shape, np.nan if self.variance.any() else 0.0)
         missed = variance if self.reconstructed else None
-        return Marginal(self.domain.restrict(view), counts, variance, missed_variance=missed)
+        domain = self.domain.restrict(view)
+        return Marginal(domain, counts, variance, missed_variance=missed, source=self.source)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A `pandas.DataFrame` with the columns count, sd, low and high, indexed by the categories;
@@ -228,6 +292,8 @@ class Marginal:
             level=level,
             axes=axes,
         )
+        if self.source is not None and self.source.may_be_far_off:
+            drawn.title.set_text(f"{self.source.brief.capitalize()}\n{drawn.get_title()}")
         return drawn
 
 
@@ -237,6 +303,7 @@ def _marginal(
     noise_variance: Floats,
     missed_variance: Floats | None,
     noise_kurtosis: Floats | float = 0.0,
+    source: "Source | None" = None,
 ) -> Marginal:
     """A marginal from what `Marginal.__reduce__` gives."""
     return Marginal(
@@ -245,4 +312,5 @@ def _marginal(
         noise_variance,
         missed_variance=missed_variance,
         noise_kurtosis=noise_kurtosis,
+        source=source,
     )

@@ -33,8 +33,9 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
         categories, or a `range`. A range stands for the whole numbers in it if all declared values
         of the attribute are whole numbers, and for codes otherwise. For an attribute with `bins` it
         is a label, a list or set of labels, or a pair (low, high) of edges, for the bins between
-        them. "place@state" names a level of an attribute; all conditions on an attribute and its
-        levels must hold.
+        them. For one with `dates` it is a period such as "2020-01"; a date within it is refused.
+        "place@state" names a level of an attribute; all conditions on an attribute and its levels
+        must hold.
 
     Returns
     -------
@@ -140,6 +141,7 @@ def _code(
     """The code of one category. A number does not stand for the bin that contains it."""
     if attribute.bins is None:
         code = attribute.category(category)
+        _check_whole(attribute, name, category, code)
         if code != UNSEEN:
             return code
         labels = () if attribute.values is None else tuple(map(str, attribute.labels))
@@ -149,14 +151,32 @@ def _code(
         )
     if category is None and attribute.missing_code != UNSEEN:
         return attribute.missing_code
-    if category in attribute.labels:
-        return attribute.labels.index(category)
+    for names in (attribute.labels, attribute.captions):
+        if category in names:
+            return names.index(category)
     labels = tuple(map(str, attribute.labels))
     raise DomainError(
         f"attribute {name!r} declares no bin {category!r}; name a bin by its label, such as "
         f"{attribute.labels[0]!r}, or bins between two edges by a pair (low, high)"
         f"{did_you_mean(str(category), labels)}"
     )
+
+
+def _check_whole(
+    attribute: Attribute,
+    name: str,
+    category: Any,
+    code: int,
+) -> None:
+    """Refuse a time within a period: the counts are those of whole periods."""
+    dates = attribute.dates
+    if dates is None or not 0 <= code < len(dates.labels):
+        return
+    if dates.is_part(written(category) or ""):
+        raise DomainError(
+            f"attribute {name!r} counts whole {dates.by}s, but {category!r} lies within a "
+            f"{dates.by}; name the {dates.by} {dates.labels[code]!r}"
+        )
 
 
 def _listing(attribute: Attribute) -> str:

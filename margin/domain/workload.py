@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 from .._names import did_you_mean
+from .._numbers import shown
 from ..errors import DomainError
-from .domain import Domain, View
+from .domain import Domain, View, refuse_table
 from .kway_views import KWayViews, Repeated
 from .level_views import level_view, with_levels
 
-__all__ = ["Workload"]
+__all__ = ["Workload", "refuse_names"]
 
 _ASKS = ("cells", "prefixes", "ranges", "levels")
 """What can be asked of an attribute."""
@@ -100,9 +101,10 @@ class Workload:
         Raises
         ------
         DomainError
-            When there is no view, when a view is not one of the domain, when the number of weights
-            is not the number of views, when a weight is not a finite number > 0, or when prefixes
-            or ranges are asked of an attribute that is not ordered, or levels of one without.
+            When there is no view, when the list holds names instead of views, when a view is
+            not one of the domain, when the number of weights is not the number of views, when a
+            weight is not a finite number > 0, or when prefixes or ranges are asked of an attribute
+            that is not ordered, or levels of one without.
 
         Examples
         --------
@@ -118,13 +120,15 @@ class Workload:
                 f'[["age", "sex"]], but it is of type {type(views).__name__}; put the views into a '
                 "list; for all views of two attributes, pass Workload.all_kway(domain, 2)"
             )
+        refuse_table("a workload", views)
         if weights is None and isinstance(views, Workload):
             weights = views.weights
         elif weights is None and isinstance(views, Mapping):
             weights = tuple(views.values())
         if asked is None:
             asked = views.asked if isinstance(views, Workload) else {}
-        given = views.names if isinstance(views, Workload) else views
+        names = views.names if isinstance(views, Workload) else views
+        given = refuse_names("a workload", names)
         checked, levels = _checked_views(domain, given)
         if not checked:
             raise DomainError(
@@ -163,10 +167,15 @@ class Workload:
         >>> len(Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8))
         215553195
         """
+        if not isinstance(domain, Domain):
+            raise DomainError(
+                "all_kway needs a Domain and a number, but the first is of type "
+                f"{type(domain).__name__}; call it as in Workload.all_kway(domain, 2)"
+            )
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
             raise DomainError(
-                f"k ({k}) must be a whole number from 1 to the number of attributes "
-                f"({len(domain)}); pass such a number"
+                f"k ({k}) is the number of attributes of a view, so it must be a whole number from "
+                f"1 to {len(domain)}, the number of attributes of the domain; pass such a number"
             )
         count = math.comb(len(domain), k)
         if count > _MOST_COUNTED:
@@ -191,6 +200,25 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.views)
+
+
+def refuse_names(what: str, views: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
+    """Return views, unless they are a list of names alone, which can be read in two ways.
+
+    `what` is what the message of the DomainError calls the views.
+    """
+    if isinstance(views, KWayViews | Mapping):
+        return views
+    given = tuple(views)
+    if len(given) < 2 or not all(isinstance(view, str) for view in given):
+        return given
+    names = list(given)
+    tables = [[name] for name in names]
+    raise DomainError(
+        f"{what} must be a list of views, each a list of attribute names, but it is "
+        f"{shown(names)}; write {shown([names])} for one table, or {shown(tables)} for "
+        f"{len(names)} tables"
+    )
 
 
 def _checked_views(

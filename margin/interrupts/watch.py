@@ -73,7 +73,7 @@ class Watch:
             raise KeyboardInterrupt
 
     def settle(self) -> None:
-        """Raise no exception any more: the interrupt is being told."""
+        """Raise no exception any more: the interrupt is being reported."""
         self._settled = True
 
     def taken(self) -> None:
@@ -102,6 +102,8 @@ class Watch:
             self._fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         for number in self._before:
             signal.signal(number, self._arrived)
+        self._unraisable = sys.unraisablehook
+        sys.unraisablehook = self._dropped
 
     def end(self) -> None:
         """End the thread and restore the handlers.
@@ -111,6 +113,8 @@ class Watch:
         """
         if self._thread is None:
             return
+        if sys.unraisablehook == self._dropped:
+            sys.unraisablehook = self._unraisable
         if self._before:
             signal.set_wakeup_fd(self._fd)
         self._ended.set()
@@ -122,7 +126,7 @@ class Watch:
 
     @property
     def late(self) -> int:
-        """A signal that nobody has been told of; 0 if there is none."""
+        """A signal that was not reported to anybody; 0 if there is none."""
         return 0 if self._settled else self.number or self._pending
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
@@ -137,6 +141,12 @@ class Watch:
         elif not self.number or self._again:
             self._again = False
             self._deliver(number, frame)
+
+    def _dropped(self, dropped: "sys.UnraisableHookArgs") -> None:
+        """What Python calls for an exception that a callback cannot pass on. An interrupt is raised
+        again, so nothing is printed."""
+        if not (self.number and isinstance(dropped.exc_value, KeyboardInterrupt)):
+            self._unraisable(dropped)
 
     def _deliver(self, number: int, frame: FrameType | None) -> None:
         """Raise the exception, or call the program's own handler, which may raise it."""

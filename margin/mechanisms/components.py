@@ -23,9 +23,10 @@ from .._types import Floats
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
+from ..noise.laws import variances_of
 from ..privacy.budget import Budget
 from ..private import Private, Strategy
-from ..private.linear import linear_events, variance_of
+from ..private.linear import linear_events
 from ..private.strategy import Factor
 from ..solvers import Evidence
 from ..solvers.basis import contrasts
@@ -156,7 +157,7 @@ class Components:
             units=budget.units,
             together=True,
         )
-        return [variance_of(event) for event in events]
+        return variances_of([event.noise for event in events])
 
     @cached_property
     def costs(self) -> list[float]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .._checks import whole_number
 from ..domain.domain import View
 from ..errors import DomainError, MarginError
-from ..synopses.synopsis import Synopsis
+from ..synopses.synopsis import Synopsis, check_synopsis
 
 __all__ = ["RecordsDistance", "records_distance"]
 
@@ -91,6 +91,7 @@ def records_distance(
     >>> records_distance(made, made.records(1000)).mean < 0.01
     True
     """
+    check_synopsis(synopsis)
     domain = synopsis.domain
     whole_number("size", size, most=len(domain))
     if not len(codes):

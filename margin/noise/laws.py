@@ -11,7 +11,7 @@ Privacy", NeurIPS 2020 (arXiv:2004.00010), called CKS below.
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -41,6 +41,7 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "noisy_sum",
+    "variances_of",
 ]
 
 
@@ -340,6 +341,13 @@ class DiscreteGaussian:
 
 
 Noise = DiscreteLaplace | DiscreteGaussian
+
+
+def variances_of(noises: Sequence[Noise]) -> list[float]:
+    """The variance of each noise; it is computed once for an object that comes several times."""
+    different = {id(noise): noise for noise in noises}
+    variances = {key: noise.variance for key, noise in different.items()}
+    return [variances[id(noise)] for noise in noises]
 
 
 def noisy_sum(true: Integers, drawn: Integers) -> Integers:

@@ -25,7 +25,8 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
         If matplotlib is not installed.
     """
     # Rows with an error come first, so that their numbers are those of the printed plan.
-    rows = [row for row in plan.table if row.per_cell is not None][:_MOST]
+    known = [row for row in plan.table if row.per_cell is not None]
+    rows = known[:_MOST]
     height = 1.1 + 0.26 * len(rows)
     drawn = axes_of(axes, size=(9, max(2.0, height)))
     places = range(len(rows))
@@ -62,7 +63,10 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
     drawn.set_xlabel("expected error of a count (root mean square, in rows)")
     count = len(plan.workload)
     views = f"{count} view{'' if count == 1 else 's'}"
-    drawn.set_title(f"{views} of {len(plan.domain)} attributes; the best is marked", fontsize=10)
+    title = f"{views} of {len(plan.domain)} attributes; the best is marked"
+    if len(rows) < len(known):
+        title += f"\nthe first {len(rows)} of {len(known)} mechanisms"
+    drawn.set_title(title, fontsize=10)
     return plain(drawn)
 
 

@@ -12,7 +12,7 @@ from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..errors import DomainError, MarginError
 from ..synopses.synopsis import Synopsis
-from .heat import MOST_FACETS, facets, heat
+from .heat import MOST_FACETS, facets, heat, heat_size
 from .style import BLUE, INK, ORANGE, TITLE, axes_of, log_errors, plain
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ def plot_marginal(
     sizes = marginal.domain.sizes
     is_grid = len(sizes) == 2 and min(sizes) > 2
     if is_grid and marginal.counts.size <= _MOST_CELLS:
-        height = 1.5 + 0.36 * sizes[0]
-        drawn = axes_of(axes, size=(7, min(max(3.5, height), 12)))
+        drawn = axes_of(axes, size=heat_size(marginal, level))
         heat(marginal, level, drawn)
     elif marginal.counts.size <= _MOST_BARS:
         lines = marginal.counts.size * (1 + (len(sizes) > 1) / sizes[-1])

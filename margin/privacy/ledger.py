@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -50,6 +50,10 @@ class Token:
     dataset: str
     sequence: int
     head: str
+
+
+_LISTED = 12
+"""Largest number of data sets that a message names."""
 
 
 class Ledger:
@@ -179,7 +183,7 @@ class Ledger:
         return (whole.budget.units - spent) * UNIT
 
     def public_totals(self, name: str) -> tuple[bool | None, ...]:
-        """For each charge whether the release declared the total of its table as public.
+        """For each charge, True if the release declared the total of its table as public.
 
         None for a charge of an earlier version, which did not record it.
         """
@@ -336,7 +340,10 @@ class Ledger:
         seen: dict[tuple[str, int], str] = {}
         for name, token in tokens.items():
             if token is None:
-                problems.append(f"{name}: was charged to no ledger; charge its budget to this one")
+                problems.append(
+                    f"{name}: was charged to no ledger, so its budget is missing in all sums; add "
+                    "what it states to them by hand, and release with a ledger from now on"
+                )
                 continue
             charge = charges.get(token.sequence)
             if token.ledger != entries[0].dataset:
@@ -356,6 +363,34 @@ class Ledger:
             if other != name:
                 problems.append(f"{name}: has the same charge, entry {token.sequence}, as {other}")
         return problems
+
+    def without_release(self, tokens: Iterable[Token | None]) -> dict[str, list[int]]:
+        """The entries of charges for which there is no release, by the names of their data sets.
+
+        A release that failed after its charge, or was interrupted, leaves such a charge.
+
+        Parameters
+        ----------
+        tokens
+            The token of each release; None for a release without one.
+
+        Raises
+        ------
+        FileError
+            When the file is missing, locked or damaged.
+        """
+        released = {token.head for token in tokens if token is not None}
+        with reading(self.path) as entries:
+            registered = _datasets(self.path, entries)
+            found = {
+                name: [
+                    charge.sequence
+                    for charge in _charges(entries, dataset.dataset)
+                    if charge.head not in released
+                ]
+                for name, dataset in registered.items()
+            }
+        return {name: numbers for name, numbers in found.items() if numbers}
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"
@@ -516,8 +551,10 @@ def _find(
     plain = _plain_name(name) if isinstance(name, str) else ""
     found = datasets.get(plain)
     if found is None:
-        close = difflib.get_close_matches(plain, datasets, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "register it first"
+        by_lower = {other.casefold(): other for other in datasets}
+        close = difflib.get_close_matches(plain.casefold(), by_lower, n=1)
+        names = ", ".join(map(repr, list(datasets)[:_LISTED])) or "none"
+        hint = f"did you mean {by_lower[close[0]]!r}?" if close else f"its data sets are {names}"
         raise BudgetError(
             f"data set {shown(name)} must be registered in this ledger, but it is not; {hint}"
         )

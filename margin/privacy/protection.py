@@ -83,14 +83,14 @@ class Budget(ABC):
 
     @abstractmethod
     def pure_epsilon(self, charge: int) -> Fraction:
-        """The largest epsilon that an answer may have if it is to cost at most `charge` units.
+        """The largest epsilon of an answer that costs at most `charge` units.
 
         The answer must be epsilon-differentially private, such as a count with Laplace noise.
         """
 
     @abstractmethod
     def range_epsilon(self, charge: int) -> Fraction:
-        """The largest bounded range that a choice may have if it is to cost at most `charge` units.
+        """The largest bounded range of a choice that costs at most `charge` units.
 
         The logarithms of the probabilities of a choice of bounded range epsilon change, between
         neighbours, within an interval of length epsilon.

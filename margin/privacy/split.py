@@ -58,13 +58,14 @@ def _weights(shares: object) -> list[Fraction]:
     weights: list[Fraction] = []
     read: dict[float, Fraction] = {}  # many shares may be equal, and reading one is slow
     for i, share in enumerate(shares):
-        known = read.get(share) if isinstance(share, float) else None
+        plain = isinstance(share, float) or type(share) is int
+        known = read.get(share) if plain else None
         weight = exact(f"share {i}", share) if known is None else known
         if known is None and weight <= 0:
             raise BudgetError(
                 f"share {i} ({text(weight)}) must be > 0; leave out answers that get nothing"
             )
-        if isinstance(share, float):
+        if plain:
             read[share] = weight
         weights.append(weight)
     return weights

@@ -175,6 +175,17 @@ class Statement:
             f" {change}. That nobody has more was declared; the software did not check it.{public}"
         )
 
+    @property
+    def left_out(self) -> str:
+        """What readers of a count must know of rows that were not counted; empty if all were."""
+        if self.unit is None:
+            return ""
+        return (
+            f"Of the rows with the same {self.unit!r}, at most {self.rows} "
+            f"{'is' if self.rows == 1 else 'are'} counted, so totals may be too low. The bounds do "
+            "not allow for the rows left out."
+        )
+
     def same_unit(self, other: "Statement") -> bool:
         """True if both protect the same unit; only then may their budgets be added up."""
         ours = (self.unit, self.rows, self.neighbours)

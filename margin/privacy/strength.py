@@ -11,7 +11,7 @@ from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .conversion import epsilon_of
 from .statement import Statement, not_protected
 
-__all__ = ["Strength", "beside", "given", "spent_before", "strength", "together"]
+__all__ = ["Strength", "beside", "given", "spent_before", "strength", "together", "with_base"]
 
 _DELTA = 1e-6
 """The delta at which zero-concentrated differential privacy is explained."""
@@ -177,6 +177,8 @@ def spent_before(
     statement: Statement,
     base: Mapping[str, Any] | None,
     domain: Domain | None = None,
+    *,
+    charges: bool = True,
 ) -> str:
     """Say which releases a base consists of, and what their guarantees add up to.
 
@@ -188,6 +190,8 @@ def spent_before(
         `Provenance.base`; None without a base.
     domain
         The domain of the release, which may declare totals as public.
+    charges
+        Whether to say which entry of a ledger paid for each earlier release.
     """
     if base is None:
         return ""
@@ -197,39 +201,77 @@ def spent_before(
             "release."
         )
     sentences = []
-    statements = [statement]
-    steps = strength(statement, domain).steps
-    while base is not None and base["kind"] == "release":
-        earlier = Statement.from_json(base["statement"])
-        numbers = _over(earlier.budget, 1).numbers
-        charge = base["charge"]
+    for number, one in enumerate(_releases(base)):
+        numbers = _over(Statement.from_json(one["statement"]).budget, 1).numbers
+        charge = one["charge"]
         paid = "without a ledger"
         if charge is not None:
             paid = f"entry {charge['sequence']} of the ledger {charge['ledger'][:8]}"
-        which = "an" if len(statements) == 1 else "a still"
-        sentences.append(f"Also uses {which} earlier release with {numbers} ({paid}).")
-        statements.append(earlier)
-        # One public total is enough: then no two tables that agree on it are neighbours.
-        if base.get("total_is_public") and earlier.neighbours is Neighbours.ADD_REMOVE_ROW:
-            steps = 2
+        which = "a still" if number else "an"
+        said = f"Also uses {which} earlier release with {numbers}"
+        sentences.append(f"{said} ({paid})." if charges else f"{said}.")
+    return " ".join([*sentences, _added(statement, base, domain)])
+
+
+def with_base(
+    statement: Statement,
+    base: Mapping[str, Any] | None,
+    domain: Domain | None = None,
+) -> Strength | None:
+    """The guarantee of a release and of the releases in its base together, between tables with the
+    same public totals. None without such releases, or if there is no single number.
+
+    Parameters
+    ----------
+    statement, base, domain
+        As for `spent_before`.
+    """
+    earlier = _releases(base)
+    whole = _whole(statement, earlier)
+    if not earlier or whole is None:
+        return None
+    # One public total is enough: then no two tables that agree on it are neighbours.
+    public = any(one.get("total_is_public") for one in earlier)
+    added = statement.neighbours is Neighbours.ADD_REMOVE_ROW
+    return _over(whole, 2 if public and added else strength(statement, domain).steps)
+
+
+def _releases(base: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """The earlier releases that a base consists of, the latest first."""
+    found = []
+    while base is not None and base["kind"] == "release":
+        found.append(base)
         base = base["base"]
-    return " ".join([*sentences, _added(statements, steps)])
+    return found
 
 
-def _added(statements: list[Statement], steps: int) -> str:
+def _added(
+    statement: Statement,
+    base: Mapping[str, Any],
+    domain: Domain | None,
+) -> str:
     """Say what the guarantees of several releases add up to for a person who is in all of them."""
-    alike = all(statements[0].same_unit(one) for one in statements)
-    whole = _sum([one.budget for one in statements]) if alike else None
-    if whole is None:
+    earlier = _releases(base)
+    whole = _whole(statement, earlier)
+    found = with_base(statement, base, domain)
+    if whole is None or found is None:
         return (
             "For a person in several of these releases, the guarantees add up; they are of "
             "different kinds or units, so there is no single number."
         )
-    who = "both" if len(statements) == 2 else f"all {len(statements)}"
+    who = "both" if len(earlier) == 1 else f"all {1 + len(earlier)}"
     said = f"For a person in {who}, the guarantees add up: {_over(whole, 1).numbers}"
-    if steps > 1:
-        said += f", and given the public totals {_over(whole, steps).numbers}"
+    if found.steps > 1:
+        said += f", and given the public totals {found.numbers}"
     return f"{said}."
+
+
+def _whole(statement: Statement, earlier: Sequence[Mapping[str, Any]]) -> Budget | None:
+    """The budget of a release and of earlier ones together; None if there is no single one."""
+    statements = [statement, *(Statement.from_json(one["statement"]) for one in earlier)]
+    if not all(statement.same_unit(one) for one in statements):
+        return None
+    return _sum([one.budget for one in statements])
 
 
 def _sum(budgets: list[Budget]) -> Budget | None:

@@ -7,7 +7,7 @@ docs/proofs, one page for each method.
 """
 
 from .above import Comparisons
-from .choose import Choices
+from .choose import Choices, Contest
 from .cuts import Cuts
 from .distances import Distances
 from .frequent import Cut, Frequent, FrequentItems
@@ -22,6 +22,7 @@ from .strategy import Groups, Strategy
 __all__ = [
     "Answers",
     "Chargeable",
+    "Contest",
     "Cut",
     "FrequentItems",
     "Groups",

@@ -80,6 +80,7 @@ class Gate:
         self._events: list[Event] = []
         self._token: Token | None = None
         self._counted: dict[View, Integers] = {}
+        self._contests: dict[object, Integers | None] = {}
         self._counted_queries: dict[str, tuple[Integers, int]] = {}
         self._certified: tuple[Rounds, Fraction] | None = None
 

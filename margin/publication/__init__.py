@@ -2,6 +2,8 @@
 
 from .folder import publish
 from .formats import FORMATS
+from .imprint import Imprint
 from .registry import registry_entry
+from .signing import sign_folder, verify_folder
 
-__all__ = ["FORMATS", "publish", "registry_entry"]
+__all__ = ["FORMATS", "Imprint", "publish", "registry_entry", "sign_folder", "verify_folder"]

@@ -1,8 +1,8 @@
 """`publish`: a folder of tables that agree exactly, with a manifest that states what they are.
 
-The folder has a file for each table and format, and ``manifest.json``. It appears complete or not
-at all. The manifest holds the statement of privacy, the domain, and for each table its attributes
-and the SHA-256 of each file.
+The folder has a file for each table and format, ``README.txt`` for people, and ``manifest.json``.
+It appears complete or not at all. The manifest holds the statement of privacy, the domain, and for
+each table its attributes and the SHA-256 of each file.
 """
 
 import contextlib
@@ -22,13 +22,19 @@ from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
 from ..privacy.strength import beside, strength
 from ..synopses.source import Source
-from ..synopses.synopsis import Synopsis
+from ..synopses.synopsis import Synopsis, check_synopsis
 from .formats import ENDINGS, FORMATS, Label, write_table
+from .imprint import Imprint
 from .numbers import LEVEL, NUMBERS
+from .readme import README, readme
 
-__all__ = ["check_folder", "publish"]
+__all__ = ["FORMAT", "MANIFEST", "check_folder", "publish"]
 
-_MANIFEST = "manifest.json"
+FORMAT = "margin publication 1"
+"""What a manifest is, and the version of its keys."""
+
+MANIFEST = "manifest.json"
+"""The name of the file that describes a folder."""
 
 _NAME_LENGTH = 80
 """Largest number of characters of a file's name that come from names of attributes."""
@@ -40,7 +46,9 @@ _MEANING = (
     "all tables have the same total. low and high bound the true number with a probability of "
     "95 %: they allow for the noise that was added on purpose, for what rounding and agreement "
     "changed and, in tables that were reconstructed or combined with a base, for an estimate of "
-    "what the measured tables do not say. They are null where the error is not known."
+    "what the measured tables do not say. Bounds of 0 and 0 do not prove that nobody is there: "
+    "they, too, miss about one true number in twenty, unless the combination was declared as "
+    "impossible. Bounds are null where the error is not known."
 )
 
 
@@ -49,6 +57,8 @@ def publish(
     workload: Iterable[Iterable[str]],
     folder: str | os.PathLike[str],
     *,
+    title: str | None = None,
+    imprint: Imprint | None = None,
     formats: Sequence[str] = FORMATS,
     replace: bool = False,
     seed: int = 0,
@@ -66,6 +76,11 @@ def publish(
     folder
         The folder to write. It must not exist, unless `replace` is true and it was written by this
         function.
+    title
+        What the manifest and the README call the publication. By default, the name of the folder.
+    imprint
+        Who publishes the folder, and when. By default, it has today's date and a proposal how to
+        cite it.
     formats
         Formats from `FORMATS`.
     replace
@@ -89,12 +104,14 @@ def publish(
         When a format is unknown, csvw is asked without csv, or the folder exists or cannot be
         written.
     """
+    check_synopsis(synopsis)
     target = Path(folder)
     check_folder(target, replace=replace)
     _check_formats(formats)
     _check_names(synopsis)
     tables = synopsis.tables(workload, integers=True, seed=seed)
-    manifest = _about(synopsis, tables, seed)
+    title = title or target.name
+    manifest = _about(synopsis, tables, seed, title=title, imprint=imprint or Imprint())
     with _replacing(target) as part:
         for number, table in enumerate(tables, 1):
             name = _file_name(number, table)
@@ -104,11 +121,12 @@ def publish(
             for form in formats:
                 file = part / (name + ENDINGS[form])
                 write_table(form, file, table, about=about, csv_label=csv_label)
-                digest = hashlib.sha256(file.read_bytes()).hexdigest()
-                files[form] = {"name": file.name, "sha256": digest}
-            manifest["tables"].append(_entry(table, source, files))
+                files[form] = _listed(file)
+            manifest["tables"].append(_entry(name, table, source, files))
+        (part / README).write_text(readme(manifest), encoding="utf-8")
+        manifest["readme"] = _listed(part / README)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
-        (part / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+        (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return manifest
 
 
@@ -128,7 +146,7 @@ def check_folder(target: Path, *, replace: bool) -> None:
         )
     if not target.exists():
         return
-    if not (target / _MANIFEST).is_file():
+    if not (target / MANIFEST).is_file():
         raise FileError(
             f"the output must be a new folder, but {str(target)!r} exists and is no publication; "
             "choose another name"
@@ -168,8 +186,11 @@ def _about(
     synopsis: Synopsis,
     tables: Sequence[Marginal],
     seed: int,
+    *,
+    title: str,
+    imprint: Imprint,
 ) -> dict[str, Any]:
-    """The manifest without its tables."""
+    """The manifest without its files."""
     provenance = synopsis.provenance
     if provenance is None:
         raise DomainError(
@@ -182,7 +203,10 @@ def _about(
         more = beside(statement, synopsis.domain, provenance.base)
         said = f"{statement.describe()} {more}".rstrip()
     return {
-        "format": "margin publication 1",
+        "format": FORMAT,
+        "title": title,
+        "description": imprint.description,
+        "imprint": imprint.lines(title, provenance, synopsis.domain),
         "software": f"margin {__version__}",
         "private": provenance.private,
         "privacy": said,
@@ -200,12 +224,19 @@ def _about(
     }
 
 
+def _listed(file: Path) -> dict[str, str]:
+    """The name of a file and the SHA-256 of its content."""
+    return {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+
+
 def _entry(
+    name: str,
     table: Marginal,
     source: Source,
     files: dict[str, Any],
 ) -> dict[str, Any]:
     return {
+        "name": name,
         "attributes": list(table.attributes),
         "cells": table.counts.size,
         "source": source.value,

@@ -63,7 +63,7 @@ def _write_csv(
     _: dict[str, Any],
     label: Label,
 ) -> None:
-    categories = [map(label, form.labels) for form in table.domain.values()]
+    categories = [map(label, form.names) for form in table.domain.values()]
     cells = itertools.product(*categories)
     numbers = zip(*whole_numbers(table).values(), strict=True)
     with path.open("x", newline="", encoding="utf-8") as file:
@@ -100,7 +100,7 @@ def _write_json_stat(
     """Write a data set in JSON-stat 2.0; its last dimension has count, low and high."""
     dimensions: dict[str, Any] = {}
     for name, form in table.domain.items():
-        labels = {str(code): str(label) for code, label in enumerate(form.labels)}
+        labels = {str(code): str(label) for code, label in enumerate(form.names)}
         dimensions[name] = {"label": name, "category": {"index": list(labels), "label": labels}}
     # A name that no attribute has.
     measure = "measure"

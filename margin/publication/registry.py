@@ -6,7 +6,7 @@ from ..errors import DomainError
 from ..privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from ..privacy.statement import Statement
 from ..privacy.strength import beside
-from ..synopses.synopsis import Provenance, Synopsis
+from ..synopses.synopsis import Provenance, Synopsis, check_synopsis
 
 __all__ = ["registry_entry"]
 
@@ -51,6 +51,7 @@ def registry_entry(synopsis: Synopsis) -> dict[str, Any]:
     >>> registry_entry(made)["deployment"]["privacy_loss"]["privacy_parameters"]
     {'epsilon': 1.0}
     """
+    check_synopsis(synopsis)
     provenance = synopsis.provenance
     if provenance is None or not provenance.private:
         raise DomainError(

@@ -12,8 +12,11 @@ from .numbers import NUMBERS, whole_numbers
 
 __all__ = ["write_sdmx_csv"]
 
-_FLOW = "MARGIN:TABLE(1.0)"
-"""The identifier of the data flow: agency, name and version."""
+_FLOW = "MARGIN:TABLE__{dimensions}(1.0)"
+"""The identifier of the data flow of a table: agency, name and version.
+
+Tables with different dimensions have different structures. No identifier has two underscores in
+a row, so the name tells the dimensions apart."""
 
 _MEASURES = {"count": "OBS_VALUE", "low": "LOW_95", "high": "HIGH_95"}
 """The identifiers of the columns of numbers."""
@@ -34,9 +37,10 @@ def write_sdmx_csv(
     attribute has the same identifier in all tables of a publication.
     """
     identifiers = _identifiers([*manifest["domain"], *table.attributes])
+    flow = _FLOW.format(dimensions="__".join(identifiers[name] for name in table.attributes))
     dimensions = [f"{identifiers[name]}: {name}" for name in table.attributes]
     categories = [
-        [f"{code}: {label}" for code, label in enumerate(form.labels)]
+        [f"{code}: {label}" for code, label in enumerate(form.names)]
         for form in table.domain.values()
     ]
     numbers = zip(*whole_numbers(table).values(), strict=True)
@@ -46,7 +50,7 @@ def write_sdmx_csv(
         writer.writerow(["STRUCTURE", "STRUCTURE_ID", "ACTION", *dimensions, *measures])
         for cell, row in zip(itertools.product(*categories), numbers, strict=True):
             # "I" marks information: the file states numbers and changes no others.
-            writer.writerow(["dataflow", _FLOW, "I", *cell, *row])
+            writer.writerow(["dataflow", flow, "I", *cell, *row])
 
 
 def _identifiers(names: Iterable[str]) -> dict[str, str]:

@@ -5,19 +5,31 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._types import Floats, Integers
-from ..domain.domain import View
+from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..errors import DomainError
 from .base import Queries
 from .conjunctions import Conjunctions
 from .parities import Parities
 
-__all__ = ["shares"]
+__all__ = ["check_queries", "shares"]
 
 
 _AT_ONCE = 1 << 12
 """The number of marginals that are computed together. Solvers are faster on many marginals, and
 memory stays bounded."""
+
+
+def check_queries(queries: object, domain: Domain) -> None:
+    """Raise DomainError unless an object is queries about a domain."""
+    if isinstance(queries, Queries) and queries.domain == domain:
+        return
+    is_queries = isinstance(queries, Queries)
+    found = "about another domain" if is_queries else f"of type {type(queries).__name__}"
+    raise DomainError(
+        f"answer needs queries about the domain of the synopsis, but these are {found}; make them "
+        "as in Conjunctions(synopsis.domain, ...)"
+    )
 
 
 def shares(queries: Queries, marginals: Callable[[Sequence[View]], list[Marginal]]) -> Floats:

@@ -18,10 +18,10 @@ from ..domain.marginal import Marginal
 from ..interrupts.share import tell
 from ..plots.results import answered, random_views
 from ..privacy.budget import PureDP
+from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
-from .imprint import Imprint
 from .words import in_words
 
 __all__ = ["content", "packed_marginal"]
@@ -140,10 +140,12 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
     """
     found = []
     for name in [*domain, *_levels(domain)]:
-        labels = list(attribute_at(domain, name).captions)
+        form = attribute_at(domain, name)
         attribute, level = split_level(domain, name)
         level_of = None if level is None else domain.position[attribute]
-        found.append({"name": name, "labels": labels, "level_of": level_of})
+        ordered = form.ordered or form.bins is not None
+        labels = list(form.captions)
+        found.append({"name": name, "labels": labels, "ordered": ordered, "level_of": level_of})
     return found
 
 
@@ -282,7 +284,7 @@ def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
         if cells > room:
             continue
         source = synopsis.source(asked)
-        if source.is_reconstructed or source is Source.BASED:
+        if source.is_reconstructed:
             summed = domain.cells(attribute_of[name] for name in asked)
             if cells > sums or summed > _SUMMED_CELLS:
                 continue

@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from .._checks import whole_number
 from ..errors import FileError, MarginError
-from ..synopses.synopsis import Synopsis
+from ..synopses.synopsis import Synopsis, check_synopsis
 from .content import content, packed_marginal
 from .page import page
 
@@ -25,6 +26,8 @@ _SOCKET_SECONDS = 10.0
 
 _REQUEST_SECONDS = 20.0
 """Seconds within which the whole request must arrive."""
+
+_LARGEST_PORT = 65535
 
 _TURN_SECONDS = 60.0
 """Seconds that a request waits for the answers to earlier requests."""
@@ -59,14 +62,16 @@ def explore(
     Raises
     ------
     FileError
-        If the synopsis is not the result of a release or simulation, if the port is not free, or if
-        `idle` is not positive.
+        If the synopsis is not the result of a release or simulation, if the port is not one from 0
+        to 65535 that is free, or if `idle` is not positive.
     """
+    check_synopsis(synopsis)
     if synopsis.provenance is None:
         raise FileError(
             "only the result of `release` or `simulate` can be explored, but this synopsis is not "
             "one; pass what they return"
         )
+    whole_number("port", port, least=0, most=_LARGEST_PORT, error=FileError)
     if idle is not None and not idle > 0:
         raise FileError(
             f"idle ({idle}) must be a number of seconds > 0, or None; pass one of these"

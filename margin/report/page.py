@@ -9,9 +9,9 @@ from typing import Any
 
 from .._replace import replacing
 from ..errors import FileError
-from ..synopses.synopsis import Synopsis
+from ..publication.imprint import Imprint
+from ..synopses.synopsis import Synopsis, check_synopsis
 from .content import content
-from .imprint import Imprint
 
 __all__ = ["page", "write_report"]
 
@@ -46,6 +46,7 @@ def write_report(
         If the synopsis is not the result of a release or simulation, or if the file cannot be
         written.
     """
+    check_synopsis(synopsis)
     if synopsis.provenance is None:
         raise FileError(
             "only the result of `release` or `simulate` can be shown in a report, but this "

@@ -7,7 +7,7 @@ from typing import Any
 from ..domain.domain import Domain
 from ..privacy.budget import Neighbours
 from ..privacy.statement import Statement, not_protected
-from ..privacy.strength import Strength, spent_before, strength
+from ..privacy.strength import Strength, spent_before, strength, with_base
 
 __all__ = ["in_words"]
 
@@ -34,7 +34,7 @@ def in_words(
         _how_much(statement, found),
         _what_not(),
         known,
-        spent_before(statement, base, domain),
+        _earlier(statement, base, domain),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -45,7 +45,7 @@ def _who(statement: Statement, found: Strength) -> str:
     one = unit is None and rows == 1
     if unit is not None:
         whose = f"All rows with the same {unit!r} are protected together"
-        bound = f" The software counted at most {rows} of them."
+        bound = f" The software counted at most {rows} of them, so totals may be too low."
     elif one:
         whose = "Each row of the table is protected"
         bound = " A person who has several rows is not protected as a whole."
@@ -83,12 +83,26 @@ def _how_much(statement: Statement, found: Strength) -> str:
     if found.steps > 1:
         start = "Strength: given the public totals, the results"
     start += f" change the odds of any conclusion about {whom} by a factor of at most "
-    factor = _factor(found.epsilon)
-    if not found.delta:
-        return f"{start}{factor} ({found.numbers})."
-    exception = f"except with a probability of {found.delta:.3g}"
-    numbers = f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
-    return f"{start}{factor}, {exception} ({numbers})."
+    numbers = found.numbers
+    if found.delta:
+        numbers = f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
+    return f"{start}{_factor(found)} ({numbers})."
+
+
+def _earlier(
+    statement: Statement,
+    base: Mapping[str, Any] | None,
+    domain: Domain | None,
+) -> str:
+    """Say which earlier releases were used, and how strong the protection is with them."""
+    said = spent_before(statement, base, domain, charges=False)
+    found = with_base(statement, base, domain)
+    if found is None:
+        return said
+    return (
+        f"{said} Together, they change the odds of any conclusion by a factor of at most "
+        f"{_factor(found)}."
+    )
 
 
 def _what_not() -> str:
@@ -100,9 +114,12 @@ def _what_not() -> str:
     )
 
 
-def _factor(epsilon: float) -> str:
-    """Write the factor exp(epsilon), rounded up, as a text."""
-    factor = math.exp(min(epsilon, 700.0))
+def _factor(found: Strength) -> str:
+    """Write the factor exp(epsilon), rounded up, and the probability of an exception."""
+    factor = math.exp(min(found.epsilon, 700.0))
+    text = f"{factor * 1.005:.3g}"
     if factor < 100:
-        return f"{math.ceil(100 * factor) / 100:.2f}"
-    return f"{factor * 1.005:.3g}"
+        text = f"{math.ceil(100 * factor) / 100:.2f}"
+    if not found.delta:
+        return text
+    return f"{text}, except with a probability of {found.delta:.3g}"

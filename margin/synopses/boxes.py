@@ -27,6 +27,7 @@ __all__ = ["BoxSynopsis", "box_of_cells"]
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class BoxSynopsis(Synopsis):
     """Counts of nested boxes of cells. It answers marginals and products of ranges over the

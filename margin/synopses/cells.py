@@ -76,6 +76,7 @@ class Estimate(float):
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class CellSynopsis(Synopsis):
     """A synopsis that holds some cells of a noisy table, each with a weight for sums.

@@ -25,6 +25,7 @@ __all__ = ["ColumnCounts"]
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class ColumnCounts(Synopsis):
     """A synopsis that holds a noisy count of each item, and names the most frequent items.

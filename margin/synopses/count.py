@@ -1,9 +1,10 @@
 """`Count`, `Difference` and `Ratio`: numbers of rows, and what is computed from them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..domain.bounds import half_widths
+from .source import Source
 
 __all__ = ["Count", "Difference", "Ratio"]
 
@@ -29,6 +30,8 @@ class Count:
         Whether the number was reconstructed from tables on fewer attributes.
     noise_kurtosis
         The excess kurtosis of the noise; see `Marginal`.
+    source
+        How the release made the number, in the words of `Source`; None if several are combined.
 
     Examples
     --------
@@ -45,12 +48,21 @@ class Count:
     missed_variance: float = 0.0
     reconstructed: bool = False
     noise_kurtosis: float = 0.0
+    source: Source | None = field(
+        default=None,
+        compare=False,
+    )
 
     def __str__(self) -> str:
         low, high = self.interval(0.95)
         about = "reconstructed, " if self.reconstructed else ""
+        if self.source is not None and self.source.may_be_far_off:
+            about = f"{self.source.brief}, "
         bounds = "error not known" if math.isnan(low) else f"95 %: {low:,.6g} to {high:,.6g}"
         return f"{self.estimate:,.6g} ({about}{bounds})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>"
 
     @property
     def variance(self) -> float:
@@ -62,7 +74,7 @@ class Count:
         deviation of its error.
 
         The law of noise is known, and so is its quantile; see `Marginal.interval`. What a
-        reconstruction misses is estimated: its size is learnt from the published tables, so that
+        reconstruction misses is estimated: its size is learnt from the measured tables, so that
         the level holds on average over many reconstructed answers, not for each one. A
         reconstructed number near zero has a shorter interval than its variance says, because it
         cannot be negative; see `margin.domain.bounds.half_widths`. The bounds are NaN where the

@@ -1,12 +1,13 @@
 """`Counting`: the questions about sums of cells that every synopsis answers."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._names import explains_calls
 from .._types import Flags, Floats, Integers
 from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
@@ -14,6 +15,7 @@ from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
 from ..solvers import ComponentErrors, Tables, WeightedSum, covered_covariance
 from .count import Count, Difference, Ratio
+from .source import Source
 
 __all__ = ["Counting", "Sums", "box", "certain", "common", "covered_sums", "weights_on"]
 
@@ -85,6 +87,16 @@ class Counting:
         """The marginal of a view; each synopsis defines it."""
         raise NotImplementedError
 
+    def source(self, view: Iterable[str]) -> Source:
+        """How the marginal of a view is answered; each synopsis defines it."""
+        raise NotImplementedError
+
+    def _least_certain(self, chosen: Sequence[Chosen]) -> Source | None:
+        """The source of a number that may be far off, if there is one among several numbers."""
+        sources = [self.source(tuple(codes)) for codes in chosen]
+        return next((source for source in sources if source.may_be_far_off), None)
+
+    @explains_calls(named='put the conditions into a mapping, as in count({"sex": "F"})')
     def count(self, where: Mapping[str, Any]) -> Count:
         """Estimate the number of rows that satisfy a condition, with its error.
 
@@ -120,8 +132,10 @@ class Counting:
         >>> low < count.estimate < high
         True
         """
-        return self._sums([chosen_codes(self.domain, where)]).count(0)
+        codes = chosen_codes(self.domain, where)
+        return replace(self._sums([codes]).count(0), source=self.source(tuple(codes)))
 
+    @explains_calls(absent='pass two conditions, as in difference({"sex": "F"}, {"sex": "M"})')
     def difference(
         self,
         where: Mapping[str, Any],
@@ -136,7 +150,8 @@ class Counting:
         DomainError
             As for `count`.
         """
-        sums = self._sums([chosen_codes(self.domain, one) for one in (where, other)])
+        both = [chosen_codes(self.domain, each) for each in (where, other)]
+        sums = self._sums(both)
         weights = np.array([1.0, -1.0])
         noise, missed = sums.combined(weights)
         return Difference(
@@ -145,8 +160,12 @@ class Counting:
             missed_variance=missed,
             reconstructed=sums.reconstructed,
             noise_kurtosis=sums.kurtosis_of(weights, noise),
+            source=self._least_certain(both),
         )
 
+    @explains_calls(
+        absent='pass two conditions, as in ratio({"sex": "F", "smokes": "yes"}, {"sex": "F"})'
+    )
     def ratio(
         self,
         where: Mapping[str, Any],
@@ -180,6 +199,7 @@ class Counting:
             missed_variance=missed,
             reconstructed=sums.reconstructed,
             noise_kurtosis=kurtosis,
+            source=self._least_certain([one, base]),
             numerator=top,
             denominator=bottom,
             covariance=float(sums.noise[0, 1] + sums.missed[0, 1]),

@@ -19,6 +19,7 @@ __all__ = ["ItemsetCounts"]
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class ItemsetCounts(Synopsis):
     """A synopsis that holds sets of items, each with a noisy count of the rows that hold all of it.

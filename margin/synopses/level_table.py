@@ -29,6 +29,7 @@ __all__ = ["LevelSynopsis"]
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class LevelSynopsis(Synopsis):
     """A synopsis that holds an estimate of one table, of which every level of a tree was measured.

@@ -17,7 +17,7 @@ from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
 from .kurtosis import packed_kurtosis, read_kurtosis
 from .noisy_tables import tables_of
-from .synopsis import Packed, Provenance, Synopsis
+from .synopsis import Packed, Provenance, Synopsis, tables_by_size
 
 __all__ = ["MarginalSynopsis"]
 
@@ -29,6 +29,7 @@ _LISTED = 8
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class MarginalSynopsis(Synopsis):
     """A synopsis that holds separate estimates of some marginals.
@@ -89,6 +90,10 @@ class MarginalSynopsis(Synopsis):
             )
             for view, answer in answers
         ]
+
+    def _contents(self) -> str:
+        """The tables, by their numbers of attributes."""
+        return tables_by_size(marginal.attributes for marginal in self.held)
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""

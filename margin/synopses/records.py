@@ -32,6 +32,7 @@ _MAX_CODES = 1 << 30
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class RecordSynopsis(Synopsis):
     """A synopsis that holds synthetic records.

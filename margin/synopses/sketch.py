@@ -29,6 +29,7 @@ _MAX_CELLS = 1 << 22
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class SketchSynopsis(Synopsis):
     """A synopsis that holds a noisy count sketch: sums of counts with random signs, in buckets.

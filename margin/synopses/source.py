@@ -21,17 +21,37 @@ class Source(Enum):
         return _WORDS[self]
 
     @property
-    def is_reconstructed(self) -> bool:
-        """Whether no measured table holds the attributes of the answer together."""
-        return self in (Source.RECONSTRUCTED, Source.ASSUMED)
+    def brief(self) -> str:
+        """The source in a few words, for a heading."""
+        return _BRIEF[self]
 
+    @property
+    def may_be_far_off(self) -> bool:
+        """Whether the release says nothing about one of the attributes of the answer."""
+        return self is Source.ASSUMED
+
+    @property
+    def is_reconstructed(self) -> bool:
+        """Whether a part of the answer was not measured, as `Marginal.reconstructed` says. That
+        includes an answer that was combined with a base."""
+        return self in (Source.BASED, Source.RECONSTRUCTED, Source.ASSUMED)
+
+    @property
+    def short(self) -> str:
+        """The source in few words, to follow a number of tables."""
+        return _SHORT.get(self, self.value)
+
+
+_SHORT = {
+    Source.BASED: "measured and combined with the base",
+    Source.ASSUMED: "not measured",
+}
 
 _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.MEASURED: (
-        "Measured: a published table holds these attributes together. With about 95 % "
-        "probability, the true number lies between the bounds: they allow for the noise that was "
-        "added on purpose."
+        "Measured: these attributes were measured together. With about 95 % probability, the true "
+        "number lies between the bounds: they allow for the noise that was added on purpose."
     ),
     Source.BASED: (
         "Measured, then combined with the base. The bounds allow for noise and for what the base "
@@ -39,17 +59,26 @@ _WORDS = {
         "true numbers lie between the bounds."
     ),
     Source.RECONSTRUCTED: (
-        "Reconstructed: no published table holds these attributes together. The bounds allow for "
-        "noise and for what smaller tables do not say. The second part is an estimate: on average "
-        "over many tables, 95 % of the true numbers lie between the bounds."
+        "Reconstructed: these attributes were not measured together. The bounds allow for noise "
+        "and for what smaller tables do not say. The second part is an estimate: on average over "
+        "many tables, 95 % of the true numbers lie between the bounds."
     ),
     Source.ASSUMED: (
-        "Not measured: no published table holds one of these attributes at all. Its categories are "
-        "taken to be equally frequent, so these counts say nothing about them. The bounds are an "
+        "Not measured: one of these attributes was not measured at all. Its categories are taken "
+        "to be equally frequent, so these counts say nothing about them. The bounds are an "
         "estimate of how unequal they may be. They may be far off."
     ),
     Source.ANSWERED: (
         "An answer of this release. The bounds, if known, show the part of the error that comes "
         "from noise."
     ),
+}
+
+_BRIEF = {
+    Source.KNOWN: "declared as public",
+    Source.MEASURED: "measured",
+    Source.BASED: "measured and combined with the base",
+    Source.RECONSTRUCTED: "reconstructed from smaller tables",
+    Source.ASSUMED: "not measured, may be far off",
+    Source.ANSWERED: "answered by the release",
 }

@@ -1,7 +1,9 @@
 """`Synopsis`, the result of a release, and `Provenance`, the record of how it was made."""
 
 import dataclasses
+import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -9,19 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._names import explains_calls
 from .._types import Floats
 from .._upwards import upwards
 from ..domain.domain import Domain, View
 from ..domain.level_views import LevelView, level_view
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
-from ..errors import DomainError
+from ..errors import DomainError, FileError
 from ..notebook import html_table
 from ..privacy.budget import Budget
 from ..privacy.ledger import Token
 from ..privacy.statement import Statement
 from ..queries import Queries
-from ..queries.marginals import shares
+from ..queries.marginals import check_queries, shares
 from .agreeing import agreed
 from .counting import Counting
 from .source import Source
@@ -29,7 +32,10 @@ from .source import Source
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Packed", "Provenance", "Synopsis", "describe"]
+__all__ = ["Packed", "Provenance", "Synopsis", "check_synopsis", "describe", "tables_by_size"]
+
+_LISTED = 6
+"""Largest number of attributes that `repr` names."""
 
 
 @dataclass(
@@ -85,8 +91,12 @@ def describe(value: object) -> Any:
     """Describe a mechanism, or a part of one, by JSON values: the name of its class and its
     parameters.
 
-    An object that is not a dataclass is described by the name of its class alone.
+    An object that is not a dataclass is described by the name of its class alone. So is a domain,
+    because the file of a release holds the declarations beside the mechanism. JSON has no infinite
+    numbers, so they are described by texts.
     """
+    if isinstance(value, Domain):
+        return {"name": "Domain"}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         parameters = {name: describe(getattr(value, name)) for name in names}
@@ -95,6 +105,8 @@ def describe(value: object) -> Any:
         return [describe(item) for item in value]
     if isinstance(value, Mapping):
         return {str(name): describe(item) for name, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     # Plain values are JSON values already.
     if value is None or isinstance(value, str | int | float | bool):
         return value
@@ -120,6 +132,7 @@ class Packed(NamedTuple):
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class Synopsis(Counting):
     """The result of a release: an object that answers questions about the table.
@@ -170,6 +183,7 @@ class Synopsis(Counting):
         exactly. See `Domain.known`."""
         return self.domain.known
 
+    @explains_calls(further='put all attributes into one list, as in marginal(["age", "sex"])')
     def marginal(self, view: Iterable[str]) -> Marginal:
         """The marginal of a view of the domain, such as ``["place@state", "sex"]``; see
         `marginals`."""
@@ -187,6 +201,11 @@ class Synopsis(Counting):
         DomainError
             When a view is not one of the domain, or is too large to write out.
         """
+        source = self.source
+        return [answer.answered_by(source) for answer in self._answers(workload)]
+
+    def _answers(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The marginals of several views, which may have levels."""
         if not self.domain.level_names:
             return self._marginals(workload)
         asked = Workload.of(self.domain, workload)
@@ -279,9 +298,9 @@ class Synopsis(Counting):
         """
         asked = Workload.of(self.domain, workload)
         views = [level_view(self.domain, names) for names in asked.names]
-        answers = self.marginals(asked)
+        answers = self._answers(asked)
         cells = self._marginals([view.view for view in views]) if asked.levels else answers
-        return agreed(
+        tables = agreed(
             self.domain,
             views,
             cells,
@@ -289,6 +308,7 @@ class Synopsis(Counting):
             integers=integers,
             seed=seed,
         )
+        return [table.answered_by(self.source) for table in tables]
 
     def _rolled(self, view: LevelView) -> Marginal:
         """The marginal of a view with levels."""
@@ -349,13 +369,7 @@ class Synopsis(Counting):
             When the queries are about another domain, or need a marginal that the synopsis cannot
             give.
         """
-        if not isinstance(queries, Queries) or queries.domain != self.domain:
-            is_queries = isinstance(queries, Queries)
-            found = "about another domain" if is_queries else f"of type {type(queries).__name__}"
-            raise DomainError(
-                f"answer needs queries about the domain of the synopsis, but these are {found}; "
-                "make them as in Conjunctions(synopsis.domain, ...)"
-            )
+        check_queries(queries, self.domain)
         return shares(queries, self.marginals)
 
     def records(self, n: int) -> NDArray[np.int64]:
@@ -373,12 +387,30 @@ class Synopsis(Counting):
 
     @property
     def not_measured(self) -> tuple[str, ...]:
-        """The attributes of which the release tells nothing; empty where this is not known."""
+        """The attributes about which the release says nothing; empty if this is not known."""
         return ()
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
         raise NotImplementedError
+
+    def __repr__(self) -> str:
+        names = [repr(name) for name in self.domain]
+        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+        parts = [f"{_counted(len(names), 'attribute')} ({listed})", self._contents()]
+        if self.provenance is None:
+            parts.append("not yet the result of a release")
+        else:
+            made = self.provenance
+            name = made.mechanism.get("name") if isinstance(made.mechanism, dict) else None
+            parts.append("" if made.private else "SIMULATION, not private")
+            parts += [made.spent.describe(), f"mechanism {name!r}" if name else ""]
+        return f"<{type(self).__name__}: {'; '.join(part for part in parts if part)}>"
+
+    def _contents(self) -> str:
+        """What the synopsis holds, in a few words for `repr`."""
+        title, text = next(iter(self.summary().items()))
+        return f"{title}: {text}"
 
     def _repr_html_(self) -> str:
         import pandas
@@ -412,7 +444,18 @@ class Synopsis(Counting):
         return drawn
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the synopsis to a .margin file; see `margin.load`."""
+        """Write the synopsis to a .margin file; see `margin.load`.
+
+        Raises
+        ------
+        FileError
+            When `path` is no path, or the file cannot be written.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise FileError(
+                "save needs the path of the file to write, but it got an object of type "
+                f"{type(path).__name__}; pass a path such as 'people.margin'"
+            )
         upwards("save")(self, path)
 
     def pack(self) -> Packed:
@@ -460,3 +503,32 @@ class Synopsis(Counting):
             When `packed` does not have the form that `pack` returns.
         """
         raise NotImplementedError
+
+
+def tables_by_size(views: Iterable[Sequence[str]]) -> str:
+    """The number of tables for each number of attributes, in words.
+
+    >>> tables_by_size([["age"], ["sex"], ["age", "sex"]])
+    '2 tables of 1 attribute, 1 table of 2 attributes'
+    """
+    sizes = Counter(map(len, views))
+    return ", ".join(
+        f"{_counted(count, 'table')} of {_counted(size, 'attribute')}"
+        for size, count in sorted(sizes.items())
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    """A number with its noun, such as "2 tables"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def check_synopsis(given: object) -> None:
+    """Raise DomainError if an object is not a synopsis, such as a table that is not released."""
+    if isinstance(given, Synopsis):
+        return
+    kind = type(given).__name__
+    instead = "pass what margin.release or margin.load returns"
+    if isinstance(getattr(given, "synopsis", None), Synopsis):
+        instead = "pass its attribute synopsis"
+    raise DomainError(f"a synopsis is needed, but an object of type {kind} is given; {instead}")

@@ -31,6 +31,7 @@ _Codes = tuple[int, ...] | None
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class TableSynopsis(Synopsis):
     """A synopsis that holds an estimate of the full table.

@@ -27,6 +27,7 @@ _MAX_CELLS = 1 << 27
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class UniformSynopsis(Synopsis):
     """A synopsis that holds only the noisy number of rows.

@@ -10,15 +10,16 @@ from ..basis import transform
 from ..reconstruct.batch import Batch, Solutions
 from ..reconstruct.sums import Sums
 from ..types import Floats
+from .relative import Relative, spreads
 
-__all__ = ["held_solutions", "held_sums", "own_covariance"]
+__all__ = ["Mixture", "held_solutions", "held_sums", "mixture", "own_covariance"]
 
 
 _EVEN = 0.25
 """Share of the variance of a table that is spread evenly over its cells."""
 
 
-class _Mixture(NamedTuple):
+class Mixture(NamedTuple):
     """How n marginals are mixed; every attribute but `without` has shape (n,).
 
     Attributes
@@ -38,12 +39,17 @@ class _Mixture(NamedTuple):
     risk: Floats
     without: Floats
 
+    def tables(self, based: Solutions) -> Floats:
+        """The mixtures with the estimates with the base, shape (n, cells)."""
+        weight = self.weight[:, None]
+        table = based.table.reshape(self.without.shape)
+        return _between(weight, self.without, np.where(weight > 0, table, 0.0))
+
 
 def held_solutions(
-    batch: Batch,
+    problems: Relative,
     based: Solutions,
     variances: Floats,
-    scales: Floats,
     left: Floats,
 ) -> Solutions:
     """Mix marginals of views with their estimates relative to a base.
@@ -57,14 +63,12 @@ def held_solutions(
 
     Parameters
     ----------
-    batch
-        The problems, relative to the base; all their moments are known.
+    problems
+        The problems relative to the base; all their moments are known.
     based
         Their solutions.
     variances
         The variance of each cell of the views' own marginals, shape (n,).
-    scales
-        The trust in the base for each moment, shape (n, cells - 1).
     left
         The part of the noise that the removal of negative counts left in each marginal, shape (n,).
 
@@ -74,23 +78,23 @@ def held_solutions(
         `undetermined` is the missed variance itself. All cells together have at least the expected
         squared error above.
     """
-    count = len(batch)
-    mixture = _mixture(batch, based, variances, scales, left)
-    weight = mixture.weight[:, None]
-    table = based.table.reshape(count, -1)
-    noise, posterior = _variances(based, mixture, count)
+    count = len(problems.batch)
+    mixed = mixture(problems, based, variances, left)
+    weight = mixed.weight[:, None]
+    noise, posterior = _variances(based, mixed, count)
     noise = _between(weight, variances[:, None], noise)
     whole = _between(weight, variances[:, None], posterior)
     # The base may be less right than its trust says: at least the estimated error.
     mean = np.maximum(whole.mean(axis=1), 1e-300)
-    whole = whole * np.maximum(mixture.risk / mean, 1.0)[:, None]
+    whole = whole * np.maximum(mixed.risk / mean, 1.0)[:, None]
     # Small cells are less certain than in proportion to their size.
     whole = _between(_EVEN, whole, whole.mean(axis=1, keepdims=True))
-    result = _between(weight, mixture.without, np.where(weight > 0, table, 0.0))
+    result = mixed.tables(based)
     missed = np.maximum(whole - noise, 0.0)
-    if batch.zeros is not None:
+    zeros = problems.batch.zeros
+    if zeros is not None:
         for part in (result, noise, missed):
-            part[batch.zeros] = 0.0
+            part[zeros] = 0.0
     shape = based.table.shape
     return dataclasses.replace(
         based,
@@ -102,40 +106,40 @@ def held_solutions(
 
 
 def held_sums(
-    batch: Batch,
+    problems: Relative,
     based: Solutions,
     sums: Sums,
     weights: Floats,
-    scales: Floats,
     left: Floats,
 ) -> Sums:
     """Weighted sums of the cells of one marginal of `held_solutions`.
 
     Parameters
     ----------
-    batch, based, scales, left
+    problems, based, left
         See `held_solutions`, with one problem.
     sums
         The sums of the solution relative to the base.
     weights
         The weights of the cells, shape (cells, q).
     """
-    own = own_covariance(batch, weights)
-    variances = np.array([_moment_errors(batch).sum() / batch.cells**2])
-    mixture = _mixture(batch, based, variances, scales, left)
-    share = mixture.weight[0]
-    _, posterior = _variances(based, mixture, 1)
+    noisy = problems.noisy
+    own = own_covariance(noisy, weights)
+    variances = np.array([_moment_errors(noisy).sum() / noisy.cells**2])
+    mixed = mixture(problems, based, variances, left)
+    share = mixed.weight[0]
+    _, posterior = _variances(based, mixed, 1)
     mean = _between(share, variances[0], posterior.mean())
-    excess = max(mixture.risk[0] / max(mean, 1e-300), 1.0)
+    excess = max(mixed.risk[0] / max(mean, 1e-300), 1.0)
     noise_of_sums = _between(share, own, sums.variance)
-    beyond = _nonnegative(sums.undetermined * mixture.scale[0] - sums.variance)
+    beyond = _nonnegative(sums.undetermined * mixed.scale[0] - sums.variance)
     missed = (excess - 1) * noise_of_sums + excess * share * beyond
     # The part that is spread evenly over the cells, which does not change their total.
     centred = weights - weights.mean(axis=0)
     even = excess * mean * centred.T @ centred
     return dataclasses.replace(
         sums,
-        estimate=_between(share, mixture.without[0] @ weights, sums.estimate),
+        estimate=_between(share, mixed.without[0] @ weights, sums.estimate),
         variance=noise_of_sums,
         undetermined=np.asarray(missed + _EVEN * even),
     )
@@ -163,47 +167,48 @@ def _moment_errors(batch: Batch) -> Floats:
     return np.concatenate([batch.total_variance, batch.variance * total**2])
 
 
-def _mixture(
-    batch: Batch,
+def mixture(
+    problems: Relative,
     based: Solutions,
     variances: Floats,
-    scales: Floats,
     left: Floats,
-) -> _Mixture:
+) -> Mixture:
     """The weights and errors of mixtures; see `held_solutions`."""
+    batch, noisy = problems.batch, problems.noisy
     assert batch.ridge is not None
     count, cells = len(batch), batch.cells
     basis = transform(batch.shape)
     total = batch.total[:, None]
-    target = batch.target.reshape(count, -1)
-    noise = batch.variance.reshape(count, -1)
-    ridge = batch.ridge.reshape(count, -1)
+    target, noise, ridge, follows, scales = (
+        values.reshape(count, -1)
+        for values in (noisy.target, noisy.variance, batch.ridge, problems.follows, problems.scales)
+    )
     solved = np.array([one.status.ok for one in based])
     shares = np.where(solved[:, None], based.table.reshape(count, -1) / total, 1 / cells)
-    means = basis.analyse(shares) * math.sqrt(cells)
-    spread = np.maximum(basis.squares(shares) - means**2, 0.0)[:, 1:]
-    gain = (noise * ridge / (spread + ridge)).sum(axis=1)
-    distance = ((means[:, 1:] - target) ** 2).sum(axis=1)
+    means, spread = (values[:, 1:] for values in spreads(batch.shape, shares))
+    gain = (noise * (1 - follows * spread / (spread + ridge))).sum(axis=1)
+    distance = ((means - target) ** 2).sum(axis=1)
     weight = np.where(solved, np.clip(left * gain / np.maximum(distance, 1e-300), 0.0, 1.0), 0.0)
-    # The mean of the trust, each weighted with the variance that the view leaves open.
-    left = spread * noise / np.maximum(noise + spread * scales, 1e-300)
-    scale = (left * scales).sum(axis=1) / np.maximum(left.sum(axis=1), 1e-300)
+    # The mean of the scales, each weighted with the variance that the targets leave open.
+    open_part = spread * noise * follows
+    open_part /= np.maximum(noise * follows + spread * scales, 1e-300)
+    scale = (open_part * scales).sum(axis=1) / np.maximum(open_part.sum(axis=1), 1e-300)
     risk = variances - weight * gain * batch.total**2 / cells**2
     moments = np.concatenate([np.ones((count, 1)), target], axis=1)
     without = basis.synthesise(moments) / math.sqrt(cells) * total
-    return _Mixture(weight, scale, risk, without)
+    return Mixture(weight, scale, risk, without)
 
 
 def _variances(
     based: Solutions,
-    mixture: _Mixture,
+    mixed: Mixture,
     count: int,
 ) -> tuple[Floats, Floats]:
     """The noise part and the whole variance of the estimates with the base, shape (n, cells)."""
     assert based.variance is not None and based.undetermined is not None
     noise = np.nan_to_num(based.variance.reshape(count, -1))
     undetermined = np.nan_to_num(based.undetermined.reshape(count, -1))
-    return noise, np.maximum(undetermined * mixture.scale[:, None], noise)
+    return noise, np.maximum(undetermined * mixed.scale[:, None], noise)
 
 
 def _nonnegative(covariance: Floats) -> Floats:

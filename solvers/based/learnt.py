@@ -211,7 +211,8 @@ def _risks(
     risks = []
     for view in judges:
         asked = np.array([view])
-        batch = reconstruction.problems(asked)
+        problems = reconstruction.relative(asked)
+        batch = problems.batch
         (solution,) = solver.solve(batch)
         if not solution.status.ok or solution.undetermined is None:
             risks.append(math.inf)
@@ -221,6 +222,6 @@ def _risks(
         moments = transform(batch.shape).analyse(shares)[1:] * math.sqrt(cells)
         known = Batch.of(unbiased, asked).target * unbiased.total / tables.total
         left = solution.undetermined.sum() / tables.total**2 * cells
-        following = float(reconstruction.scales(asked).mean() * left)
+        following = float(problems.scales.mean() * left)
         risks.append((float(((moments - known) ** 2).sum()) + 2 * following) / cells)
     return np.array(risks)

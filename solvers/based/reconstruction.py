@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,11 @@ from ..tables.moments import known_moments
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .base import Base, positive_shares
+from .beyond import Beyond
 from .held import held_solutions, held_sums, own_covariance
+from .improved import LEAST_LEFT, MOMENTS_CELLS, improved
 from .large import large_solutions, large_sums
+from .relative import Relative, relative
 
 __all__ = ["BasedReconstruction", "BasedStructure"]
 
@@ -36,41 +40,28 @@ _LEAST_ERROR = 0.05
 _SURE = 0.02
 """A weight that is nearer to 0 or 1 is rounded, so that one reconstruction suffices."""
 
-_LEAST_SCALE = 1e-9
-"""Smallest trust: 1 / (number of rows that a base is worth)."""
-
-_LEAST_RIDGE = 1e-10
-"""Smallest ridge; see `Penalised.ridges`."""
-
-_LEAST_LEFT = 0.05
-"""Smallest part of the noise that the removal of negative counts is taken to leave."""
-
 _CELLS_AT_ONCE = 1 << 22
 """Largest number of cells of the bases of a batch."""
-
-_MOMENTS_CELLS = 1 << 12
-"""Largest number of cells of a marginal within a view whose moments are trusted one by one."""
 
 
 class BasedReconstruction:
     """Estimates marginals on any axes from consistent tables and a base.
 
-    Each marginal is a mixture of two estimates. One is that of `Reconstruction`, without the base.
-    The other minimises n KL(p || base) + sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), as
-    `Newton` does with the ridge n times the variance: it is the most probable truth if the truth
-    scatters about the base as if the base were n of its rows. `learnt_trust` estimates n for each
-    moment. Where no view holds the marginal, the targets are the moments of the first estimate,
-    which have less noise than those of the views.
+    Where a view holds the marginal, the base reduces its noise. The estimate minimises
+    n KL(p || base) + sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), as `Newton` does with the
+    ridge n times the variance: it is the most probable truth if the truth scatters about the base
+    as if the base were n of its rows. `learnt_trust` estimates n for each moment, and `relative`
+    states the problem if they differ. `held_solutions` mixes it with the view's own table. If the
+    marginal has more than 4,096 cells, `large_solutions` does both.
 
-    Where a view holds the marginal, the first is the view's own table, and the base only reduces
-    noise; `held_solutions` gives the weight. If it has more than 4,096 cells, `large_solutions`
-    does both. Otherwise the weight depends on the largest t such that all sets of t asked axes lie
-    in views. It is learnt from parts of views: these are reconstructed in both ways from their
-    marginals on t axes, and the weight is the regression of what the first way misses on the
-    difference of the two, in the moments on more than t axes. Their noise is independent of both
-    reconstructions. The prior mean of the weight is 0.8 times the square of the weight for t - 1,
-    or a half for t = 0. For t = 1 it is also multiplied by the part of the base's dependence
-    between axes that is not chance.
+    Any other marginal is a mixture of two estimates. One is that of `Reconstruction` from the
+    views' tables, whose noise the base has reduced (`improved`). The other adds what the base says
+    beyond the views (`Beyond`). The weight of the second is the product of the part of this that
+    is not chance (`Beyond.sure`), and of a weight that depends on the largest t such that all sets
+    of t asked axes lie in views. The latter is learnt from parts of views: these are reconstructed
+    in both ways from their marginals on t axes, and the weight is the regression of what the first
+    way misses on the difference of the two, in the moments on more than t axes. The prior mean of
+    the weight is 0.8 times the square of the weight for t - 1, or a half for t = 0.
 
     Parameters
     ----------
@@ -83,6 +74,8 @@ class BasedReconstruction:
         The solver of the estimate without the base.
     weight
         One weight for all marginals that no view holds. None learns them.
+    better
+        The tables with less noise; None makes them.
     """
 
     def __init__(
@@ -93,12 +86,14 @@ class BasedReconstruction:
         solver: Solver,
         *,
         weight: float | None = None,
+        better: Tables | None = None,
     ) -> None:
         self.tables = tables
         self.base = base
         self.trust = trust
-        self.alone = Reconstruction(tables, solver)
-        self.solver = self.alone.solver
+        self.solver = Reconstruction(tables, solver).solver
+        self._given = solver
+        self._better = better
         self.trusting = Newton()
         # The trust as moments of tables, so that they can be looked up like those of the views.
         self._scales = _with_moments(tables, trust)
@@ -139,7 +134,8 @@ class BasedReconstruction:
         share = float(self.weights(asked)[0])
         if share == 0:
             return self.alone.sums(axes, weights)
-        based = self._based_sums(axes, weights)
+        batch = self._adding(asked, self.alone.solve(asked).table)
+        based = self._based_sums(batch, weights)
         if share == 1 or not based.status.ok:
             return based
         other = self.alone.sums(axes, weights)
@@ -165,7 +161,11 @@ class BasedReconstruction:
         complete = np.stack([held[:, order == size].all(axis=1) for size in range(count + 1)])
         # The largest number of axes up to which all moments are known.
         depths = np.minimum.accumulate(complete, axis=0).sum(axis=0) - 1
-        return np.array([self.weight(int(depth), count) for depth in depths])
+        weights = np.array([self.weight(int(depth), count) for depth in depths])
+        open_ones = np.flatnonzero((weights > 0) & (depths < count))
+        if len(open_ones):
+            weights[open_ones] *= self._beyond.sure(asked[open_ones], held[open_ones])
+        return weights
 
     def weight(
         self,
@@ -194,9 +194,31 @@ class BasedReconstruction:
             marginals_on(self.tables, depth),
             self.base,
             tuple(_moments_of(value) for value in scales.values),
-            self.solver,
+            self._given,
             weight=weight,
+            better=marginals_on(self.better, depth),
         )
+
+    @cached_property
+    def alone(self) -> Reconstruction:
+        """What estimates marginals from the improved tables, without more of the base."""
+        return Reconstruction(self.better, self._given)
+
+    @cached_property
+    def better(self) -> Tables:
+        """The tables of the views, with less noise."""
+        if self._better is not None:
+            return self._better
+        return improved(
+            self.tables,
+            self.base,
+            lambda asked: (self.relative(asked), self.scales(asked)),
+            lambda asked: self._left(Batch.of(self.tables, asked), asked),
+        )
+
+    @cached_property
+    def _beyond(self) -> Beyond:
+        return Beyond(self.tables, self.base, self._given)
 
     def _learnt(
         self,
@@ -208,8 +230,6 @@ class BasedReconstruction:
         if depth >= self._width:
             return before
         parts = parts_of_views(self.tables, max(min(count, self._width), depth + 1))
-        if depth == 1:
-            before *= self._dependence(parts)
         shapes: dict[tuple[int, ...], list[Axes]] = {}
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
@@ -261,25 +281,6 @@ class BasedReconstruction:
             float(change**2 @ variance),
         )
 
-    def _dependence(self, parts: list[Axes]) -> float:
-        """The part of the base's dependence between axes that its own noise does not explain.
-
-        It is 1 - e / d, at least 0. Here d is the sum of squares by which marginals of the base
-        differ from independent axes, and e what is expected of a sample of independent axes.
-        """
-        differences = chance = 0.0
-        for part in parts:
-            asked = np.array([part], dtype=np.int64)
-            shares = self.base.marginals(asked)[0] / self.base.rows
-            independent = np.ones(1)
-            for place in range(shares.ndim):
-                others = tuple(axis for axis in range(shares.ndim) if axis != place)
-                independent = np.multiply.outer(independent, shares.sum(axis=others))
-            differences += float(((shares - independent[0]) ** 2).sum())
-            spread = (1 - float((independent**2).sum())) / self.base.rows
-            chance += spread + float(self.base.noise(asked).sum())
-        return max(1 - chance / max(differences, 1e-300), 0.0)
-
     def _based(self, asked: Integers, alone: Floats) -> Solutions:
         """Estimate marginals of one shape relative to the base; `alone` is without it."""
         cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
@@ -287,19 +288,17 @@ class BasedReconstruction:
         answers = []
         for start in range(0, len(asked), step):
             part = slice(start, start + step)
-            batch = self._refining(self.problems(asked[part]), alone[part])
-            answers += list(self.trusting.solve(batch))
+            answers += list(self.trusting.solve(self._adding(asked[part], alone[part])))
         return Solutions.stack(answers)
 
     def _held(self, asked: Integers) -> Solutions:
         """Estimate marginals of one shape that views hold."""
         if self._is_large(asked):
             return large_solutions(self.tables, self.base, asked)
-        batch = self.problems(asked)
-        scales = self.scales(asked).reshape(len(asked), -1)
+        problems = self.relative(asked)
         variances = self.tables.covered_variances(asked)
-        based = self.trusting.solve(batch)
-        return held_solutions(batch, based, variances, scales, self._left(batch, asked))
+        based = self.trusting.solve(problems.batch)
+        return held_solutions(problems, based, variances, self._left(problems.noisy, asked))
 
     def _held_sums(
         self,
@@ -309,13 +308,12 @@ class BasedReconstruction:
         """Estimate weighted sums of the cells of one marginal that a view holds."""
         if self._is_large(asked):
             return large_sums(self.tables, self.base, tuple(asked[0].tolist()), weights)
-        batch = self.problems(asked)
-        based = self.trusting.solve(batch)
-        sums = self._based_sums(tuple(asked[0].tolist()), weights)
+        problems = self.relative(asked)
+        based = self.trusting.solve(problems.batch)
+        sums = self._based_sums(problems.batch, weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
-        scales = self.scales(asked).reshape(1, -1)
-        return held_sums(batch, based, sums, weights, scales, self._left(batch, asked))
+        return held_sums(problems, based, sums, weights, self._left(problems.noisy, asked))
 
     def _left(self, batch: Batch, asked: Integers) -> Floats:
         """The part of the noise that the removal of negative counts left, shape (n,).
@@ -326,12 +324,17 @@ class BasedReconstruction:
         own = Batch.of(self._unbiased, asked).target * self._unbiased.total / self.tables.total
         squares = ((own - batch.target) ** 2).reshape(len(asked), -1).sum(axis=1)
         noise = batch.variance.reshape(len(asked), -1).sum(axis=1)
-        return np.asarray(np.clip(1 - squares / np.maximum(noise, 1e-300), _LEAST_LEFT, 1.0))
+        return np.asarray(np.clip(1 - squares / np.maximum(noise, 1e-300), LEAST_LEFT, 1.0))
 
     def _is_large(self, asked: Integers) -> bool:
         """Whether marginals of one shape are improved cell by cell; see `large_solutions`."""
         cells = math.prod(self.tables.sizes[axis] for axis in asked[0].tolist())
-        return bool(cells > _MOMENTS_CELLS)
+        return bool(cells > MOMENTS_CELLS)
+
+    def _adding(self, asked: Integers, alone: Floats) -> Batch:
+        """The problems of marginals to which the base adds what it says beyond the views."""
+        batch = self._refining(Batch.of(self.better, asked), alone)
+        return self._beyond.problems(batch, asked, alone)
 
     def _refining(self, batch: Batch, alone: Floats) -> Batch:
         """Problems whose known moments are those of the estimates without the base.
@@ -358,27 +361,21 @@ class BasedReconstruction:
             target[part] = (basis.analyse(shares) * scale)[batch.index[part]]
         return dataclasses.replace(batch, target=target)
 
-    def problems(self, asked: Integers) -> Batch:
+    def relative(self, asked: Integers) -> Relative:
         """The problems of some marginals relative to the base."""
-        bases = positive_shares(self.base, asked)
-        batch = Batch.of(self.tables, asked)
-        ridge = batch.variance / self.scales(asked)
-        return dataclasses.replace(batch, base=bases, ridge=np.maximum(ridge, _LEAST_RIDGE))
+        shares = positive_shares(self.base, asked)
+        return relative(Batch.of(self.tables, asked), shares, self.scales(asked))
 
     def scales(self, asked: Integers) -> Floats:
         """The trust for all known moments of marginals of one shape, one after another."""
-        return np.maximum(known_moments(self._scales, asked).target, _LEAST_SCALE)
+        return known_moments(self._scales, asked).target
 
     def _based_sums(
         self,
-        axes: Axes,
+        batch: Batch,
         weights: Floats,
     ) -> Sums:
-        """Estimate weighted sums of cells relative to the base."""
-        asked = np.array([axes], dtype=np.int64)
-        batch = self.problems(asked)
-        if not self.tables.covered(asked)[0]:
-            batch = self._refining(batch, self.alone.solve(asked).table)
+        """Estimate weighted sums of the cells of one problem relative to the base."""
         problem = batch[0]
         solution = dataclasses.replace(self.trusting, bars=False).solve(problem)
         if not solution.status.ok:

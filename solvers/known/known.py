@@ -327,7 +327,7 @@ def _left_by(
 
     `known` and `sums` are the numbers of the known sum and of the sum of each cell.
     """
-    # A known sum tells nothing of single sums if it has cells of several of them.
+    # A known sum says nothing about single sums if it has cells of several of them.
     one_of = np.zeros(known.size, np.int64)
     one_of[known[left]] = sums[left]
     mixed = np.zeros(known.size, np.bool_)

@@ -142,7 +142,7 @@ def _shared(
             if kinds is None or kinds >= size:
                 finest = np.arange(size)
             elif finest is None or kinds > finest.max() + 1:
-                # One category of each own group tells its group there.
+                # One category of each own group identifies its group there.
                 codes = np.arange(size) if own is None else np.unique(own, return_index=True)[1]
                 assert group is not None
                 finest = group[codes]

@@ -249,6 +249,11 @@ class Structure:
         """
         return self._scales_of(self._known(asked))
 
+    def scale(self, depth: int, count: int) -> float:
+        """The scale of marginals on `count` axes that are known up to `depth` axes, without the
+        fixed factor."""
+        return self._learnt(depth, count)
+
     def usual_scales(self) -> dict[tuple[int, int], float]:
         """The scales that most marginals on 2 to 4 axes need; to 6 if no view has more than 4.
 

@@ -1,15 +1,15 @@
 """A back-end for a `BestResponse`: the integer programming solver HiGHS, by the package highspy."""
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..backends import load_highs
 from ..status import Status
 from ..threads import end_threads_of_highs
 from .best_response import BestResponse, Response, Seed
-from .milp import conclude, settled
+from .milp import check_limits, conclude, settled
 from .programme import Programme
 
 
@@ -38,6 +38,9 @@ class Highs:
     time_limit: float | None = None
     published: bool = False
 
+    def __post_init__(self) -> None:
+        check_limits(self.nodes, self.time_limit)
+
     def solve(
         self,
         instance: BestResponse,
@@ -47,7 +50,7 @@ class Highs:
     ) -> Response:
         """Find a good record for the instance; see `Responder.solve`."""
         try:
-            highspy: Any = importlib.import_module("highspy")  # optional, and without types
+            highspy = load_highs()
         except ImportError as error:
             return instance.respond(
                 None,

@@ -44,6 +44,9 @@ class Milp:
     time_limit: float | None = None
     published: bool = False
 
+    def __post_init__(self) -> None:
+        check_limits(self.nodes, self.time_limit)
+
     def solve(
         self,
         instance: BestResponse,
@@ -90,6 +93,17 @@ class Milp:
             work=int(found.mip_node_count or 0),
             seed=seed,
             detail="" if status.ok else str(found.message),
+        )
+
+
+def check_limits(nodes: int | None, time_limit: float | None) -> None:
+    """Refuse limits of branch and bound that are out of range: ValueError."""
+    if nodes is not None and not nodes >= 0:
+        raise ValueError(f"nodes ({nodes}) must be >= 0; pass such a number, or None for no limit")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(
+            f"time_limit ({time_limit}) must be a number of seconds > 0; pass such a number, or "
+            "None for no limit"
         )
 
 

@@ -1,6 +1,5 @@
 """A back-end for a `BestResponse`: any solver of the package PuLP, such as CBC, HiGHS or SCIP."""
 
-import importlib
 import inspect
 import time
 import warnings
@@ -9,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import load_pulp
+from ..backends import load_highs, load_pulp
 from ..status import Status
 from ..threads import end_threads_of_highs
 from ..types import Floats
 from .best_response import BestResponse, Response, Seed
-from .milp import conclude, settled
+from .milp import check_limits, conclude, settled
 from .programme import Programme
 
 
@@ -49,6 +48,9 @@ class Pulp:
     nodes: int | None = None
     time_limit: float | None = None
     published: bool = False
+
+    def __post_init__(self) -> None:
+        check_limits(self.nodes, self.time_limit)
 
     def solve(
         self,
@@ -97,7 +99,12 @@ class Pulp:
         pulp = load_pulp()  # only on use, since it loads HiGHS
         solver = self._solver(pulp)
         if solver is None or not solver.available():
-            return Status.MISSING, None, f"PuLP finds no solver {self.name}"
+            there = ", ".join(pulp.listSolvers(onlyAvailable=True))
+            return (
+                Status.MISSING,
+                None,
+                (f"PuLP finds no solver {self.name}; those that it finds here are {there}"),
+            )
         model, columns = _model(pulp, programme)
         started = time.monotonic()
         model.solve(solver)
@@ -138,7 +145,7 @@ class Pulp:
         if not made(msg=False).available():
             return None
         if self.solver == "HiGHS":
-            end_threads_of_highs(importlib.import_module("highspy"))
+            end_threads_of_highs(load_highs())
         known = inspect.signature(made.__init__).parameters
         if self.nodes is not None and "maxNodes" not in known:
             raise ValueError(

@@ -327,6 +327,16 @@ class Components:
         counted = self._shared[np.repeat(counts, cells)]
         return np.bincount(counted, minlength=len(every))
 
+    @cached_property
+    def summed(self) -> Floats:
+        """How many cells of a view a cell of the marginal on the component sums, shape (m,).
+
+        The largest such number over the views that hold the component.
+        """
+        largest = np.ones(len(self.metric))
+        np.maximum.at(largest, self._shared, self._spread**2)
+        return largest
+
     def matrix(self) -> Any:
         """The linear map `synthesise` as a sparse matrix, shape (n, m)."""
         blocks = []

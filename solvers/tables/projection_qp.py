@@ -27,8 +27,8 @@ class ProjectionQP:
     ----------
     solver
         A quadratic solver that cvxpy finds installed.
-    decay
-        The exponent of the weights, as for `JointProjection`.
+    decay, growth
+        As for `JointProjection`.
     time_limit
         Seconds, or None.
 
@@ -40,6 +40,7 @@ class ProjectionQP:
 
     solver: str = "OSQP"
     decay: float = 1.0
+    growth: float = 1.0
     time_limit: float | None = None
     keeps_consistency: ClassVar[bool] = True
 
@@ -56,7 +57,7 @@ class ProjectionQP:
             return components.tables(observed)
         change = cvxpy.Variable(int(free.sum()))
         scale = np.sqrt(components.precision[free])
-        weight = importance(components, self.decay)[free]
+        weight = importance(components, self.decay, self.growth)[free]
         deviation = scipy.sparse.diags_array(1 / components.deviation)
         synthesis = deviation @ components.matrix()[:, free] @ scipy.sparse.diags_array(1 / scale)
         cells = synthesis @ change + components.synthesise(observed) / components.deviation

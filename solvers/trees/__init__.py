@@ -1,1 +1,1 @@
-"""Least squares over trees of sums, and distributions on trees of pairs."""
+"""Least squares over trees of sums."""

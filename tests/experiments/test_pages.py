@@ -147,9 +147,21 @@ def test_a_long_list_of_claims_begins_with_those_that_do_not_hold():
     study = Readings(title="T", about="", claims=tuple(claims), manifest=MANIFEST)
     text = page_tools.claims(study)
     shown, _, folded = text.partition("<details")
-    assert shown.startswith("3 of the 5 claims hold; these do not:")
+    assert shown.startswith("3 of 5 claims of the paper hold; these do not:")
     assert "| C1 |" in shown and "| C4 |" in shown and "| C0 |" not in shown
     assert "| C0 |" in folded and "| C2 | 2 | not tested |" in folded and "| C1 |" not in folded
+
+
+def test_claims_of_the_paper_and_ours_are_counted_apart():
+    claims = [
+        Claim(claim="A.", measured="1", holds=True),
+        Claim(claim="B.", measured="1", holds=False),
+        Claim(claim="C (our claim).", measured="1", holds=True),
+        Claim(claim="D (E; our claim).", measured="1", holds=None),
+    ]
+    study = Readings(title="T", about="", claims=tuple(claims), manifest=MANIFEST)
+    counted = "1 of 2 claims of the paper hold, and 1 of 1 of ours"
+    assert page_tools.held({"one": study}, "one") == counted
 
 
 def test_a_study_that_was_broken_off_says_so():

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from experiments import __main__ as main
 from experiments.tools import study
 from experiments.tools.pages import Claim, markdown, page
 from experiments.tools.plots import candlesticks, lines
@@ -160,3 +161,10 @@ def test_pictures_are_the_same_each_time(tmp_path, draw):
             )
         assert [file.suffix for file in written] == [".png", ".svg"]
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_text_without_its_pictures_says_where_they_are_kept():
+    text = "# T\n\n![one](one.png)\n\nNotes."
+    shown = main._without_pictures(text)
+    assert "one.png" not in shown and "Notes." in shown and "--out DIR" in shown
+    assert main._without_pictures("# T\n\nNotes.") == "# T\n\nNotes."

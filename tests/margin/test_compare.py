@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.stats
 
 import margin
 from margin import Domain, DomainError, Marginal, MarginError, PriView, PureDP, Workload, metrics
@@ -58,6 +59,36 @@ def test_it_is_marked_as_not_private(compared):
     assert "not private" in str(compared) and "smallest mean L2/N: good" in str(compared)
     assert compared.to_json()["private"] is False
     json.dumps(compared.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5])
+@pytest.mark.parametrize("measured", [[metrics.L2()], [metrics.JensenShannon(), metrics.L2()]])
+def test_the_standard_error_is_that_of_the_means_of_runs(table, domain, runs, measured):
+    found = compare(
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanisms={"views": NARROW, "also views": NARROW},
+        workload=[["sex"], ["age", "region"]],
+        metrics=measured,
+        runs=runs,
+    )
+    assert found.runs == runs and f"{runs} run" in str(found)
+    for row in found.rows:
+        for numbers, error in zip(row.values, row.standard_errors, strict=True):
+            assert len(numbers) == 2 * runs
+            means = [np.mean(numbers[2 * run : 2 * run + 2]) for run in range(runs)]
+            if runs == 1:
+                assert np.isnan(error)
+            else:
+                assert error == pytest.approx(scipy.stats.sem(means), rel=1e-9)
+    # Equal mechanisms cannot be told apart.
+    doubt = "a single run" if runs == 1 else "within 2 standard errors of the difference: "
+    assert doubt in str(found)
+    shown = found._repr_html_()
+    assert all(
+        name in shown for name in ("std. error", "release CPU s", f"mean {measured[0].name}")
+    )
 
 
 def test_large_workloads_are_drawn_from(table, domain):
@@ -169,10 +200,25 @@ def test_a_heat_map_without_room_for_numbers_says_how_wide_its_intervals_are():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     wide = Domain({"a": 8, "b": 9})
     drawn = plot_marginal(Marginal(wide, np.full((8, 9), 50.0), np.full((8, 9), 25.0)))
-    assert drawn.get_title().startswith("95 % interval of a count: \u00b1 ") and not drawn.texts
+    said = "95 % intervals of counts are 20 rows wide"
+    assert drawn.get_title() == said and not drawn.texts
     cube = Domain({"a": 8, "b": 9, "c": 2})
     drawn = plot_marginal(Marginal(cube, np.full((8, 9, 2), 50.0), np.full((8, 9, 2), 25.0)))
-    assert drawn.figure._suptitle.get_text().startswith("95 % interval of a count: \u00b1 ")
+    assert drawn.figure._suptitle.get_text() == said
+    # A few long numbers in many columns have no room either.
+    few = Domain({"a": 3, "b": 20})
+    drawn = plot_marginal(Marginal(few, np.full((3, 20), 50_000.0), np.full((3, 20), 25.0)))
+    assert drawn.get_title() == said and not drawn.texts
+
+
+def test_a_heat_map_writes_the_bounds_of_intervals_that_end_at_zero():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    small = Domain({"a": 3, "b": 3})
+    counts = np.array([[34.0, 5.0, 0.0], [8.0, 1234.0, 7.0], [1.0, 2.0, 3.0]])
+    drawn = plot_marginal(Marginal(small, counts, np.full((3, 3), 400.0)))
+    texts = [text.get_text() for text in drawn.texts]
+    assert texts[:3] == ["34\n0 to 73", "5\n0 to 44", "0\n0 to 39"]
+    assert texts[4] == "1,234\n1,195 to 1,273"
 
 
 def test_a_marginal_of_three_attributes_has_a_heat_map_for_each_category_of_the_smallest():

@@ -1,6 +1,8 @@
 """Ctrl-C between any two steps of a release: the message agrees with the ledger."""
 
+import ctypes
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import margin
 from margin import FileError, Ledger, PureDP
 from margin.cli.main import main
+from margin.interrupts import check, watched
 from margin.mechanisms import Flat
 
 FILES = {"release.py", "gate.py", "ledger.py", "ledger_file.py"}
@@ -149,13 +152,13 @@ class Own:
     ],
 )
 def test_a_ledger_of_ones_own(own, where, told, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     if where == "read":
         monkeypatch.setattr("margin.private.gate.count", interrupt)
     if where == "after":
-        monkeypatch.setattr(sys.modules["margin.release"], "describe", interrupt)
+        monkeypatch.setattr(sys.modules["margin.release"], "Provenance", interrupt)
     with pytest.raises(KeyboardInterrupt, match=told):
         margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=own)
 
@@ -177,3 +180,65 @@ def test_a_release_that_cannot_be_written_says_that_it_was_made(
     code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
     told = capsys.readouterr().err
     assert code in (2, 130) and "its budget spent" in told and "'x.margin' was not written" in told
+
+
+@pytest.mark.parametrize("where", ["before", "noise", "file"])
+def test_an_internal_error_says_what_became_of_the_budget(where, tmp_path, monkeypatch, capsys):
+    """A second try would spend the budget again, so the message must not advise one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.json").write_text('{"a": 2}')
+    (tmp_path / "t.csv").write_text("a\n0\n1\n")
+    place = {
+        "before": (sys.modules["margin.private.gate"], "count"),
+        "noise": (sys.modules["margin.release"], "Provenance"),
+        "file": (sys.modules["margin.store"], "_encoded"),
+    }
+
+    def fails(*_, **__):
+        raise ZeroDivisionError("a value of the data")
+
+    monkeypatch.setattr(*place[where], fails)
+    code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
+    told = capsys.readouterr().err
+    fate = {
+        "before": "internal error (ZeroDivisionError); --debug shows the error",
+        "noise": "has already been charged, but there is no result and no file",
+        "file": "its budget spent, but 'x.margin' was not written",
+    }
+    assert code == 1 and "internal error (ZeroDivisionError)" in told
+    assert fate[where] in told and "a value" not in told and "run again" not in told
+
+
+def test_an_interrupt_that_a_callback_drops_is_not_printed(capfd):
+    """Python prints a traceback for it. It is raised again, so the message tells of it."""
+    # A job in the background ignores the signal; a terminal does not.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def callback():
+        signal.raise_signal(signal.SIGINT)
+
+    def fails():
+        raise ZeroDivisionError
+
+    def work():
+        with watched():
+            ctypes.CFUNCTYPE(None)(callback)()
+            while True:
+                check()
+
+    hook = sys.unraisablehook
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sys.unraisablehook is hook and "Traceback" not in capfd.readouterr().err
+    # Other exceptions go to the hook as before.
+    seen = []
+    sys.unraisablehook = seen.append
+    try:
+        with watched():
+            ctypes.CFUNCTYPE(None)(fails)()
+    finally:
+        sys.unraisablehook = hook
+    assert [one.exc_type for one in seen] == [ZeroDivisionError]

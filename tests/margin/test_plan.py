@@ -2,6 +2,7 @@ import itertools
 import math
 import os
 import shlex
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import margin
 from margin import ZCDP, ApproxDP, DomainError, MarginError, Neighbours, PriView, PureDP, Workload
 from margin.cli.arguments.written import written
 from margin.cli.main import main
+from margin.cli.plan import _quoted
 from margin.designs import allocate_budget, covering_views
 from margin.mechanisms.views.priview import BestViews
 
@@ -141,6 +143,16 @@ def test_the_chosen_views_are_no_worse_than_covers_of_any_limit(budget):
         mechanism = PriView(views=views, shares=[max(share, 1e-6) for share in shares])
         error = mechanism.expected_error(DOMAIN, found.workload, budget)
         assert found.table[0].error <= 1.001 * error
+
+
+def test_the_picture_says_how_many_mechanisms_it_leaves_out(monkeypatch):
+    pytest.importorskip("matplotlib")
+    found = margin.plan(DOMAIN, budget=ZCDP("0.1"), mechanisms=[PriView(), Priced(1e5)])
+    assert "first" not in found.plot().get_title()
+    monkeypatch.setattr("margin.plots.plan._MOST", 1)
+    axes = found.plot()
+    assert axes.get_title().endswith("\nthe first 1 of 2 mechanisms")
+    assert len(axes.get_yticklabels()) == 1
 
 
 def test_the_picture_marks_the_choice():
@@ -409,6 +421,24 @@ def test_options_copied_from_the_command_line_make_a_release(number, tmp_path, c
         assert shlex.split(shown[number - 1]) == ["--mechanism", words]
     release = ["release", "t.csv", *options, "--mechanism", words, "-o", "out.margin"]
     assert main(release) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no shell")
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        ("PriView(views=[['age', 'sex']])", True),
+        ("Residual(order=2)", True),
+        ("Auto", True),
+        ("""PriView(views=[["it's", '$HOME']])""", False),
+        ("PriView(views=[['`id`', '!!', 'a\\\\b', '$(id)']])", False),
+    ],
+)
+def test_a_quoted_mechanism_reaches_a_release_as_it_is(text, is_plain):
+    quoted = _quoted(text)
+    command = ["sh", "-c", f"printf %s {quoted}"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == text
+    assert ("'\"'\"'" not in quoted) == is_plain
 
 
 def test_a_row_that_does_not_exist_is_told(tmp_path, capsys):

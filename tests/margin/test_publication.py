@@ -1,6 +1,7 @@
 """`publish` and `margin publish`: all formats hold the same numbers, whole or not at all."""
 
 import csv
+import datetime
 import hashlib
 import itertools
 import json
@@ -16,8 +17,10 @@ import margin
 from margin import Domain, DomainError, FileError, PureDP
 from margin.cli import publish as publish_command
 from margin.cli.main import main
-from margin.publication import FORMATS, formats, publish
+from margin.publication import FORMATS, Imprint, formats, publish
+from margin.publication.readme import _line
 from margin.publication.sdmx import _identifiers
+from margin.report.content import content
 
 DOMAIN = Domain(
     {
@@ -85,7 +88,7 @@ def test_all_formats_and_the_manifest_say_the_same(synopsis, tmp_path):
     manifest = publish(synopsis, VIEWS, tmp_path / "out")
     assert json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8")) == manifest
     tables = synopsis.tables(VIEWS)
-    named = {"manifest.json"}
+    named = {"manifest.json", manifest["readme"]["name"]}
     for entry, view, table in zip(manifest["tables"], VIEWS, tables, strict=True):
         assert entry["attributes"] == view and entry["cells"] == table.counts.size
         assert entry["reconstructed"] is table.reconstructed
@@ -111,6 +114,31 @@ def test_all_formats_and_the_manifest_say_the_same(synopsis, tmp_path):
     assert manifest["privacy"] == synopsis.provenance.statement.describe()
 
 
+def test_files_of_all_kinds_can_be_joined(synopsis, tmp_path, monkeypatch, capsys):
+    """The page, published files, the command line and exports have one name for each category."""
+    monkeypatch.chdir(tmp_path)
+    synopsis.save("x.margin")
+    publish(synopsis, [["age/band"]], "out")
+    names = ["0 to under 18", "18 to under 65", "65 to 120", "?"]
+    page = content(synopsis, title="t", live=False)["attributes"][1]["labels"]
+    assert page == names == [row[0] for row in of_csv(tmp_path / "out" / "001-age_band.csv")[1]]
+    assert main(["marginal", "x.margin", "age/band", "--format", "csv"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == names
+    marginal = synopsis.marginal(["age/band"])
+    assert marginal.to_arrow()["age/band"].to_pylist() == names
+    assert list(marginal.to_pandas().index) == names
+    assert main(["records", "x.margin", "-n", "50", "-o", "rows.csv"]) == 0
+    capsys.readouterr()
+    assert {row[1] for row in of_csv(tmp_path / "rows.csv")[1]} <= set(names)
+    # A name that was read somewhere can be asked for.
+    for code, name in enumerate(names):
+        same = synopsis.count({"age/band": DOMAIN["age/band"].labels[code]})
+        assert synopsis.count({"age/band": name}).estimate == same.estimate
+        assert main(["count", "x.margin", f"age/band={name}"]) == 0
+        assert f"{same.estimate:,.1f}" in capsys.readouterr().out
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pyjstat")
 def test_json_stat_is_read_by_pyjstat(synopsis, tmp_path):
     pyjstat = pytest.importorskip("pyjstat.pyjstat", reason="pyjstat is not installed")
@@ -120,13 +148,15 @@ def test_json_stat_is_read_by_pyjstat(synopsis, tmp_path):
         counts = frame[frame.iloc[:, -2] == "count"]["value"]
         assert counts.astype(int).tolist() == table.counts.ravel().tolist()
         for name in table.attributes:
-            assert set(frame[name]) == set(map(str, table.domain[name].labels))
+            assert set(frame[name]) == set(map(str, table.domain[name].names))
 
 
 def test_sdmx_csv_is_read_by_pysdmx(synopsis, tmp_path):
     reader = pytest.importorskip("pysdmx.io", reason="pysdmx is not installed")
+    structures = set()
     for entry, table in published(synopsis, tmp_path, "sdmx-csv"):
         (dataset,) = reader.get_datasets(tmp_path / "out" / entry)
+        structures.add(str(dataset.structure))
         frame = dataset.data
         measures = ["OBS_VALUE", "LOW_95", "HIGH_95"]
         dimensions = [name for name in frame.columns if name not in measures]
@@ -134,6 +164,8 @@ def test_sdmx_csv_is_read_by_pysdmx(synopsis, tmp_path):
         assert frame["OBS_VALUE"].astype(int).tolist() == table.counts.ravel().tolist()
         cells = np.stack(np.unravel_index(np.arange(len(frame)), table.counts.shape), axis=1)
         assert frame[dimensions].astype(int).to_numpy().tolist() == cells.tolist()
+    # Tables with different dimensions have different structures.
+    assert len(structures) == len(VIEWS)
 
 
 def test_csvw_is_read_by_csvw(synopsis, tmp_path):
@@ -146,7 +178,7 @@ def test_csvw_is_read_by_csvw(synopsis, tmp_path):
         assert [str(column.titles) for column in read.tableSchema.columns] == titles
         assert [row["count"] for row in rows] == table.counts.ravel().tolist()
         keys = [tuple(row[name] for name in names[:-3]) for row in rows]
-        labels = [map(str, form.labels) for form in table.domain.values()]
+        labels = [map(str, form.names) for form in table.domain.values()]
         assert keys == list(itertools.product(*labels))
 
 
@@ -179,7 +211,8 @@ def test_the_command_line_knows_all_formats():
 
 def test_the_same_seed_writes_the_same_bytes(synopsis, tmp_path):
     for name in ("one", "other"):
-        publish(synopsis, VIEWS, tmp_path / name, seed=3)
+        imprint = Imprint(date=datetime.date(2026, 1, 31))
+        publish(synopsis, VIEWS, tmp_path / name, seed=3, title="Tables", imprint=imprint)
     for file in os.listdir(tmp_path / "one"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
 
@@ -260,7 +293,8 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
     code, out, err = run(capsys, "--tables", "all:1", "all:2", "sex,measure", "-o", "out/")
     assert code == 0, err
     assert out == (
-        "out: 10 tables, 75 cells, each with the total 900; 4 reconstructed. They agree exactly.\n"
+        "out: 10 tables, 75 cells, each with the total 900; 6 measured, 4 reconstructed. "
+        "They agree exactly.\n"
     )
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     every = [
@@ -278,10 +312,11 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
         "tables": 1,
         "cells": 6,
         "reconstructed": 1,
+        "sources": {"reconstructed": 1},
         "total": 900,
         "formats": ["csv"],
     }
-    assert sorted(os.listdir("out")) == ["001-_town-sex.csv", "manifest.json"]
+    assert sorted(os.listdir("out")) == ["001-_town-sex.csv", "README.txt", "manifest.json"]
     head, rows = of_csv(tmp_path / "out" / "001-_town-sex.csv")
     assert head[0] == "'=town" and {row[0] for row in rows} == {"A, old", "'-B", "\u00e9"}
 
@@ -295,16 +330,71 @@ def test_the_command_takes_levels(tmp_path, monkeypatch, capsys):
     options = ["--format", "csv", "-o", "out"]
     code, _, err = run(capsys, "--tables", "place@state,sex", "place", "sex", *options)
     assert code == 0, err
-    assert len(os.listdir("out")) == 4
+    assert len(os.listdir("out")) == 5
     head, rows = of_csv(tmp_path / "out" / "001-place_state-sex.csv")
     assert head == ["place@state", "sex", "count", "low", "high"]
     assert [row[:2] for row in rows] == [("S", "0"), ("S", "1"), ("T", "0"), ("T", "1")]
 
 
+def test_tables_with_a_base_are_marked_as_in_python(synopsis, tmp_path, monkeypatch, capsys):
+    """A base has a part in every answer, so all tables are marked, and their source says why."""
+    monkeypatch.chdir(tmp_path)
+    rows = {name: [form.labels[0]] * 900 for name, form in DOMAIN.items() if name != "age/band"}
+    mechanism = margin.PriView(views=[["sex", "age/band"], ["=town", "measure"]])
+    made = margin.release(
+        {**rows, "age/band": [5] * 900},
+        domain=DOMAIN,
+        budget=synopsis.spent,
+        mechanism=mechanism,
+        base=synopsis,
+    )
+    made.save("x.margin")
+    code, out, err = run(capsys, "--tables", "sex,age/band", "sex,measure", "-o", "out")
+    assert code == 0, err
+    assert "; 1 measured and combined with the base, 1 reconstructed." in out
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    for entry in manifest["tables"]:
+        assert entry["reconstructed"] is made.marginal(entry["attributes"]).reconstructed is True
+
+
+def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    synopsis.save("x.margin")
+    options = ["--title", "Towns 2025", "--description", "A made-up land.\\nIt is small"]
+    options += ["--contact", "office@example.org", "--licence", "CC BY 4.0", "--source", "Census"]
+    options += ["--date", "2026-01-31", "--format", "csv", "sdmx-csv"]
+    code, _, err = run(capsys, "--tables", "=town,sex", "sex", "-o", "out", *options)
+    assert code == 0, err
+    said = (tmp_path / "out" / "README.txt").read_text("utf-8")
+    assert said.startswith("Towns 2025\n==========\n\nA made-up land.")
+    lines = said.splitlines()
+    for line in (
+        "Published: 2026-01-31",
+        "Source: Census",
+        "Contact: office@example.org",
+        "Licence: CC BY 4.0",
+        "001-_town-sex: =town, sex (6 cells, reconstructed)",
+        "002-sex: sex (2 cells, measured)",
+        "  .csv: text for spreadsheets and programs",
+        "  .sdmx.csv: SDMX-CSV 2.0",
+    ):
+        assert line in lines
+    assert "parquet" not in said and max(map(len, lines)) < 200
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    plain = " ".join(said.split())
+    assert manifest["privacy"] in plain and manifest["meaning"] in plain
+    assert manifest["title"] == "Towns 2025" and manifest["imprint"]["Licence"] == "CC BY 4.0"
+    assert manifest["readme"]["name"] == "README.txt"
+
+
+def test_a_readme_shows_no_hidden_characters():
+    assert _line("a\u202eb\nc\x1b[2J") == "a b c [2J"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--tables", "all:9", "-o", "new"], "from 1 to the number of attributes"),
+        (["--tables", "all:9", "-o", "new"], "from 1 to 4, the number of attributes"),
         (["--tables", "sex,nobody", "-o", "new"], "nobody"),
         (["--tables", "all:1", "-o", "new", "--seed", "-1"], "must be >= 0"),
         (["--tables", "all:1", "-o", "none/new"], "create it first"),

@@ -14,6 +14,7 @@ import pytest
 import margin
 from margin import FileError, PureDP, signature, store
 from margin.cli.main import main
+from margin.publication import publish, sign_folder, verify_folder
 
 DOMAIN = margin.Domain({"a": 2})
 TABLE = {"a": [0, 1, 1, 0] * 10}
@@ -148,6 +149,14 @@ def test_what_is_no_key_is_refused_and_not_quoted(signed, keys, tmp_path, text):
     assert keys[0].read_text().splitlines()[1] not in str(refused.value)
 
 
+def test_the_other_key_of_a_pair_is_named(signed, keys):
+    secret, public = keys
+    with pytest.raises(FileError, match=r"give the public key '.*agency\.key\.pub'$"):
+        margin.verify(signed, secret)
+    with pytest.raises(FileError, match=r"give the secret key '.*agency\.key'$"):
+        margin.sign(signed, public)
+
+
 def test_keys_are_never_replaced_and_the_secret_one_is_its_owners(keys, tmp_path):
     assert stat.S_IMODE(os.stat(keys[0]).st_mode) == 0o600
     before = keys[0].read_bytes(), keys[1].read_bytes()
@@ -189,9 +198,106 @@ def test_a_simulation_signed_by_hand_is_none(keys, tmp_path):
     path = tmp_path / "simulated.margin"
     margin.simulate(TABLE, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis.save(path)
     contents = store.read(path)
-    made = signature._secret_key(keys[0]).sign(signature._CONTEXT + contents.checksums)
+    made = signature.secret_key(keys[0]).sign(signature._CONTEXT + contents.checksums)
     written = json.dumps({"kind": "ed25519", "signature": made.hex()}).encode()
     store.write(path, contents._replace(signature=written))
-    assert signature._is_valid(signature._public_key(keys[1]), store.read(path))
+    text = signature._CONTEXT + contents.checksums
+    assert signature.is_signed(signature.public_key(keys[1]), store.read(path).signature, text)
     with pytest.raises(FileError, match="simulation"):
         margin.verify(path, keys[1])
+
+
+# Folders
+
+
+@pytest.fixture
+def tables(keys, tmp_path):
+    made = margin.release(TABLE, domain=DOMAIN, budget=PureDP(1))
+    publish(made, [["a"]], tmp_path / "tables", formats=["csv", "json-stat"])
+    return tmp_path / "tables"
+
+
+def test_a_signed_folder_is_verified(tables, keys, capsys):
+    assert main(["sign", str(tables), "--key", str(keys[0])]) == 0
+    assert main(["verify", str(tables), "--key", str(keys[1])]) == 0
+    out = capsys.readouterr().out
+    manifest = json.loads((tables / "manifest.json").read_text())
+    assert "valid signature" in out and "all 3 files are as signed" in out
+    assert manifest["privacy"] in out
+    assert verify_folder(tables, keys[1]) == manifest
+    # Signing again writes the same bytes.
+    before = (tables / "manifest.json.sig").read_bytes()
+    sign_folder(tables, keys[0])
+    assert (tables / "manifest.json.sig").read_bytes() == before
+
+
+FOLDER_CHANGES = {
+    "a count": lambda folder: change(folder / "001-a.csv", b"0,", b"1,"),
+    "a readme": lambda folder: change(folder / "README.txt", b"a", b"b"),
+    "the manifest": lambda folder: change(folder / "manifest.json", b"true", b"false"),
+    "a space in the manifest": lambda folder: change(folder / "manifest.json", b"}", b" }"),
+    "the signature": lambda folder: change(folder / "manifest.json.sig", b"ed25519", b"ed448"),
+    "no text": lambda folder: (folder / "manifest.json.sig").write_bytes(b"\xff"),
+    "no signature": lambda folder: (folder / "manifest.json.sig").unlink(),
+    "a file less": lambda folder: (folder / "001-a.json").unlink(),
+    "a file more": lambda folder: (folder / "002-b.csv").write_text("b,count"),
+    "a folder more": lambda folder: (folder / "more").mkdir(),
+    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
+}
+
+
+def change(path, old, new):
+    text = path.read_bytes()
+    assert old in text
+    path.write_bytes(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("changed", FOLDER_CHANGES.values(), ids=FOLDER_CHANGES.keys())
+def test_every_change_of_a_signed_folder_is_detected(tables, keys, changed, capsys):
+    sign_folder(tables, keys[0])
+    changed(tables)
+    with pytest.raises(FileError):
+        verify_folder(tables, keys[1])
+    assert main(["verify", str(tables), "--key", str(keys[1])]) == 2
+    assert capsys.readouterr().err.startswith("margin: ")
+
+
+def test_a_folder_is_signed_as_it_was_published_and_with_the_right_key(tables, keys, tmp_path):
+    sign_folder(tables, keys[0])
+    other = margin.keygen(tmp_path / "other.key")
+    with pytest.raises(FileError, match="another key"):
+        verify_folder(tables, other)
+    change(tables / "001-a.csv", b"0,", b"1,")
+    with pytest.raises(FileError, match="it was changed"):
+        sign_folder(tables, keys[0])
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ({"private": False}, "simulation"),
+        ({"private": "yes"}, "simulation"),
+        ({"tables": [{"files": [1]}]}, "must be the manifest"),
+        ({"readme": {}}, "must be the manifest"),
+        ({"readme": {"name": "../agency.key", "sha256": ""}}, "is missing|is not listed"),
+        ({"format": "margin publication 9"}, "must be the manifest"),
+        (None, "must be the manifest"),
+    ],
+)
+def test_what_is_no_published_release_is_not_signed(tables, keys, manifest, message):
+    held = json.loads((tables / "manifest.json").read_text())
+    written = "[" if manifest is None else json.dumps({**held, **manifest})
+    (tables / "manifest.json").write_text(written)
+    with pytest.raises(FileError, match=message):
+        sign_folder(tables, keys[0])
+    assert not (tables / "manifest.json.sig").exists()
+
+
+def test_signatures_of_files_and_folders_are_different(tables, signed, keys):
+    """Neither can be passed off as the other."""
+    moved = members(signed)["signature.json"]
+    (tables / "manifest.json.sig").write_bytes(moved)
+    checksums = members(signed)["checksums.json"]
+    (tables / "manifest.json").write_bytes(checksums)
+    with pytest.raises(FileError, match="another key"):
+        verify_folder(tables, keys[1])

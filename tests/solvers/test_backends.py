@@ -1,4 +1,5 @@
-"""OSQP and PuLP in one process, in both orders; each order runs in a process of its own."""
+"""OSQP and PuLP in one process, in both orders, and the banner of HiGHS; each case runs in a
+process of its own."""
 
 import importlib.util
 import subprocess
@@ -36,3 +37,13 @@ def test_osqp_is_refused_after_a_users_import_of_pulp():
     ended = outcome("import pulp")
     assert ended.returncode == 1  # an exception, not the crash of the process
     assert "Begin the script with 'import osqp'" in ended.stderr
+
+
+def test_highs_prints_nothing_into_the_process_that_solves():
+    if importlib.util.find_spec("highspy") is None:
+        pytest.skip("highspy is not installed")
+    # The text before is still in the buffer when the library is loaded.
+    code = "print('before'); from margin.solvers.backends import load_highs; load_highs().Highs()"
+    command = [sys.executable, "-c", f"{code}; print('after')"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["before", "after"]

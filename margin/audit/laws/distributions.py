@@ -97,7 +97,7 @@ def kept_counts(
     rule: Keep | Cut,
     count: int,
 ) -> tuple[Floats, Integers, float]:
-    """The law of what a filter with Laplace noise publishes of a cell.
+    """The distribution of what a filter with Laplace noise publishes about one cell.
 
     A noisy count v of at least theta is kept with probability min(1, |v| / tau); for a two-sided
     rule, |v| must be at least theta. A `Cut` keeps it from its threshold on, if the true count is

@@ -112,7 +112,8 @@ class Evidence:
         excess: Floats,
         variance: Floats,
     ) -> None:
-        """Add for each cell, array (cells,), whether it was kept less the probability of this."""
+        """Add for each cell 1 if it was kept and 0 if not, minus the probability of keeping it:
+        array (cells,)."""
         before = self._kept.get(cells, (np.zeros(cells), np.zeros(cells)))
         self._kept[cells] = before[0] + excess, before[1] + variance
 

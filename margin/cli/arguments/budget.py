@@ -19,8 +19,8 @@ def add_budget(parser: argparse.ArgumentParser, *, with_unit: bool = False) -> N
     `with_unit` says whether the command has the option --unit too.
     """
     counted = (
-        "; with --unit, at most M rows of each person are counted; without it, you declare that "
-        "nobody has more rows, and this is not checked"
+        "; with --unit, at most M rows of each person are counted; without --unit, you declare "
+        "that nobody has more rows, and this is not checked"
     )
     group = parser.add_argument_group("privacy budget")
     group.add_argument(
@@ -99,8 +99,8 @@ def budget_of(parsed: argparse.Namespace) -> "Budget":
         return margin.ZCDP(parsed.rho, **unit)
     if parsed.epsilon is None:
         raise BudgetError(
-            "a release needs a budget, but no budget is given; add --epsilon E, --epsilon E "
-            "--delta D, or --rho R"
+            "a budget must be given, but none is; add --epsilon E, --epsilon E --delta D, or "
+            "--rho R"
         )
     if parsed.delta is None:
         return margin.PureDP(parsed.epsilon, **unit)

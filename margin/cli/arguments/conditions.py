@@ -1,5 +1,6 @@
 """Conditions on attributes as words of a command line, such as `age>=30` and `sex=F,M`."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import ge, gt, le, lt
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from ...domain.attribute import Attribute, Value
     from ...domain.domain import Domain
 
-__all__ = ["where_of"]
+__all__ = ["outside_order", "where_of"]
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
@@ -56,6 +57,30 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
     }
 
 
+def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Value]]":
+    """The categories that no comparison selects, since they are not in the order of the attribute,
+    by the attributes that the conditions compare: those of `other` and `missing`, as "7+"."""
+    from ...domain.level_views import attribute_at
+    from ...domain.values import number, written
+
+    outside: dict[str, list[Value]] = {}
+    for condition in conditions:
+        name, operator, _ = _parts(domain, condition)
+        if operator == "=":
+            continue
+        attribute = attribute_at(domain, name)
+        labels = [attribute.label(code) for code in range(attribute.size)]
+        if attribute.bins is not None:
+            others = labels[len(attribute.edges) - 1 :]
+        elif attribute.dates is not None:
+            others = labels[len(attribute.dates.labels) :]
+        else:
+            others = [label for label in labels if number(written(label) or "") is None]
+        if others:
+            outside[name] = others
+    return outside
+
+
 def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:
     """Split a condition into the attribute, the operator and the text on its right."""
     from ...domain.level_views import attribute_at
@@ -70,8 +95,19 @@ def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:
                 return name, operator, rest[len(operator) :].strip()
     # Unknown names are refused by the domain, with a suggestion.
     start = re.split("[<>=]", condition, maxsplit=1)[0].strip()
+    if start.endswith("!"):
+        raise DomainError(
+            f"a condition must be an attribute, one of = >= < <= > and a value, but it is "
+            f"{condition!r}; instead of != write = and the other categories, with commas between"
+        )
     if start != condition.strip():
         attribute_at(domain, start)
+    parts = [name for name in (*domain, *domain.level_names) if name.startswith(f"{condition} ")]
+    if parts:
+        raise DomainError(
+            f"a condition with a blank must stand in quotes, but {condition!r} stands alone; write "
+            f"it as in '{parts[0]}=...'"
+        )
     raise DomainError(
         f"a condition must be an attribute, one of = >= < <= > and a value, but it is "
         f"{condition!r}; write it as in sex=F or 'age>=30'"
@@ -84,15 +120,43 @@ def _listed(
     text: str,
 ) -> set[int]:
     """The codes of one category, or of several with commas between them."""
+    from ...domain.attribute import UNSEEN
     from ...domain.where import codes_of
 
-    try:
-        # A label may itself hold a comma.
-        return set(codes_of(attribute, name, text))
-    except DomainError:
-        if "," not in text:
-            raise
-    return set(codes_of(attribute, name, [part.strip() for part in text.split(",")]))
+    # A label may itself hold a comma.
+    parts = [text]
+    if "," in text and attribute.category(text) == UNSEEN:
+        parts = [part.strip() for part in text.split(",")]
+    if attribute.bins is not None:
+        for part in parts:
+            _check_bin(attribute, name, part)
+    return set(codes_of(attribute, name, parts))
+
+
+def _check_bin(
+    attribute: "Attribute",
+    name: str,
+    text: str,
+) -> None:
+    """Refuse a text that is no label of a bin; the message names a bin and its edges."""
+    from ..._names import did_you_mean
+
+    labels = list(map(str, attribute.names))
+    if text in labels or text in map(str, attribute.labels):
+        return
+    code = attribute.category(text)
+    inside = 0 <= code < len(attribute.edges) - 1
+    # A bin without two finite edges is described by one condition.
+    code = code if inside else 0
+    low, high = (attribute.bins or ())[code : code + 2]
+    sides = ((">=", low), ("<", high))
+    conditions = [f"'{name}{sign}{edge:g}'" for sign, edge in sides if math.isfinite(edge)]
+    why = f", and lies in {labels[code]!r}" if inside else ""
+    between = f", or by its edges, as {' '.join(conditions)}" if conditions else ""
+    raise DomainError(
+        f"{text!r} is no bin of attribute {name!r}{why}; name a bin by its label, such as "
+        f"{labels[code]!r}{between}{did_you_mean(text, labels) if not inside else ''}"
+    )
 
 
 def _bins(
@@ -123,13 +187,27 @@ def _periods(
     text: str,
 ) -> set[int]:
     """The codes of the periods on one side of the period that a date or a label names."""
-    assert attribute.dates is not None
-    periods = range(len(attribute.dates.labels))
+    from ...domain.values import written
+
+    dates = attribute.dates
+    assert dates is not None
+    periods = range(len(dates.labels))
+    # The first period above the edge that the condition names.
+    edge = dates.edge(written(text) or "", after=operator in (">", "<="))
+    if edge is not None:
+        return {code for code in periods if (code >= edge) == (operator in (">", ">="))}
     place = attribute.category(text)
     if place not in periods:
         raise DomainError(
-            f"condition {condition!r} must compare with a date or a {attribute.dates.by} from "
+            f"condition {condition!r} must compare with a date or a {dates.by} from "
             f"{attribute.label(0)} to {attribute.label(periods[-1])}; correct its right side"
+        )
+    if dates.is_part(written(text) or ""):
+        raise DomainError(
+            f"condition {condition!r} must compare with a whole {dates.by}, or by >= or < with the "
+            f"first day of one, since whole {dates.by}s are counted; its date lies within "
+            f"{attribute.label(place)}, and the nearest such days are "
+            f"{' and '.join(dates.nearest_edges(place))}"
         )
     return {code for code in periods if _COMPARISONS[operator](code, place)}
 

@@ -14,7 +14,7 @@ _SYSTEMS = ("mbi", "OpenDP", "SmartNoise", "Tumult")
 
 
 def check_not_elsewhere(name: str) -> None:
-    """Raise MarginError if a name is that of a mechanism or a system of others.
+    """Raise MarginError if a name is that of a mechanism or system that is not part of margin.
 
     The message tells how to compare it with the mechanisms of margin.
     """

@@ -40,7 +40,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         "--memory-limit",
         default="1GB",
         metavar="SIZE",
-        help="the memory for reading the table, for the query, and for grouping rows by --unit; "
+        help="the memory for reading the table, for the query, and for grouping rows by unit; "
         "what does not fit goes to a temporary folder; default: 1GB",
     )
 

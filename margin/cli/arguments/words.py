@@ -9,6 +9,13 @@ _PHRASES = {
     "other=...": '"other": LABEL',
     "missing=...": '"missing": LABEL',
     "1, 0.1, '0.1' or Fraction(1, 10)": "1 or 0.1",
+    "must be a number, or None for an open end": "must be a number, or null for an open end",
+    "or None if it is not public; pass one of these": "or left out if it is not public; correct it",
+    "add --force (replace=True)": "add --force",
+    "files={'visits': 'visits.csv'} or --table visits=visits.csv": "--table visits=visits.csv",
+    "release with PureDP, or with ZCDP from": "release with --epsilon alone, or with --rho from",
+    "registered with ZCDP": "registered with --rho",
+    "so pass a dict or the path of a JSON file": "so correct the JSON file",
 }
 """Arguments of an attribute and exact numbers, as the library writes them and as the JSON of a
 domain and the command line do."""
@@ -35,6 +42,7 @@ def in_words_of_the_command(message: str, options: Collection[str]) -> str:
     """
     for python, written in _PHRASES.items():
         message = message.replace(python, written)
+    message = re.sub(r"files=\{'([^']*)': \.\.\.\}", r"--table \1=...", message)
 
     def as_option(match: re.Match[str]) -> str:
         option = _NAMED.get(match[1], "--" + match[1].replace("_", "-"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import margin
 
 from ...errors import DomainError, FileError
+from ..common import did_you_mean
 
 __all__ = ["FORMS", "USUAL", "add_workload", "names_in", "views_of", "workload_of"]
 
@@ -22,6 +23,10 @@ FORMS = (
 
 USUAL = "3way; 2way if there are more than 107 attributes"
 """The views for which `margin release` chooses if it is told none, for help texts."""
+
+
+_NAMED = 12
+"""Largest number of attributes that a message names."""
 
 
 def add_workload(
@@ -74,7 +79,7 @@ def workload_of(
             )
         return None
     asks = dict(_asked(text) for text in asked)
-    if len(given) == 1 and (size := _size(given[0])):
+    if len(given) == 1 and (size := _size(given[0])) is not None:
         every = margin.Workload.all_kway(domain, size)
         return margin.Workload.of(domain, every, asked=asks) if asks else every
     return margin.Workload.of(domain, views_of(domain, given), asked=asks)
@@ -95,15 +100,38 @@ def views_of(domain: "margin.Domain", given: Sequence[str]) -> list[tuple[str, .
     """
     views: dict[frozenset[str], tuple[str, ...]] = {}
     for text in given:
-        if size := _size(text):
+        if (size := _size(text)) is not None:
             workload = margin.Workload.all_kway(domain, size)
         else:
-            listed = _listed(text) if text.endswith(".json") else [names_in(domain, text)]
+            listed = _listed(text) if text.endswith(".json") else [_names_of(domain, text)]
             workload = margin.Workload.of(domain, listed)
         workload.check_listed()
         for view in workload.names:
             views.setdefault(frozenset(view), view)
     return list(views.values())
+
+
+def _names_of(domain: "margin.Domain", text: str) -> list[str]:
+    """The attributes and levels that a value of an option names.
+
+    Raises
+    ------
+    DomainError
+        If it is one word that is no attribute, such as "2wya". The message says what is accepted.
+    """
+    names = names_in(domain, text)
+    known = {*domain, *domain.level_names}
+    if len(names) != 1 or names[0] in known:
+        return names
+    start = re.match("[0-9]+", text)
+    meant = f" (did you mean '{start[0]}way'?)" if start else did_you_mean(text, known)
+    attributes = [repr(name) for name in list(domain)[:_NAMED]]
+    more = f", ... ({len(domain)} in all)" if len(domain) > _NAMED else ""
+    raise DomainError(
+        f"unknown attribute {text!r}{meant}; views are named by 2way or 3way (all views of two or "
+        "three attributes), by attributes with commas, as in A,B, or by a JSON file, where the "
+        f"attributes are {', '.join(attributes)}{more}; correct it"
+    )
 
 
 def names_in(domain: "margin.Domain", text: str) -> list[str]:
@@ -155,10 +183,11 @@ def _listed(path: str) -> list[list[str]]:
     """The views that a JSON file lists."""
     try:
         views = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"{path!r} does not exist; check the path") from None
     except (OSError, ValueError):
         raise FileError(
-            f"{path!r} must be a JSON file in UTF-8, but it cannot be read as one; check the "
-            "path and the file"
+            f"{path!r} must be a JSON file in UTF-8, but it cannot be read as one; correct the file"
         ) from None
     if not isinstance(views, list) or not all(isinstance(view, list) for view in views):
         raise FileError(

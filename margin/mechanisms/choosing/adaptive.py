@@ -14,6 +14,7 @@ from ...domain.domain import View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
+from ...privacy.budget import PureDP
 from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import LevelSynopsis, ViewSynopsis
@@ -22,6 +23,7 @@ from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..fitted import (
     LOOK_CHOICE_NOISE,
     LOOK_DOUBT,
+    LOOK_DOUBT_PURE,
     LOOK_NOISE,
     LOOK_PRICE,
     ROUNDS_GAIN,
@@ -237,7 +239,10 @@ class _Course:
         expected = judge.missed + judge.noise_after(self.budget, 1 - self.spent)
         # The price of another candidate is the sum over all asked marginals.
         best, _ = self._best_and_tree(self.strength)
-        if expected < LOOK_DOUBT * best.error / sum(self.workload.weights):
+        doubt = LOOK_DOUBT_PURE if isinstance(self.budget, PureDP) else LOOK_DOUBT
+        # Single attributes alone are another candidate.
+        found_pairs = any(len(view) == 2 for view in judge.found.views)
+        if found_pairs and expected < doubt * best.error / sum(self.workload.weights):
             return judge
         self.evidence.add_evidence(judge.found.evidence)
         return None
@@ -281,7 +286,12 @@ class _Course:
 
     def strong_pairs(self, judge: Judge) -> ViewSynopsis:
         """Measure the strong pairs with all that is left of the budget."""
-        return self._strong_pairs().measure_again(self.private, judge)
+        return self._strong_pairs().measure_again(
+            self.private,
+            self.workload,
+            judge.found,
+            1 - self.spent,
+        )
 
     def plan(self) -> tuple[Candidate, list[View], Rounds | None]:
         """The candidate to measure, the views that rounds choose from, and the rounds or None.

@@ -21,11 +21,12 @@ from .noise_left import share_left
 __all__ = [
     "CONTESTANTS",
     "Rule",
-    "break_even",
+    "break_evens",
     "choose_in_turn",
     "comparable",
     "contestants",
     "l2_share",
+    "luck",
     "mean_noise",
     "penalty",
 ]
@@ -76,11 +77,11 @@ def mean_noise(budget: Budget, share: Fraction) -> float:
     return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
 
 
-def break_even(
+def break_evens(
     noise: float,
-    answer: Floats,
-) -> int:
-    """The L1 distance from a public answer from which on a measurement reduces the squared error.
+    answers: Sequence[Floats],
+) -> list[int]:
+    """The L1 distance from each public answer at which a measurement begins to reduce the error.
 
     A measurement replaces the squared distance by the squared noise that is left when negative
     counts are removed. The two are compared by `l2_share`.
@@ -89,14 +90,15 @@ def break_even(
     ----------
     noise
         The mean absolute noise of a count of the measurement, in rows.
-    answer
-        The public answer, in rows.
+    answers
+        The public answers, in rows.
     """
     variance = math.pi / 2 * noise**2
-    rows = max(1.0, float(answer.sum()))
-    (left,) = share_left(np.array([answer.size]), np.array([variance]), rows, SPREAD)
-    distance = math.sqrt(answer.size * variance * left) / l2_share(answer)
-    return min(math.ceil(distance), LARGEST_PENALTY)
+    cells = np.array([answer.size for answer in answers])
+    rows = np.array([max(1.0, float(answer.sum())) for answer in answers])
+    left = share_left(cells, np.full(len(cells), variance), rows, SPREAD)
+    distances = np.sqrt(cells * variance * left) / [l2_share(answer) for answer in answers]
+    return [min(math.ceil(distance), LARGEST_PENALTY) for distance in distances.tolist()]
 
 
 def l2_share(answer: Floats) -> float:
@@ -109,7 +111,7 @@ def l2_share(answer: Floats) -> float:
     return float(np.sqrt((counts**1.5).sum()) / (counts**0.75).sum())
 
 
-def penalty(noise: float, cells: int) -> int:
+def penalty(noise: float, cells: float) -> int:
     """The expected L1 distance that noise of a mean absolute size causes in a table, in rows."""
     return min(math.ceil(noise * cells), LARGEST_PENALTY)
 
@@ -128,24 +130,33 @@ def choose_in_turn(
     private: Private,
     views: Sequence[View],
     answers: Sequence[Floats],
-    penalties: Sequence[int],
+    least: Sequence[int],
+    noise: Sequence[int],
     *,
     rule: Rule,
     most: int,
     each: Fraction,
+    by_luck: bool,
 ) -> tuple[list[View], int]:
     """Choose views one after another, each by the exponential mechanism.
 
-    The score of a view is the L1 distance of its true table from its public answer, minus its
-    penalty. One more candidate, of weight and score zero, ends the choice: it wins if the distances
-    of all views are less than their penalties.
+    The score of a view is the L1 distance of its true table from its public answer, minus what
+    noise is expected to add to it, minus the distance from which on a measurement pays. One more
+    candidate, of weight and score zero, ends the choice.
 
     Parameters
     ----------
+    least
+        For each view the distance from which on its measurement pays (`break_evens`), in rows.
+    noise
+        For each view the distance that noise of its answer is expected to cause, in rows.
     most
         The largest number of choices.
     each
         The share of the whole budget for each choice.
+    by_luck
+        Whether views without a gain may win by luck, as one of many. Otherwise the candidate that
+        ends the choice has the weight that all views would have together if no answer were wrong.
 
     Returns
     -------
@@ -154,13 +165,17 @@ def choose_in_turn(
     chosen: list[View] = []
     left = list(range(len(views)))
     choices = 0
+    contest = private.contest(views, answers)
     while left and choices < most:
         candidates = [*left, left[0]]
+        lucky = 0
+        if not by_luck:
+            lucky = luck(private.budget, each, [least[number] for number in left])
+        penalties = [least[number] + noise[number] + lucky for number in candidates]
         (place,) = private.select(
-            [views[number] for number in candidates],
-            [answers[number] for number in candidates],
+            contest.only(candidates),
             weights=[1] * len(left) + [0],
-            penalties=[penalties[number] for number in candidates],
+            penalties=[min(penalty, LARGEST_PENALTY) for penalty in penalties],
             spend=each,
         )
         choices += 1
@@ -171,3 +186,27 @@ def choose_in_turn(
             chosen.append(view)
         left = [number for number in left if rule.allows(views[number])]
     return chosen, choices
+
+
+def luck(
+    budget: Budget,
+    each: Fraction,
+    least: Sequence[int],
+) -> int:
+    """The score above which a choice among views is more than luck, in rows; at least 0.
+
+    The exponential mechanism gives a score s the weight exp(r s). A view whose answer is right has
+    the score -b, where b is the distance from which on its measurement pays. All of them together
+    weigh sum exp(-r b). The result l has the weight exp(r l) = 1 + sum exp(-r b).
+
+    Parameters
+    ----------
+    each
+        The share of the whole budget for the choice.
+    least
+        For each view the distance b, in rows.
+    """
+    charge = max(1, math.floor(each * budget.units))
+    rate = float(budget.selection(charge, spread=2 * budget.rows).rate)
+    together = float(np.exp(-rate * np.array(least)).sum())
+    return min(math.ceil(math.log1p(together) / rate), LARGEST_PENALTY)

@@ -8,7 +8,14 @@ import numpy as np
 
 from ..._types import Floats
 from ...domain.workload import Workload
-from ...solvers import Evidence, NonNegativity, ResidualConsistency, Tables
+from ...solvers import (
+    Evidence,
+    Newton,
+    NonNegativity,
+    ResidualConsistency,
+    Structure,
+    Tables,
+)
 from ...solvers.basis import transform
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
@@ -19,6 +26,12 @@ __all__ = ["without_drowned"]
 
 _MOST_VIEWS = 200
 """Largest number of views from which signal and noise are estimated."""
+
+_MOST_ASKED = 12
+"""Largest number of attributes of marginals whose scales of structure are told."""
+
+_LEARNT = 4
+"""Largest number of attributes of the parts of views from which such scales are learnt."""
 
 _DEVIATIONS = 2.0
 """Number of standard deviations that are added to the estimated signal."""
@@ -36,7 +49,8 @@ def without_drowned(
 
     First the components of two or more attributes are compared with independent attributes, and
     left out together if independence has the smaller expected error for the workload. Then the
-    components of single attributes, if no others are left, are compared with uniform tables.
+    components of single attributes, if no others are left, are compared with uniform tables. What
+    is left out still tells how strong the structure is that the answers then miss.
 
     Parameters
     ----------
@@ -58,6 +72,7 @@ def without_drowned(
     if single.total <= 0:
         return synopsis
     found = held
+    known = 1
     if max(map(len, held.views)) > 1:
         shares = _shares(single)
         if not worth.is_drowned(held, 2, lambda view: _independent(shares, view)):
@@ -66,14 +81,46 @@ def without_drowned(
     if worth.is_drowned(single, 1, lambda view: _uniform(held.sizes, view)):
         total = _with_total(measured).tables()
         found = possible(total, nonnegativity, ResidualConsistency())
+        known = 0
     if found is held:
         return synopsis
-    return ViewSynopsis.of_tables(
+    left = ViewSynopsis.of_tables(
         synopsis.domain,
         dataclasses.replace(found, measured=held.measurements),
         reconstruction=synopsis.reconstruction,
         kurtosis=synopsis.kurtosis,
     )
+    return dataclasses.replace(left, scales=_scales(synopsis, known))
+
+
+def _scales(synopsis: ViewSynopsis, known: int) -> Mapping[tuple[int, int], float]:
+    """The scales of structure that the tables tell before some of them are left out.
+
+    The tables that are left say nothing of the structure of the others. Those that are left out do:
+    they were left out because it is small.
+
+    Parameters
+    ----------
+    synopsis
+        The release with all its tables.
+    known
+        The number of attributes up to which moments are kept: 0 or 1.
+
+    Returns
+    -------
+    Mapping
+        As `ViewSynopsis.scales`; empty for solvers whose answers tell nothing of them.
+    """
+    solver = synopsis.reconstruction
+    if not (isinstance(solver, Newton) and solver.bars):
+        return {}
+    structure = Structure(synopsis.held, solver)
+    most = min(_MOST_ASKED, len(synopsis.domain))
+    return {
+        (depth, count): structure.scale(depth, min(count, _LEARNT))
+        for depth in range(known, 2)
+        for count in range(depth + 1, most + 1)
+    }
 
 
 class _Worth:

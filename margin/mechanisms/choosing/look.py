@@ -8,9 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
@@ -90,9 +88,9 @@ _UNIT = 1_000
 class Judge:
     """Estimates what strong pairs miss, from the distance of their answers from the truth.
 
-    The distance is measured with noise (`Private.total_distance`). It has two parts: what the pairs
-    miss, and what the noise of the look did. The second part is expected from the variances. After
-    the pairs are measured again it is nearly known: it is how far the answers moved.
+    The distance is measured with noise (`Private.totaldistance`). It has two parts: what the pairs
+    miss, and what the noise of their measurements did. The second part is expected from the
+    variances.
 
     Parameters
     ----------
@@ -116,32 +114,32 @@ class Judge:
         small = [view for view in views if domain.cells(view) <= _CELLS]
         self.sets = small[:_SETS] or [domain.attributes[:1]]
         self.missed = math.nan
-        self._answers: list[Floats] = []
-        self._distance = math.nan
+        self.distance = math.nan
 
     def measure(
         self,
         private: Private,
         *,
-        spend: Fraction,
+        spend: Fraction | None,
     ) -> None:
         """Measure the distance with a share of the budget, and tell what is missed from it.
+
+        Without a share all that is left of the budget is spent.
 
         The measured distances are sums of absolute errors; `l2_share` makes them L2 distances.
         """
         synopsis = self.found.synopsis(self.domain)
         answers = [answer.counts for answer in synopsis.marginals(self.sets)]
         weights = [max(1, round(_UNIT * l2_share(answer))) for answer in answers]
-        self._answers = comparable(answers)
         total = private.total_distance(
             self.sets,
-            self._answers,
+            comparable(answers),
             weights=weights,
             spend=spend,
         )
-        self._distance = max(0.0, total / (_UNIT * len(self.sets)))
+        self.distance = max(0.0, total / (_UNIT * len(self.sets)))
         noise = self._noise(self.found.evidence.precision)
-        self.missed = max(0.0, self._distance**2 - noise)
+        self.missed = max(0.0, self.distance**2 - noise)
 
     def noise_after(
         self,
@@ -160,12 +158,10 @@ class Judge:
         is lost in noise, it is taken to be twice the noise: pairs were chosen until the others were
         about as small as their noise.
         """
-        answers = synopsis.marginals(self.sets)
-        some = answers[:_ANSWERS]
+        some = synopsis.marginals(self.sets[:_ANSWERS])
         assumed = float(np.mean([np.sum(answer.missed_variance) for answer in some]))
-        # What was measured again belongs to the evidence by now.
         noise = self._noise(self.found.evidence.precision)
-        judged = max(self.squared_error(answers), _LEAST_MISSED**2 * noise)
+        judged = max(self.distance**2, _LEAST_MISSED**2 * noise)
         if not assumed > judged:
             # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
             return replace(synopsis)
@@ -174,23 +170,6 @@ class Judge:
         # The scale of single attributes stays: all of them are measured.
         scales = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
         return replace(synopsis, scales=scales)
-
-    def squared_error(self, answers: Sequence[Marginal]) -> float:
-        """The judged mean squared error of the last answers, in squared rows.
-
-        The noise of the look does not depend on the error of the last answers. So the squared
-        distance of the look is the sum of theirs and of how far the answers moved. All are taken in
-        the norm of the measured distance. What noise moved tells how it compares with the L2 norm.
-        """
-        pairs = list(zip(answers, self._answers, strict=True))
-        moved = [np.abs(answer.counts - before).ravel() for answer, before in pairs]
-        shares = [l2_share(before) for before in self._answers]
-        weighted = [share * change.sum() for share, change in zip(shares, moved, strict=True)]
-        distance = float(np.mean(weighted))
-        if not distance > 0:
-            return self._distance**2
-        ratio = float(np.mean([change @ change for change in moved])) / distance**2
-        return ratio * max(0.0, self._distance**2 - distance**2)
 
     def _precision_after(
         self,

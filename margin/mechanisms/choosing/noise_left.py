@@ -32,7 +32,7 @@ _BELOW = np.array([math.erfc(-point / math.sqrt(2)) / 2 for point in _GRID.tolis
 def share_left(
     cells: NDArray[np.int64],
     variances: Floats,
-    rows: float,
+    rows: float | Floats,
     spread: float,
 ) -> Floats:
     """The share of the squared noise that is left in the tables of a release.
@@ -44,7 +44,7 @@ def share_left(
     variances
         The variance of the noise of a cell of each table, in squared rows, shape (n,).
     rows
-        The approximate number of rows, > 0.
+        The approximate number of rows, > 0: one number, or one for each table.
     spread
         See `Strength`.
 

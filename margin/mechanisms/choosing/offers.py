@@ -13,6 +13,7 @@ from ..._types import Floats
 from ...designs import covering_views
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
+from ...noise.laws import variances_of
 from ...privacy.budget import Budget, PureDP
 from ...solvers import Newton, Tables
 from ...solvers.basis import widths
@@ -266,7 +267,7 @@ def _views_offer(
         variance = budget.count_noise(min(budget.split(len(views)))).variance
         variances = [variance] * len(views)
     else:
-        variances = [noise.variance for noise in budget.counts_at_once(mechanism.shares)]
+        variances = variances_of(budget.counts_at_once(mechanism.shares))
     return Offer(
         mechanism=mechanism,
         note=note,

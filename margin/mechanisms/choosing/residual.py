@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..._checks import whole_number
 from ...domain.domain import Domain, View
-from ...domain.workload import Workload
+from ...domain.workload import Workload, refuse_names
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private
@@ -111,7 +111,8 @@ class Residual:
                 "workload must be a list of views, each a list of attribute names, but it is of "
                 f"type {type(self.workload).__name__}; write it as in [['age', 'sex']]"
             )
-        views = tuple(tuple(view) for view in self.workload)
+        given = refuse_names("workload", self.workload)
+        views = tuple((view,) if isinstance(view, str) else tuple(view) for view in given)
         object.__setattr__(self, "workload", Workload(views))
 
     def run(

@@ -1,36 +1,45 @@
 """`StrongPairs`: a mechanism that measures pairs of attributes that depend on each other."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..._checks import share, whole_number
+from ..._checks import share
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
-from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Solver
+from ...solvers import JointProjection, Newton, NonNegativity, Solver
 from ...solvers.reconstruct.scaling.junction import has_junction_tree
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
 from ..fitted import (
+    AGAIN_CHOICE,
+    AGAIN_DISTANCE,
+    AGAIN_TREE,
+    LOOK_BATCHES,
     LOOK_CHOICE,
     LOOK_DISTANCE,
     LOOK_SHARE,
     LOOK_SHARE_PURE,
     LOOK_SINGLES,
+    LOOK_SINGLES_PURE,
     LOOK_TREE,
     LOOK_TREE_CHOICE,
 )
 from .auto import usual_workload
-from .contests import break_even, choose_in_turn, comparable, contestants, mean_noise, penalty
+from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .look import CONTEXT, Found, Judge, best_shares
 from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names
 
 __all__ = ["StrongPairs"]
 
 log = logging.getLogger("margin")
+
+_LEAST_AGAIN = 0.01
+"""Smallest part of what a look leaves of the budget that measures its tree a third time."""
 
 
 @dataclass(
@@ -41,28 +50,30 @@ class StrongPairs:
     """A mechanism that measures the pairs of attributes that depend most on each other.
 
     First it looks: with a part of the budget it chooses a spanning tree of pairs and measures it
-    (`SpanningTree`). Then it chooses more pairs, in batches. In each batch the exponential
-    mechanism chooses pairs one after another whose true tables are far from the answers so far, in
-    L1 distance, minus what noise is expected to add. A batch ends when it has as many choices as
-    there are attributes, or earlier if it is better to choose no further pair; then its pairs are
-    measured. A pair is left out if the junction tree of all pairs would get too large. Last, the
-    rest of the budget measures all chosen pairs, and the attributes that are in no pair, again.
+    (`SpanningTree`). Then the exponential mechanism chooses further pairs, one after another, whose
+    true tables are far from the answers so far, in L1 distance, minus what noise is expected to
+    add. There are at most as many choices as attributes. They end earlier if it is better to choose
+    no further pair. A pair is left out if the junction tree of all pairs would get too large.
+
+    Under concentrated differential privacy the look chooses two such batches and measures each;
+    then the rest of the budget measures all pairs again. Two measurements are as good there as one
+    with both budgets. Under pure differential privacy they are worse. So the look is a tree alone.
+    Most of the rest measures it again, then one batch is chosen and measured once. If its pairs are
+    few, what is left measures the tree once more. Last, one noisy distance of all answers from the
+    truth tells how much they miss.
 
     Marginals are answered from the distribution of maximum entropy over all attributes, on the
     junction tree of the pairs (`solvers.reconstruct.scaling.junction`).
 
     That pairs are chosen where answers are wrong follows MWEM (Hardt, Ligett and McSherry, NIPS
-    2012) and AIM (McKenna et al., VLDB 2022). The batches, the end of the choice, the last
-    measurement of all pairs and the answers are ours.
+    2012) and AIM (McKenna et al., VLDB 2022). The order of the measurements, the end of the choice
+    and the answers are ours.
 
     Parameters
     ----------
     look_share
         The share of the budget for the look, > 0 and < 1. None takes 0.165 for pure differential
         privacy, where noise grows faster with what is spent, and 0.22 otherwise.
-    batches
-        The number of batches; with 0 the pairs are a spanning tree. None takes one for pure
-        differential privacy, and two otherwise.
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
@@ -84,15 +95,12 @@ class StrongPairs:
     """
 
     look_share: float | None = None
-    batches: int | None = None
     nonnegativity: NonNegativity | None = JointProjection()
     reconstruction: Solver = Newton(context=CONTEXT)
 
     def __post_init__(self) -> None:
         if self.look_share is not None:
             share("look_share", self.look_share)
-        if self.batches is not None:
-            object.__setattr__(self, "batches", whole_number("batches", self.batches, least=0))
 
     def run(
         self,
@@ -100,7 +108,8 @@ class StrongPairs:
         workload: Workload | None,
     ) -> ViewSynopsis:
         """Run the mechanism: look, and measure what was found with the rest of the budget."""
-        return self.measure_again(private, self.look(private, workload))
+        left = 1 - self.spend(private.budget)
+        return self.measure_again(private, workload, self.look(private, workload).found, left)
 
     def spend(self, budget: Budget) -> Fraction:
         """The share of a budget that the look may spend."""
@@ -115,9 +124,10 @@ class StrongPairs:
     ) -> float:
         """The mean absolute noise of a score in the choice of the tree, in rows."""
         choices = max(1, len(asked_names(private.domain, workload)) - 1)
-        of_pairs = self.spend(private.budget) * (1 - LOOK_DISTANCE)
-        share_of_choice = of_pairs * LOOK_TREE * LOOK_TREE_CHOICE
-        return mean_noise(private.budget, share_of_choice / choices)
+        of_tree = self.spend(private.budget) * (1 - LOOK_DISTANCE)
+        if not isinstance(private.budget, PureDP):
+            of_tree *= LOOK_TREE
+        return mean_noise(private.budget, of_tree * LOOK_TREE_CHOICE / choices)
 
     def look(
         self,
@@ -125,119 +135,176 @@ class StrongPairs:
         workload: Workload | None,
     ) -> Judge:
         """Choose pairs, measure them and judge them, with the share of the budget for the look."""
-        budget = private.budget
-        pure = isinstance(budget, PureDP)
-        batches = (1 if pure else 2) if self.batches is None else self.batches
-        spend = self.spend(budget)
+        domain = private.domain
+        spend = self.spend(private.budget)
         of_pairs = spend * (1 - LOOK_DISTANCE)
+        pure = isinstance(private.budget, PureDP)
+        of_singles = LOOK_SINGLES_PURE if pure else LOOK_SINGLES
+        batches = 0 if pure else LOOK_BATCHES
         of_tree = of_pairs * LOOK_TREE if batches else of_pairs
-        looking = _Looking(private, workload, spend)
-        looking.choose_tree(of_tree)
+        tree = SpanningTree(
+            singles_share=float(of_singles),
+            choice_share=float(LOOK_TREE_CHOICE),
+        )
+        evidence, pairs = tree.measure(
+            private,
+            usual_workload(domain, workload),
+            of_tree,
+            last=False,
+            again=1 - spend,
+            by_luck=not pure,
+        )
+        found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
+        of_measured = of_tree * (1 - of_singles - LOOK_TREE_CHOICE)
+        names = len(asked_names(domain, workload))
         for _ in range(batches):
-            looking.choose_more((of_pairs - of_tree) / batches)
-        judge = Judge(private.domain, usual_workload(private.domain, workload), looking.found())
+            of_batch = (of_pairs - of_tree) / batches
+            more, of_choices = self._choose_more(
+                private,
+                workload,
+                found,
+                so_far=of_measured / names,
+                later=(1 - spend) / (len(pairs) + names),
+                spend=of_batch * LOOK_CHOICE,
+            )
+            if more:
+                add(evidence, domain, private.measure(more, spend=of_batch - of_choices))
+            pairs = [*pairs, *more]
+            found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
+        judge = Judge(domain, usual_workload(domain, workload), found)
         judge.measure(private, spend=spend * LOOK_DISTANCE)
         return judge
 
     def measure_again(
         self,
         private: Private,
-        judge: Judge,
+        workload: Workload | None,
+        looked: Found,
+        left: Fraction,
     ) -> ViewSynopsis:
-        """Measure what a look found, with all that is left of the budget, and make the synopsis."""
+        """Measure what a look found, choose further pairs, and make the synopsis.
+
+        Parameters
+        ----------
+        looked
+            What the look found. All further measurements are added to its evidence.
+        left
+            The share of the whole budget that is left; all of it is spent.
+        """
         domain = private.domain
-        found = judge.found
-        log.info("measuring %d tables again", len(found.views))
-        measured = private.measure(
-            found.views,
-            shares=best_shares(domain, private.budget, found.views),
-        )
-        add(found.evidence, domain, measured)
+        evidence = looked.evidence
+        of_tables = left * (1 - AGAIN_DISTANCE)
+        log.info("measuring %d tables again", len(looked.views))
+        if isinstance(private.budget, PureDP):
+            more = self._measure_and_choose(private, workload, looked, of_tables)
+        else:
+            more = []
+            shares = best_shares(domain, private.budget, looked.views)
+            add(evidence, domain, private.measure(looked.views, shares=shares, spend=of_tables))
+
+        # Tell what the answers miss, with all that is left.
+        pairs = [view for view in [*looked.views, *more] if len(view) == 2]
+        found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
+        judge = Judge(domain, usual_workload(domain, workload), found)
+        judge.measure(private, spend=None)
         synopsis = found.synopsis(domain, self.nonnegativity, self.reconstruction)
         return judge.with_missed(replace(synopsis, kurtosis=private.budget.kurtosis))
 
-
-class _Looking:
-    """The state of one look: the measurements so far and the chosen pairs.
-
-    Parameters
-    ----------
-    spend
-        The share of the whole budget for the look; the rest will measure the pairs again.
-    """
-
-    def __init__(
+    def _measure_and_choose(
         self,
         private: Private,
         workload: Workload | None,
+        looked: Found,
         spend: Fraction,
-    ) -> None:
-        self.private = private
-        self.domain = private.domain
-        self.workload = usual_workload(self.domain, workload)
-        self.names = asked_names(self.domain, workload)
-        self.spend = spend
-        self.pairs: list[View] = []
-        self.evidence = Evidence(sizes=self.domain.sizes)
-        self.noise = 0.0
+    ) -> list[View]:
+        """Measure a tree again, then choose further pairs and measure them; return these."""
+        domain = private.domain
+        tree = looked.views
+        shares = best_shares(domain, private.budget, tree)
+        of_tree = spend * AGAIN_TREE
+        add(looked.evidence, domain, private.measure(tree, shares=shares, spend=of_tree))
 
-    def choose_tree(self, spend: Fraction) -> None:
-        """Choose a spanning tree and measure it, with a share of the whole budget."""
-        tree = SpanningTree(
-            singles_share=float(LOOK_SINGLES),
-            choice_share=float(LOOK_TREE_CHOICE),
+        # Answers are better now: further pairs are chosen by what they still miss.
+        of_more = spend * (1 - AGAIN_TREE - AGAIN_CHOICE)
+        more, of_choices = self._choose_more(
+            private,
+            workload,
+            looked,
+            so_far=of_tree / len(tree),
+            later=of_more / len(asked_names(domain, workload)),
+            spend=spend * AGAIN_CHOICE,
         )
-        self.evidence, self.pairs = tree.measure(
-            self.private,
-            self.workload,
-            spend,
-            last=False,
-            again=1 - self.spend,
-        )
-        of_pairs = spend * (1 - LOOK_SINGLES - LOOK_TREE_CHOICE)
-        self.noise = mean_noise(self.private.budget, of_pairs / len(self.names))
+        log.info("measuring %d further pairs", len(more))
 
-    def choose_more(self, spend: Fraction) -> None:
-        """Choose a batch of further pairs and measure them, with a share of the whole budget."""
-        rivals = self._rivals()
+        # Each further pair gets as much as a table of the tree. The tree gets what is left then.
+        unit = float(of_tree) / sum(shares)
+        of_each = [unit * share for share in best_shares(domain, private.budget, more)]
+        rest = spend - of_tree - of_choices
+        again = float(rest) - sum(of_each)
+        if again > _LEAST_AGAIN * spend:
+            of_again = [again * share / sum(shares) for share in shares]
+            last = private.measure([*more, *tree], shares=[*of_each, *of_again], spend=rest)
+        else:
+            last = private.measure(more, shares=of_each, spend=rest)
+        add(looked.evidence, domain, last)
+        return more
+
+    def _choose_more(
+        self,
+        private: Private,
+        workload: Workload | None,
+        found: Found,
+        *,
+        so_far: Fraction,
+        later: Fraction,
+        spend: Fraction,
+    ) -> tuple[list[View], Fraction]:
+        """Choose pairs beside those that were found; return them and the share that it cost.
+
+        `so_far` is the share of the budget that measured each pair so far, and `later` the share
+        that will measure each chosen pair.
+        """
+        domain = private.domain
+        rows = max(1.0, found.evidence.tables().total)
+        asked = usual_workload(domain, workload)
+        every = contestants(domain, asked, MOST_PAIR_CELLS, rows, (2,))
+        held = {frozenset(view) for view in found.views}
+        rivals = [pair for pair in every if frozenset(pair) not in held]
         if not rivals:
-            return
-        most = len(self.names)
-        synopsis = self.found().synopsis(self.domain)
-        answers = comparable(answer.counts for answer in synopsis.marginals(rivals))
-        # A pair must pay for the noise of its last measurement. And the noise of the answers so far
-        # is no reason to choose it.
-        last = mean_noise(self.private.budget, (1 - self.spend) / (len(self.pairs) + most))
-        penalties = [
-            break_even(last, answer) + penalty(self.noise, sum(answer.shape)) for answer in answers
-        ]
-        each = spend * LOOK_CHOICE / most
+            return [], Fraction(0)
+        answers = comparable(answer.counts for answer in found.synopsis(domain).marginals(rivals))
+        # A pair must pay for the noise of its measurement. And the noise of the answers so far is
+        # no reason to choose it.
+        pays = mean_noise(private.budget, later)
+        of_answers = mean_noise(private.budget, so_far)
+        # Under pure differential privacy a pair without a gain costs more, so that none may win by
+        # luck; the errors of the answers on two attributes are taken as independent there.
+        pure = isinstance(private.budget, PureDP)
+        sizes = [math.hypot(*answer.shape) if pure else sum(answer.shape) for answer in answers]
+        most = len(asked_names(domain, workload))
         more, choices = choose_in_turn(
-            self.private,
+            private,
             rivals,
             answers,
-            penalties,
-            rule=_SmallCliques(self.domain, self.pairs),
+            break_evens(pays, answers),
+            [penalty(of_answers, size) for size in sizes],
+            rule=_SmallCliques(domain, [view for view in found.views if len(view) == 2]),
             most=most,
-            each=each,
+            each=spend / most,
+            by_luck=not pure,
         )
-        if more:
-            measured = self.private.measure(more, spend=spend - choices * each)
-            add(self.evidence, self.domain, measured)
-        self.pairs += more
+        return more, spend * choices / most
 
-    def _rivals(self) -> list[View]:
-        """The pairs that may be chosen beside those that are."""
-        rows = max(1.0, self.evidence.tables().total)
-        every = contestants(self.domain, self.workload, MOST_PAIR_CELLS, rows, (2,))
-        chosen = {frozenset(pair) for pair in self.pairs}
-        return [pair for pair in every if frozenset(pair) not in chosen]
 
-    def found(self) -> Found:
-        """What was found so far."""
-        connected = {name for pair in self.pairs for name in pair}
-        alone: list[View] = [(name,) for name in self.names if name not in connected]
-        return Found(evidence=self.evidence, views=[*self.pairs, *alone])
+def _with_singles(
+    domain: Domain,
+    workload: Workload | None,
+    pairs: Sequence[View],
+) -> list[View]:
+    """Pairs, and the attributes that are in none of them."""
+    connected = {name for pair in pairs for name in pair}
+    names = asked_names(domain, workload)
+    return [*pairs, *((name,) for name in names if name not in connected)]
 
 
 class _SmallCliques:

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
-from .contests import break_even, choose_in_turn, comparable, contestants, mean_noise, penalty
+from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 
 __all__ = ["MOST_PAIR_CELLS", "SpanningTree", "add", "asked_names"]
 
@@ -113,6 +114,7 @@ class SpanningTree:
         *,
         last: bool,
         again: Fraction = Fraction(0),
+        by_luck: bool = True,
     ) -> tuple[Evidence, list[View]]:
         """Make the measurements, as a part of another mechanism; return them and the chosen pairs.
 
@@ -124,6 +126,8 @@ class SpanningTree:
             Whether the last measurement takes all that is left of the budget.
         again
             The share of the budget that will measure the chosen pairs once more.
+        by_luck
+            See `choose_in_turn`. If not, all the noise that is expected is subtracted from scores.
         """
         domain = private.domain
         names = asked_names(domain, workload)
@@ -138,7 +142,15 @@ class SpanningTree:
         add(evidence, domain, singles)
         rest = spend - first - choice
         noise = mean_noise(private.budget, first / len(names))
-        chosen, spent = self._chosen(private, workload, evidence, choice, rest + again, noise)
+        chosen, spent = self._chosen(
+            private,
+            workload,
+            evidence,
+            choice,
+            rest + again,
+            noise,
+            by_luck,
+        )
         connected = {name for pair in chosen for name in pair}
         views = [*chosen, *((name,) for name in names if name not in connected)]
         log.info("measuring %d pairs", len(chosen))
@@ -154,6 +166,7 @@ class SpanningTree:
         choice: Fraction,
         rest: Fraction,
         noise: float,
+        by_luck: bool,
     ) -> tuple[list[View], Fraction]:
         """The chosen pairs, and the share of the budget that the choices spent.
 
@@ -175,19 +188,20 @@ class SpanningTree:
         counts = {name: single.counts for name, single in zip(paired, singles, strict=True)}
         answers = comparable(np.outer(counts[one], counts[other]) / rows for one, other in pairs)
         later = mean_noise(private.budget, rest / most)
-        penalties = [
-            break_even(later, answer) + penalty(TREE_PENALTY * noise, sum(domain.shape(pair)))
-            for pair, answer in zip(pairs, answers, strict=True)
-        ]
+        shapes = [domain.shape(pair) for pair in pairs]
+        # The errors of the two one-way tables are independent.
+        sizes = [TREE_PENALTY * sum(shape) if by_luck else math.hypot(*shape) for shape in shapes]
         each = choice / most
         chosen, choices = choose_in_turn(
             private,
             pairs,
             answers,
-            penalties,
+            break_evens(later, answers),
+            [penalty(noise, size) for size in sizes],
             rule=_Forest(paired),
             most=most,
             each=each,
+            by_luck=by_luck,
         )
         return chosen, each * choices
 

@@ -429,6 +429,7 @@ class DualQuery:
             When the solver fails on a small example; nothing is spent then.
         """
         queries = self._queries(private.domain, workload)
+        log.info("trying the solver on one query, after its code is compiled or loaded")
         problem = probe(self.response, queries)
         if problem:
             name = type(self.response).__name__

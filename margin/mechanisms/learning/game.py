@@ -94,7 +94,7 @@ class Play:
             records = self._records(place, np.concatenate(recent), answered)
             answered += self.queries.counts(asked.table(records))
             kept.add(records)
-            if (place + 1) % _LOGGED == 0:
+            if place == 0 or (place + 1) % _LOGGED == 0:
                 log.info("round %d of %d", place + 1, len(self.rounds.samples))
         if self.failures:
             log.warning(
@@ -287,4 +287,7 @@ def probe(response: Responder, queries: Queries) -> str:
         return f"it raised {type(error).__name__}"
     if answer.record is not None:
         return ""
-    return str(getattr(answer.status, "value", "it found no record"))
+    # The caller says what to do, so that the first part of the text of a status is enough.
+    said, _, _ = str(getattr(answer.status, "value", "it found no record")).partition(";")
+    detail = getattr(answer, "detail", "")
+    return f"{said} ({detail})" if detail else said

@@ -93,7 +93,8 @@ class PMW:
         rounds: int | None = None,
         threshold: int | None = None,
     ) -> "PMW":
-        """One pass over the stream, and one step for the measured query alone in each round."""
+        """The published form: one pass over the stream, and in each round one step for the measured
+        query alone."""
         return cls(
             rounds=rounds,
             threshold=threshold,

@@ -29,6 +29,10 @@ _MOST_VALUES = 1 << 12
 """Largest number of values of an ordered attribute."""
 
 
+_MOST_QUERIES = 1 << 28
+"""Largest number of queries: their answers take 2 GiB, and the noise as much again."""
+
+
 @dataclass(
     frozen=True,
     eq=False,
@@ -64,7 +68,8 @@ class Product:
         Raises
         ------
         DomainError
-            When the full table or an attribute is too large. The message names the method `name`.
+            When the full table, an attribute or the number of queries is too large. The message
+            names the method `name`.
         """
         ordered = domain.axes(domain.attributes if attributes is None else attributes)
         instead = "PriView, Direct or Fourier on bins of the attributes"
@@ -77,7 +82,18 @@ class Product:
             what="values of one ordered attribute",
             instead="wider bins",
         )
-        return cls(domain, {axis: factor(domain.sizes[axis]) for axis in ordered})
+        factors = {axis: factor(domain.sizes[axis]) for axis in ordered}
+        # A query is a product of one query of each ordered attribute and one code of each other.
+        rows = [len(factors[axis]) if axis in factors else n for axis, n in enumerate(domain.sizes)]
+        queries = math.prod(rows)
+        check_reach(
+            name,
+            queries,
+            _MOST_QUERIES,
+            what=f"queries, whose answers take {queries * 8 / 2**30:,.0f} GiB of memory,",
+            instead="fewer ordered attributes (attributes=[...]), wider bins, PriView or Direct",
+        )
+        return cls(domain, factors)
 
     @cached_property
     def covariances(self) -> dict[int, Floats]:

@@ -29,7 +29,8 @@ in the total, shape (queries, 2)."""
 
 
 def profile(basis: AxisBasis, queries: AxisQueries) -> Profile:
-    """The error variances of the queries of an attribute that no other query exceeds in both.
+    """The pairs of error variances of the queries of an attribute that no other pair exceeds in
+    both.
 
     If there are more than `_MOST_PROFILE`, neighbours are replaced by their larger variances: upper
     bounds.

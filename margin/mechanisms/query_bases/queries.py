@@ -90,7 +90,7 @@ class AxisQueries:
 
 
 def asked_queries(domain: Domain, workload: Workload | None) -> dict[str, AxisQueries]:
-    """What a workload asks of attributes whose cells are not what is asked; empty for None."""
+    """The queries on each attribute of which a workload asks more than cells; empty for None."""
     found = {}
     for name, ask in ({} if workload is None else workload.asked).items():
         levels = domain[name].levels

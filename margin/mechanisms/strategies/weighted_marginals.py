@@ -13,6 +13,7 @@ from ...domain.domain import Domain, View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
+from ...noise.laws import variances_of
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
 from ...solvers import ResidualConsistency, Tables
@@ -123,7 +124,7 @@ class Weighted:
 
     def expected_error(self, budget: Budget) -> float:
         """The expected squared error of `answers`, in squared rows, summed with the weights."""
-        variances = [noise.variance for noise in budget.counts_at_once(self.shares)]
+        variances = variances_of(budget.counts_at_once(self.shares))
         return error_of_views(self.domain, self.views, variances, self.workload)
 
     def _tables(

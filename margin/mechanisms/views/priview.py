@@ -10,8 +10,9 @@ from typing import ClassVar
 from ..._checks import positive_number
 from ..._numbers import shown
 from ...domain.domain import Domain, View
-from ...domain.workload import Workload
+from ...domain.workload import Workload, refuse_names
 from ...errors import DomainError
+from ...noise.laws import variances_of
 from ...privacy.budget import Budget
 from ...private import Private
 from ...solvers import (
@@ -91,6 +92,8 @@ class PriView:
                     "views too, or leave shares out"
                 )
             return
+        if _is_list(self.views):
+            refuse_names("views", self.views)
         if not _is_list(self.views) or not all(map(_is_list, self.views)):
             raise DomainError(
                 "views must be a list of views, each a list of attribute names, but it is "
@@ -198,7 +201,7 @@ class PriView:
         )
         # The noise of each view follows from its share of the budget.
         noises = budget.counts_at_once(len(views) if shares is None else shares)
-        variances = [noise.variance for noise in noises]
+        variances = variances_of(noises)
         error = error_of_views(domain, views, variances, asked_for)
         if math.isinf(error):
             raise DomainError(

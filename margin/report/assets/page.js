@@ -113,7 +113,7 @@ const answers = new Map(data.answers.map((answer) => [key(answer.axes), answer])
 
 const cellsOf = (view) => product(view.axes.map((axis) => sizes[axis]));
 
-/** The smallest published view that holds the asked axes; null if none does. */
+/** The smallest measured view that holds the asked axes; null if none does. */
 function coveringView(asked) {
   return data.views
     .filter((view) => view.counts && asked.every((axis) => view.axes.includes(axis)))
@@ -147,7 +147,7 @@ function records(asked, answer) {
       rest = Math.floor(rest / sizes[asked[place]]);
     }
     const half = answer.halfWidths[cell];
-    return { labels, count, low: Math.max(count - half, 0), high: Math.max(count + half, 0) };
+    return { labels, count, low: Math.max(count - half, 0), high: Math.max(count + half, 0), known: half === 0 };
   });
 }
 
@@ -172,7 +172,7 @@ async function show() {
   element("status").textContent = !asked.length
     ? `Choose up to ${data.most} attributes to see how many rows there are of each kind.`
     : answer === null
-      ? "This page does not hold the counts of this combination. Choose fewer attributes, or open the release with: margin explore"
+      ? "This page does not hold the counts of this combination. Choose fewer attributes."
       : answer.error ?? data.sources[answer.source];
   table();
   await chart();
@@ -199,6 +199,7 @@ function offer() {
     if (unknown && !full) grey += 1;
   });
   element("grey").hidden = grey === 0;
+  element("ask").hidden = !("Contact" in data.imprint);
 }
 
 function cell(kind, text, style) {
@@ -218,6 +219,8 @@ function sortHead(name, style) {
   button.className = "sort";
   button.textContent = `${name}${active ? (sorted.descending ? " ↓" : " ↑") : ""}`;
   button.title = `sort by ${name}`;
+  // Print shows this text in place of the button.
+  head.dataset.head = button.textContent;
   if (active) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
   button.addEventListener("click", () => {
     if (!active) sorted = { column: name, descending: true };
@@ -230,6 +233,20 @@ function sortHead(name, style) {
   return head;
 }
 
+/** What counts lack if only some rows of a person were counted. */
+function leftOut() {
+  const { unit, rows } = data.statement;
+  if (unit === null) return "";
+  const most = `${rows} row${rows === 1 ? "" : "s"}`;
+  return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low, and the bounds do not allow for this.`;
+}
+
+/** What bounds of zero do not say, if there are any that come from noise. */
+function nobody(rows) {
+  if (!rows.some((row) => row.high < 1 && !row.known)) return "";
+  return " A high bound below 1 does not prove that nobody is there: these bounds, too, miss about one true number in twenty.";
+}
+
 const FIELDS = ["count", "low", "high"];
 
 function table() {
@@ -237,9 +254,12 @@ function table() {
   const body = element("table").tBodies[0];
   head.replaceChildren();
   body.replaceChildren();
+  element("caption").textContent = "";
   element("more").textContent = "";
   element("total").textContent = "";
   if (!shown) return;
+  const names = shown.asked.map((axis) => data.attributes[axis].name);
+  element("caption").textContent = `${countsBy(names)}, with bounds of 95 %`;
   const title = head.insertRow();
   shown.asked.forEach((axis) => title.append(cell("th", data.attributes[axis].name)));
   FIELDS.forEach((name) => title.append(sortHead(name, name === "count" ? "number" : "number bound")));
@@ -263,21 +283,21 @@ function table() {
     bounds.forEach((bound) => line.append(cell("td", bound, "number bound")));
     line.append(cell("td", share, "share"));
   }
-  element("total").textContent = `The counts of this table add up to ${format.format(total)}.`;
+  element("total").textContent = `The counts of this table add up to ${format.format(total)}.${leftOut()}${nobody(shown.rows)}`;
   if (rows.length > MOST_ROWS) {
     element("more").textContent = `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} cells; the download has all of them.`;
   }
 }
 
-/** The colours of the page, light or dark. */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+/** A colour of the page, which follows the screen, light or dark, or the paper. */
+const colour = (name) => `var(--${name})`;
 
 function style() {
   const text = { labelColor: colour("ink"), titleColor: colour("ink") };
   return {
     font: "system-ui, sans-serif", background: null, view: { stroke: null }, legend: text,
     header: { ...text, labelFontSize: 12, labelFontWeight: "bold" },
-    axis: { ...text, labelFontSize: 12, titleFontSize: 12, labelLimit: 0, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
+    axis: { ...text, labelSeparation: 8, labelFontSize: 12, titleFontSize: 12, labelLimit: 0, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
   };
 }
 
@@ -286,9 +306,10 @@ const BOUNDS = [{ field: "count", format: ",.1f" }, { field: "low", format: ",.1
 /** A bar for each count, with its interval. Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
 function barLayers({ y, below }, bounds) {
   const bar = below ? { height: 14, yOffset: below } : {};
+  const axis = { tickCount: Math.max(2, Math.round(element("chart").clientWidth / 110)) };
   const layers = [{
     mark: { type: "bar", color: colour("bar"), ...bar },
-    encoding: { y, x: { field: "count", type: "quantitative", title: "count" } },
+    encoding: { y, x: { field: "count", type: "quantitative", title: "count", axis } },
   }];
   if (bounds) {
     layers.push({
@@ -333,6 +354,22 @@ function bars(rows, title, width) {
   };
 }
 
+/** The counts of many ordered categories in their order: a line, and a band for the intervals. */
+function line(rows, title) {
+  const values = rows.map((row, place) => ({
+    place, name: row.labels[0], count: row.count, low: row.low, high: row.high,
+  }));
+  const x = { field: "name", type: "ordinal", sort: null, title, axis: { labelOverlap: "greedy", labelAngle: 0 } };
+  const layer = [{ mark: { type: "line", color: colour("ink"), strokeWidth: 1.5 }, encoding: { x, y: { field: "count", type: "quantitative", title: "count" } } }];
+  if (values.every((value) => Number.isFinite(value.low))) {
+    layer.unshift({ mark: { type: "area", color: colour("bar"), opacity: 0.6 }, encoding: { x, y: { field: "low", type: "quantitative", title: "count" }, y2: { field: "high" } } });
+  }
+  return {
+    width: "container", height: 260, data: { values }, layer,
+    encoding: { tooltip: [{ field: "name", title }, ...BOUNDS] },
+  };
+}
+
 /** Bars in a panel for each combination of all attributes but the last, whose labels are then written once a panel. */
 function panels(rows, names, labels, width) {
   const placing = placed(labels, width);
@@ -353,7 +390,7 @@ function panels(rows, names, labels, width) {
   };
 }
 
-/** A map of colours; a small one has each count with half the width of its interval. */
+/** A map of colours. A small one has each count with its bounds, if the screen has room for them. */
 function heat(rows, titles, labels, width) {
   // The middle of long labels is left out.
   const [ones, twos] = labels.map((own) => {
@@ -362,9 +399,12 @@ function heat(rows, titles, labels, width) {
   });
   const values = rows.map((row) => ({
     one: ones.get(row.labels[0]), two: twos.get(row.labels[1]), count: row.count, low: row.low, high: row.high,
-    text: whole.format(row.count), half: Number.isNaN(row.low) ? "" : `± ${whole.format((row.high - row.low) / 2)}`,
+    text: whole.format(row.count), bounds: Number.isNaN(row.low) ? "" : `${whole.format(row.low)} to ${whole.format(row.high)}`,
   }));
-  const small = values.length <= 60;
+  const longest = (texts) => Math.max(...texts.map((text) => text.length));
+  const beside = 6 * longest([...ones.values()]);
+  const wanted = twos.size * (5 * longest(values.map((value) => value.bounds)) + 4);
+  const small = values.length <= 60 && wanted <= width - beside;
   const most = Math.max(...values.map((value) => value.count));
   const position = {
     x: { field: "two", type: "nominal", sort: null, title: null, axis: { labelAngle: -40 } },
@@ -377,7 +417,7 @@ function heat(rows, titles, labels, width) {
   if (small) {
     const ink = { condition: { test: `datum.count > ${most / 2}`, value: "white" }, value: "#1b1f24" };
     layers.push({ mark: { type: "text", fontSize: 11, dy: -6 }, encoding: { text: { field: "text" }, color: ink } });
-    layers.push({ mark: { type: "text", fontSize: 9, dy: 7 }, encoding: { text: { field: "half" }, color: ink } });
+    layers.push({ mark: { type: "text", fontSize: 9, dy: 7 }, encoding: { text: { field: "bounds" }, color: ink } });
   }
   const text = `${titles[0]} (down) by ${titles[1]} (across)`;
   return {
@@ -387,9 +427,12 @@ function heat(rows, titles, labels, width) {
   };
 }
 
-async function draw(place, spec) {
+/** What a table or a chart shows, in words. */
+const countsBy = (names) => `Counts by ${new Intl.ListFormat("en").format(names)}`;
+
+async function draw(place, spec, description) {
   place.replaceChildren();
-  const parsed = vega.parse(vegaLite.compile({ ...spec, ...(spec.facet ? {} : { autosize: { type: "fit-x", contains: "padding" } }), config: style() }).spec);
+  const parsed = vega.parse(vegaLite.compile({ ...spec, description, ...(spec.facet ? {} : { autosize: { type: "fit-x", contains: "padding" } }), config: style() }).spec);
   const view = new vega.View(parsed, { renderer: "svg", container: place, hover: true });
   view.tooltip((handler, event, item, value) => { place.title = value ? Object.entries(value).map(([name, text]) => `${name}: ${text}`).join("\n") : ""; });
   await view.runAsync();
@@ -402,21 +445,25 @@ async function chart() {
   const [first, second] = shown.asked.map((axis) => sizes[axis]);
   if (shown.asked.length === 2 && first > 2 && second > 2 && second <= 60) {
     const labels = shown.asked.map((axis) => data.attributes[axis].labels);
-    await draw(place, heat(shown.rows, names, labels, place.clientWidth));
+    await draw(place, heat(shown.rows, names, labels, place.clientWidth), countsBy(names));
     return;
   }
   if (shown.asked.length > 1 && shown.rows.length <= MOST_BARS) {
     const labels = data.attributes[shown.asked.at(-1)].labels;
-    await draw(place, panels(shown.rows, names, labels, place.clientWidth));
+    await draw(place, panels(shown.rows, names, labels, place.clientWidth), countsBy(names));
     return;
   }
   const rows = [...shown.rows];
+  if (shown.asked.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[0]].ordered) {
+    await draw(place, line(rows, names[0]), countsBy(names));
+    return;
+  }
   if (rows.length > MOST_BARS) {
     rows.sort((one, other) => other.count - one.count);
     rows.length = MOST_BARS;
     element("more").textContent += ` The chart shows the ${MOST_BARS} largest counts.`;
   }
-  await draw(place, bars(rows, names.join(" · "), place.clientWidth));
+  await draw(place, bars(rows, names.join(" · "), place.clientWidth), countsBy(names));
 }
 
 function quoted(text) {
@@ -445,14 +492,15 @@ function download() {
 
 /** All tables of the page in one file: a column for each attribute, empty where a table does not have it. */
 function downloadAll() {
-  const lines = [["table", ...data.attributes.map((attribute) => quoted(attribute.name)), ...FIELDS]];
+  const lines = [["table", "source", ...data.attributes.map((attribute) => quoted(attribute.name)), ...FIELDS]];
   const views = data.views.filter((view) => view.counts).map((view) => [view.axes, covered(view, view.axes)]);
   const others = data.answers.map((answer) => [answer.axes, fromAnswer(answer, answer.axes)]);
-  [...views, ...others].forEach(([axes, answer], number) => {
+  [...views, ...others].forEach(([axes, answer]) => {
+    const name = quoted(axes.map((axis) => data.attributes[axis].name).join(" by "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
-      lines.push([number + 1, ...labels, ...numbers(row)]);
+      lines.push([name, answer.source, ...labels, ...numbers(row)]);
     }
   });
   save(lines, `${data.title}-all`);
@@ -561,19 +609,19 @@ async function pictures() {
       element("views-text").textContent += ` Not measured: ${listed(data.not_measured)}. The categories of what was not measured are taken to be equally frequent.`;
     }
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
-      view: place + 1, attribute: data.attributes[axis].name, share: view.share,
+      table: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));
     if (!single) await draw(element("views-chart"), {
       width: "container", height: { step: 13 }, data: { values }, mark: { type: "rect", stroke: colour("paper") },
       encoding: {
-        x: { field: "view", type: "ordinal", title: "view", axis: { labelOverlap: true, labelAngle: 0 } },
+        x: { field: "table", type: "ordinal", title: "measured table", axis: { labelOverlap: true, labelAngle: 0 } },
         y: { field: "attribute", type: "nominal", sort: data.attributes.map((attribute) => attribute.name), title: null },
         color: shared && !equal
           ? { field: "share", type: "quantitative", title: "share of the budget", scale: { scheme: "blues", domain: [0, Math.max(...values.map((value) => value.share))] }, legend: { format: ".1%", orient: "bottom" } }
           : { value: colour("bar") },
-        tooltip: [{ field: "view" }, { field: "attribute" }, ...(shared ? [{ field: "share", format: ".2%" }] : [])],
+        tooltip: [{ field: "table" }, { field: "attribute" }, ...(shared ? [{ field: "share", format: ".2%" }] : [])],
       },
-    });
+    }, "The attributes of each measured table");
   }
 }
 
@@ -594,6 +642,5 @@ picker();
 element("download").addEventListener("click", download);
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { chart(); pictures(); });
 show();
 pictures();

@@ -324,7 +324,7 @@ def read_base(
 
 
 def prefixed(arrays: Mapping[str, T]) -> dict[str, T]:
-    """What belongs to the arrays of a base, by the names that they have in the file."""
+    """The entries of the arrays of a base, under the names that they have in the file."""
     return {_PREFIX + name: array for name, array in arrays.items()}
 
 

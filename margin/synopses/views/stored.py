@@ -42,7 +42,7 @@ def pack(
 ) -> Packed:
     """The content of a file: the tables in one array, with axes in the order of the domain.
 
-    `learnt` are the scales of `Structure.usual_scales`.
+    `learnt` are scales of structure; see `ViewSynopsis.scales`.
     """
     held = content.held
     fields = {
@@ -70,7 +70,7 @@ def pack(
         fields["total"] = content.total
         arrays["trust"] = np.concatenate([scales.ravel() for scales in content.trust])
         arrays |= prefixed(packed.arrays)
-        # The tables before negative counts were removed tell how far the base is right.
+        # The tables before negative counts were removed show how far the base is right.
         if held.unbiased is not None:
             arrays["unbiased"] = np.concatenate([value.ravel() for value in held.unbiased])
     return Packed(fields, arrays)

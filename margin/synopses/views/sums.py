@@ -95,7 +95,7 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
     (cells,) = answering.marginals([view.view])
     counts = view.rolled_up(cells.counts)
     axes = answering.domain.axes(view.view)
-    # Sums that rules and known tables tell have no error.
+    # Sums that rules and known tables determine have no error.
     told = certain(answering.domain, axes, view.groups)
     has_error = view.rolled_up((~told).astype(np.float64)) > 0
     if not has_error.any():
@@ -118,7 +118,8 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
         )
     noise = np.full(counts.size, math.nan)
     missed = np.full(counts.size, math.nan)
-    if counts.size * cells.counts.size <= _MOST_WEIGHTS:
+    # With no positive total, the variances are unknown, as those of cells.
+    if answering.held.total > 0 and counts.size * cells.counts.size <= _MOST_WEIGHTS:
         chosen = list(view.cells())
         width = answering.reconstruction.width(tuple(sorted(axes)))
         # Only the variances are kept, so that parts can be as small as memory wants them.

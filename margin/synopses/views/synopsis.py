@@ -32,7 +32,7 @@ from ..counting import Sums
 from ..exports import record_targets, to_mbi
 from ..noisy_tables import in_view_order, tables_of
 from ..source import Source
-from ..synopsis import Packed, Provenance, Synopsis
+from ..synopsis import Packed, Provenance, Synopsis, tables_by_size
 from . import stored
 from .answering import MOST_BASED, MOST_CELLS, Answering
 from .sums import rolled, sums_of
@@ -49,6 +49,7 @@ _LISTED = 20
     frozen=True,
     kw_only=True,
     eq=False,
+    repr=False,
 )
 class ViewSynopsis(Synopsis):
     """A synopsis that holds consistent noisy tables of views, and reconstructs other marginals.
@@ -169,10 +170,15 @@ class ViewSynopsis(Synopsis):
 
     @property
     def views(self) -> tuple[Marginal, ...]:
-        """The consistent tables of the views, with the variance of the best linear estimate."""
+        """The consistent tables of the views, with the variance of the best linear estimate.
+
+        Empty if the total alone is kept.
+        """
         views = []
         tables = zip(self.names, self.held.views, self.held.values, strict=True)
         for names, axes, table in tables:
+            if not names:
+                continue
             counts = in_view_order(table, self.domain.axes(names))
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
@@ -311,6 +317,10 @@ class ViewSynopsis(Synopsis):
         """Convert the views for the library mbi 2.0; see `margin.synopses.exports.to_mbi`."""
         return to_mbi(self)
 
+    def _contents(self) -> str:
+        """The tables, by their numbers of attributes."""
+        return tables_by_size(self.names)
+
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
         listed = [", ".join(view) or "the total" for view in self.names[:_LISTED]]
@@ -329,7 +339,7 @@ class ViewSynopsis(Synopsis):
 
     @cached_property
     def not_measured(self) -> tuple[str, ...]:
-        """The attributes of which no view, no base and no declaration tells anything.
+        """The attributes about which no view, no base and no declaration says anything.
 
         In answers, their categories are taken to be equally frequent.
         """
@@ -367,7 +377,7 @@ class ViewSynopsis(Synopsis):
             total=self.total,
             kurtosis=self.kurtosis,
         )
-        return stored.pack(content, self.usual_scales())
+        return stored.pack(content, {**self.scales, **self.usual_scales()})
 
     def usual_scales(self) -> Mapping[tuple[int, int], float]:
         """The scales of structure that most marginals need; see `Structure.usual_scales`.

@@ -23,7 +23,7 @@ __all__ = ["ConsistencyFamily", "NonNegativityFamily"]
 
 _SINGLE_AXIS = 3.0
 """The importance of a component of one axis that one view holds; of k axes it is 1 / k. These are
-the defaults of `JointProjection`; they stand here so that the instances never change."""
+the weights of `JointProjection(growth=0)`; they stand here so that the instances never change."""
 
 _VIEWS = {
     r"y_V": "the observed table of the view V, a set of axes",

@@ -16,7 +16,8 @@ __all__ = ["broken", "cells_of", "independent_rows", "known_marginals", "margina
 
 
 def cells_of(problem: Problem, answer: Any) -> Floats | str:
-    """The cells of an answer as shares of the total, shape (cells,); a text says why if none."""
+    """The cells of an answer as shares of the total, shape (cells,); a text with the reason if it
+    has none."""
     table = getattr(answer, "table", answer)
     if table is None:
         return "the answer holds no table"

@@ -1,11 +1,10 @@
 """`export` and `read`: files by their endings."""
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...backends import available
+from ...backends import available, load_highs
 from ..engines.highs import from_highs, quiet
 from ..models.model import Model
 from .cbf import cbf, read_cbf
@@ -82,7 +81,7 @@ def read(path: str | Path) -> Model | Clauses:
             f"reading {ending} needs the package highspy, but it is not installed; run pip install "
             "highspy"
         )
-    highspy: Any = importlib.import_module("highspy")  # optional, and without types
+    highspy = load_highs()
     path.open("rb").close()  # HiGHS does not say that a file is missing
     solver = quiet(highspy)
     if solver.readModel(str(path)) == highspy.HighsStatus.kError:

@@ -92,7 +92,10 @@ ROSTER: Mapping[str, Listed] = {
     "IPF": Listed(make=IPF, families=_EXACT),
     "ResidualConsistency": Listed(make=ResidualConsistency, families=("consistency",)),
     "LatticeConsistency": Listed(make=LatticeConsistency, families=("consistency",)),
-    "JointProjection": Listed(make=JointProjection, families=("nonnegativity",)),
+    # The instances have the weights without growth; see `families.projection`.
+    "JointProjection": Listed(
+        make=lambda: JointProjection(growth=0.0), families=("nonnegativity",)
+    ),
     "ByComponents": Listed(make=ByComponents, families=("response",)),
     "Anneal": Listed(make=Anneal, families=("response",)),
     "Greedy": Listed(make=Greedy, families=("response",)),
@@ -118,7 +121,9 @@ ROSTER: Mapping[str, Listed] = {
     "MinimaxLP-HIGHS": Listed(
         make=lambda: MinimaxLP(solver="HIGHS"), families=_LINEAR, needs="highspy"
     ),
-    "ProjectionQP": Listed(make=ProjectionQP, families=("nonnegativity",), needs="osqp"),
+    "ProjectionQP": Listed(
+        make=lambda: ProjectionQP(growth=0.0), families=("nonnegativity",), needs="osqp"
+    ),
     "Milp": Listed(make=Milp, families=("response",)),
     "Highs": Listed(make=Highs, families=("response",), needs="highspy"),
     "Pulp": Listed(make=Pulp, families=("response",)),

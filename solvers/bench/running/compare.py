@@ -96,6 +96,8 @@ def compare(
 
     Raises
     ------
+    TypeError
+        If `instances` is no list of instances, or `solvers` no list or dictionary.
     ValueError
         If an argument is out of range, two solvers have one name, or no solver fits an instance.
     OSError
@@ -115,7 +117,7 @@ def compare(
         memory=None if memory_limit is None else int(memory_limit),
         threads=threads,
     )
-    plan = planned(list(instances), named(solvers), limits.seconds)
+    plan = planned(_listed(instances), named(solvers), limits.seconds)
     comparison = _Comparison(
         limits=limits,
         repeats=repeats,
@@ -190,8 +192,10 @@ class _Comparison:
             )
             for _ in range(_TRIES):
                 found = run(task, stop)
-                if stop.is_set() or not any(one.is_lost(self.limits.seconds) for one in found):
+                lost = [one for one in found if one.is_lost(self.limits.seconds)]
+                if stop.is_set() or not lost:
                     break
+                log.info("%s on %s had no processor; it starts again", entry.name, instance.name)
         finally:
             slots.put(processors)
         return [self._row(instance, entry, one, load) for one in found]
@@ -271,6 +275,25 @@ class _Comparison:
             return
         ready = [row for pair in plan for row in done.get(self._key(*pair), [])]
         row_files.write(others + ready, self.to)
+
+
+def _listed(instances: Iterable[Instance]) -> list[Instance]:
+    """The instances as a list; TypeError if they are none, such as names."""
+    expected = "instances must be a list of Instance, such as bench.instances(size='small')"
+    if isinstance(instances, Instance | str) or not isinstance(instances, Iterable):
+        raise TypeError(
+            f"{expected}, but it is of type {type(instances).__name__}; put one instance into a "
+            "list, as in [instance]"
+        )
+    listed = list(instances)
+    for one in listed:
+        if not isinstance(one, Instance):
+            raise TypeError(
+                f"{expected}, but an entry is of type {type(one).__name__}; to choose by name, "
+                "write [one for one in bench.instances() if one.name in names], and make an "
+                "instance of your own problem with bench.Instance.of"
+            )
+    return listed
 
 
 def _check(

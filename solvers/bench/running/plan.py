@@ -30,6 +30,11 @@ def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     """The solvers by name."""
     if isinstance(solvers, Mapping):
         return dict(solvers)
+    if not isinstance(solvers, Sequence) or isinstance(solvers, str):
+        raise TypeError(
+            "solvers must be a list of solvers or a dictionary from names to solvers, but it is "
+            f"of type {type(solvers).__name__}; put a solver into a list, as in [solver]"
+        )
     named = {str(solver): solver for solver in solvers}
     if len(named) < len(solvers):
         raise ValueError(

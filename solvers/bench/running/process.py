@@ -176,10 +176,15 @@ class Found:
     def is_lost(self, limit: float) -> bool:
         """Whether the machine, and not the solver, may be the reason of how the solve ended.
 
-        That is also so if it reached a time limit, but waited long for a processor meanwhile.
+        That is also so if it reached a time limit, but waited long for a processor meanwhile. A
+        process that was ended after it had the whole limit for itself is not lost.
         """
+        if self.lost:
+            return True
         is_late = self.end == "time" or self.claim.get("status") == "TIME_LIMIT"
-        return self.lost or (is_late and self.waited > _WAITED_SHARE * limit)
+        has_waited = self.waited > _WAITED_SHARE * limit
+        had_its_time = self.end == "time" and self.watched - self.waited >= limit
+        return is_late and has_waited and not had_its_time
 
 
 def run(task: Task, stop: threading.Event) -> list[Found]:

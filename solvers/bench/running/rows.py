@@ -77,7 +77,7 @@ _KEY = (
 
 
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-    """What tells a task from all others: the instance, the solver with its options, the limits."""
+    """The key that identifies a task: the instance, the solver with its options, the limits."""
     return tuple(row[name] for name in _KEY)
 
 
@@ -93,13 +93,20 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
     Raises
     ------
-    OSError
+    FileNotFoundError
         If there is no such file.
+    OSError
+        If the file cannot be read.
     ValueError
         If the file does not hold rows of a comparison.
     """
     import pyarrow.parquet
 
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{os.fspath(path)} must be a file of a comparison, but there is no such file; check "
+            "the name, or make the file with bench.compare or margin bench run"
+        )
     try:
         table = pyarrow.parquet.read_table(path)
         return list(table.select(list(COLUMNS)).cast(_schema()).to_pylist())

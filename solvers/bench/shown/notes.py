@@ -35,12 +35,14 @@ def notes(rows: Iterable[Row]) -> list[str]:
     ...     row | {"instance": "one", "solver": "B", "outcome": "wrong", "cause": "no cover"},
     ...     row | {"instance": "one", "solver": "C", "outcome": "solved"},
     ...     row | {"instance": "two", "solver": "C", "outcome": "raised", "cause": "KeyError: 3"},
+    ...     row | {"instance": "one", "solver": "D", "outcome": "lost", "cause": "it waited 9 s"},
     ... ]
     >>> for line in notes(rows):
     ...     print(line)
     cover: B was tried on 1 of 2 instances
     cover: an answer of B to one is wrong: no cover
     cover: C raised an error on 1 of 2 instances: KeyError: 3
+    cover: D was tried on 0 of 2 instances; not counted: it waited 9 s
     """
     found = []
     for family, part in by_family(rows).items():
@@ -50,8 +52,11 @@ def notes(rows: Iterable[Row]) -> list[str]:
             lost = {row["instance"] for row in own if row["outcome"] == NOT_TRIED}
             tried = {row["instance"] for row in own} - lost
             if len(tried) < len(instances):
+                causes = [row["cause"] for row in own if row["outcome"] == NOT_TRIED]
+                why = f"; not counted: {causes[0]}" if causes and causes[0] else ""
                 found.append(
-                    f"{family}: {solver} was tried on {len(tried)} of {len(instances)} instances"
+                    f"{family}: {solver} was tried on {len(tried)} of {len(instances)} "
+                    f"instances{why}"
                 )
             wrong = [row for row in own if row["outcome"] == "wrong"]
             if wrong:

@@ -192,7 +192,7 @@ def _svg(figure: Any, salt: str, name: str) -> str:
     file = io.StringIO()
     # Text stays text, and the names of parts differ from picture to picture.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

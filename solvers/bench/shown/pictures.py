@@ -21,7 +21,8 @@ __all__ = [
 ]
 
 INK = "#123456"
-"""The colour of text and axes. A page replaces it by its own; a picture alone is dark blue."""
+"""The colour of text and axes. A page replaces it by its own; a picture alone is dark blue on
+white."""
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C8C8C")
 """Colours that people with any colour vision tell apart (Okabe and Ito), readable on both light
@@ -46,6 +47,9 @@ _BEST_GAP = 1e-9
 _ROW = 0.12
 """Gaps up to the first are drawn below it, in a row for each solver. Rows are this number of powers
 of ten apart."""
+
+_MARKED = 6
+"""Number of marks on the line of a solver."""
 
 _LONGEST = 22
 """Largest number of characters of a name."""
@@ -198,12 +202,22 @@ def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
     last = max((float(at[-1]) for at in profile.at.values() if len(at)), default=start)
     stop = max(last * 1.3, start * 2)
     for place, (solver, at) in enumerate(profile.at.items()):
-        colour, dash, _ = _style(place)
+        colour, dash, mark = _style(place)
         share = np.arange(1, len(at) + 1) / profile.instances[solver]
         x = np.concatenate([[start], at, [stop]])
         y = np.concatenate([[0.0], share, [share[-1] if len(at) else 0.0]])
         axes.step(
-            x, y, where="post", color=colour, linestyle=dash, linewidth=1.6, label=_short(solver)
+            x,
+            y,
+            where="post",
+            color=colour,
+            linestyle=dash,
+            linewidth=1.6,
+            marker=mark,
+            markersize=4,
+            # A few marks are enough to follow a line.
+            markevery=max(1, len(x) // _MARKED),
+            label=_short(solver),
         )
     axes.set_xscale("log")
     axes.set_xlim(start, stop)
@@ -233,10 +247,7 @@ def _figure(entries: int, height: float = 2.9) -> tuple[Any, Any]:
     kinds: Any = importlib.import_module("matplotlib.figure")
     below = 0.17 * math.ceil(entries / 3)
     figure = kinds.Figure(figsize=(_WIDTH, height + below), layout="constrained")
-    figure.patch.set_alpha(0.0)
-    axes = figure.subplots()
-    axes.patch.set_alpha(0.0)
-    return figure, axes
+    return figure, figure.subplots()
 
 
 def _finished(figure: Any, axes: Any, entries: int) -> Any:
@@ -264,10 +275,10 @@ def _finished(figure: Any, axes: Any, entries: int) -> Any:
 
 
 def _style(place: int) -> tuple[str, Any, str]:
-    """The colour, the dashes and the mark of the solver at a place of the list."""
-    colours = len(_COLOURS)
-    dash = _DASHES[place // colours % len(_DASHES)]
-    return _COLOURS[place % colours], dash, _MARKS[place % len(_MARKS)]
+    """The colour, the dashes and the mark of the solver at a place of the list. Neighbours differ
+    in all three, so that a print in grey can be read."""
+    dash = _DASHES[place % len(_DASHES)]
+    return _COLOURS[place % len(_COLOURS)], dash, _MARKS[place % len(_MARKS)]
 
 
 def _short(name: str) -> str:

@@ -21,6 +21,10 @@ _NEAR = 1e-3
 _NEAR_SWEEPS = 20
 """Largest number of sweeps before it takes over; four are usual."""
 
+_GROWTH = 4
+"""An extrapolation went too far if the largest error of a cell has grown by more than this factor.
+"""
+
 
 class ScaledDual(LargeDual):
     """The dual of a large problem whose penalty splits into blocks.
@@ -51,27 +55,43 @@ class ScaledDual(LargeDual):
         for accuracy in (tolerance, tolerance / 10, tolerance / 100):
             if reached(self.gradient(theta, self.distribution(theta)), theta, tolerance):
                 break
-            theta = self._minimise(theta, accuracy, SWEEPS)
+            theta, worst = self._minimise(theta, accuracy, SWEEPS)
+            # Further sweeps would not help either.
+            if worst > _NEAR:
+                break
         return theta
 
     def near(self) -> Floats:
         """A point near the minimum, by a few sweeps, from which Newton's method ends soon."""
-        return self._minimise(np.zeros(len(self.ridge)), _NEAR, _NEAR_SWEEPS)
+        theta, _ = self._minimise(np.zeros(len(self.ridge)), _NEAR, _NEAR_SWEEPS)
+        return theta
 
     def _minimise(
         self,
         theta: Floats,
         accuracy: float,
         sweeps: int,
-    ) -> Floats:
-        """Sweep until the largest error of a cell is at most `accuracy`, or `sweeps` times."""
+    ) -> tuple[Floats, float]:
+        """Sweep until the largest error of a cell is at most `accuracy`, or `sweeps` times.
+
+        Returns the dual variables, and the error in the last sweep. Sweeps alone never raise the
+        dual. An extrapolation may, as when noise made targets negative: the error grows. Then the
+        next sweep starts where the last good one ended.
+        """
         past = Extrapolation(len(theta))
+        good = theta
+        before = worst = math.inf
         for _ in range(sweeps):
             swept, worst = self._sweep(theta)
             if worst <= accuracy:
-                return swept
-            theta = past.after(theta, swept, worst)
-        return theta
+                return swept, worst
+            if worst <= _GROWTH * before:
+                good, before = swept, worst
+                theta = past.after(theta, swept, worst)
+            else:
+                past = Extrapolation(len(theta))
+                theta, before = good, math.inf
+        return theta, worst
 
     def _sweep(self, theta: Floats) -> tuple[Floats, float]:
         """Minimise the dual over one block after another.

@@ -22,6 +22,12 @@ _SWEEPS = 200
 _TOLERANCE = 1e-7
 """Sweeps end when no table of the model is further from its target, as a share of all rows."""
 
+_SMALL_PRODUCT = 1 << 13
+"""Largest number of cells of a product of tables that is summed at once."""
+
+_KEPT_CELLS = 1 << 22
+"""About the largest number of cells of all tables that are kept for other marginals."""
+
 _PATIENCE = 10
 """Sweeps also end if this many of them did not halve the distance from the targets."""
 
@@ -158,11 +164,26 @@ class JunctionTree:
             below = {axis for _, axes in received for axis in axes} | set(clique.axes)
             kept = [axis for axis in asked if axis in below and axis not in clique.shared]
             result = (*clique.shared, *kept)
-            passed = _product([(self._given[place], clique.axes), *received], result)
+            # What is passed depends on the clique and on the asked axes at or below it.
+            passed = self._passed.get((place, *kept))
+            if passed is None:
+                passed = _product([(self._given[place], clique.axes), *received], result)
+                self._keep(place, kept, passed)
             waiting.setdefault(clique.parent, []).append((passed, result))
         ((place, received),) = waiting.items()
         own = (self.shares[place], self.cliques[place].axes)
         return _product([own, *received], tuple(asked))
+
+    def _keep(self, place: int, kept: list[int], passed: Floats) -> None:
+        """Keep what a clique passes of one axis, for other marginals, if there is room."""
+        few = len(self._passed) * passed.size <= _KEPT_CELLS
+        if few and len(kept) == 1:
+            self._passed[place, kept[0]] = passed
+
+    @cached_property
+    def _passed(self) -> dict[tuple[int, ...], Floats]:
+        """What cliques, by their places, passed of one axis."""
+        return {}
 
     @cached_property
     def _top(self) -> dict[int, int]:
@@ -373,9 +394,11 @@ def _eliminated(
             near[axis].update(view)
             near[axis].discard(axis)
 
+    logs = [math.log(size) for size in sizes]
+
     def cost(axis: int) -> float:
         # The exact sum does not depend on the order of the neighbours.
-        return math.fsum(math.log(sizes[each]) for each in (axis, *near[axis]))
+        return math.fsum([logs[axis], *[logs[other] for other in near[axis]]])
 
     queue = [(cost(axis), axis) for axis in near]
     heapq.heapify(queue)
@@ -492,4 +515,10 @@ def _product(
     terms = ["".join(names[axis] for axis in axes) for _, axes in tables]
     result = "".join(names[axis] for axis in kept)
     arrays = [table for table, _ in tables]
-    return np.asarray(np.einsum(f"{','.join(terms)}->{result}", *arrays, optimize="greedy"))
+    lengths = {
+        axis: size for table, axes in tables for axis, size in zip(axes, table.shape, strict=True)
+    }
+    # A small product is summed at once: the search for a better order would take longer.
+    is_small = math.prod(lengths.values()) <= _SMALL_PRODUCT
+    optimize = False if is_small else "greedy"
+    return np.asarray(np.einsum(f"{','.join(terms)}->{result}", *arrays, optimize=optimize))

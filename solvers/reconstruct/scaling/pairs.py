@@ -15,6 +15,9 @@ Pair = tuple[int, int]
 
 _PAIRS: tuple[Pair, ...] = ((0, 1), (0, 2), (1, 2))
 
+_LEAST_TOTAL = 1e-300
+"""Smallest sum of a product of matrices that it is divided by."""
+
 
 class PairSweeps:
     """Minimises the dual of `ScaledDual` for three axes without computing the table.
@@ -65,8 +68,12 @@ class PairSweeps:
             factors = self._factors(self._split(point))
             if factors is None:
                 return None
-            swept, errors = self._sweep(self._split(point), factors)
-            worst = max(float(np.abs(error).max()) for error in errors)
+            # What overflows is not finite afterwards.
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                swept, errors = self._sweep(self._split(point), factors)
+                worst = max(float(np.abs(error).max()) for error in errors)
+            if not (math.isfinite(worst) and np.isfinite(swept).all()):
+                return None
             if worst <= accuracy and self._largest_moment(errors) <= accuracy:
                 break
             point = past.after(point, swept, worst)
@@ -115,7 +122,7 @@ class PairSweeps:
             logits[pair] += dual
         factors = {pair: np.exp(table - table.max()) for pair, table in logits.items()}
         total = float(_marginal(factors, _PAIRS[0]).sum())
-        if not (total > 0 and math.isfinite(total)):
+        if not (total >= _LEAST_TOTAL and math.isfinite(total)):
             return None
         factors[_PAIRS[0]] /= total
         return factors

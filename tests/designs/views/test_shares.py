@@ -5,8 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from margin.designs.views import shares as shares_module
 from margin.designs.views.error import contrast_weights
-from margin.designs.views.shares import Contrasts, Holdings
+from margin.designs.views.shares import Contrasts, Holdings, best_shares
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +36,16 @@ def test_usefulness_is_that_of_a_count_of_all_entries(holdings: Holdings) -> Non
     values = holdings.kappa / theta**2
     plain = np.bincount(holdings.view, values[holdings.contrast], len(holdings.cells))
     assert np.array_equal(holdings.usefulness(theta), plain / holdings.cells)
+
+
+def test_a_large_matrix_gets_fewer_steps(
+    holdings: Holdings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = best_shares(holdings, 1, steps=10)
+    fewer = best_shares(holdings, 1, steps=5)
+    many = best_shares(holdings, 1)
+    assert few.bound <= many.bound <= many.error < few.error < fewer.error
+    monkeypatch.setattr(shares_module, "FEWEST_STEPS", 5)
+    for work, expected in ((10, few), (0, fewer)):
+        monkeypatch.setattr(shares_module, "STEPS_WORK", work * holdings.view.size)
+        assert np.array_equal(best_shares(holdings, 1).shares, expected.shares)

@@ -74,7 +74,7 @@ def test_formats_agree(files, capsys):
     _, text, _ = run(capsys, "marginal", "out.margin", "sex", "age", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(row["count"]) for row in rows] == answer.counts.ravel().tolist()
-    assert rows[0]["age"] == "[0, 18)"
+    assert rows[0]["age"] == "0 to under 18"
 
 
 @pytest.mark.parametrize("views", [["age,sex", "region,children,income"], ["views.json"]])

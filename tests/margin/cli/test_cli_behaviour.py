@@ -30,6 +30,7 @@ from margin.cli.main import _parser, main
 from margin.data import count
 from margin.interrupts.progress import _Stages, progress
 from margin.interrupts.share import is_heard
+from margin.publication import publish, sign_folder
 
 
 def leaves(parser, name=""):
@@ -80,9 +81,11 @@ def made(table, domain, tmp_path_factory):
     release.save(folder / "visits.margin")
     margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
     (folder / "releases").mkdir()
+    publish(release, [["sex"]], folder / "tables", formats=["csv"])
     if HAS_KEYS:
         margin.keygen(folder / "agency.key")
         margin.sign(folder / "people.margin", folder / "agency.key")
+        sign_folder(folder / "tables", folder / "agency.key")
     return folder
 
 
@@ -158,6 +161,7 @@ def test_json_agrees_with_python(folder, capsys):
     _, out, _ = run(capsys, ["info", "people.margin", "--json"])
     assert margin.Domain(json.loads(out)["domain"]) == synopsis.domain
     assert json.loads(out)["spent"] == synopsis.spent.to_json()
+    assert json.loads(out)["views"] == [list(names) for names in synopsis.names]
     _, out, _ = run(capsys, ["design", "9", "6", "2", "--json"])
     assert len(json.loads(out)["blocks"]) == 3 == json.loads(out)["bound"]
 
@@ -320,6 +324,51 @@ MISTAKES = {
     "bench run": ["bench", "run", "-o", "x.parquet", "--solvers", "nothing"],
     "bench show": ["bench", "show", "people.csv"],
 }
+
+
+RELEASE = "release people.csv --domain domain.json --epsilon 1 -o x.margin"
+# The command lines of newcomers, and parts of the message.
+NEWCOMERS = [
+    ("relase people.csv", ["did you mean 'release'?"]),
+    ("version", ["did you mean '--version'?"]),
+    ("help", ["did you mean '--help'?"]),
+    (f"{RELEASE} --seed 1", ["no option --seed", "operating system", "margin.simulate"]),
+    (f"{RELEASE} --workload 2wya", ["did you mean '2way'?", "A,B", "'age'"]),
+    (f"{RELEASE} --workload 9way", ["k (9)", "from 1 to 5"]),
+    (f"{RELEASE} --workload 0way", ["k (0)", "from 1 to 5"]),
+    (f"{RELEASE} --workload regoin", ["did you mean 'region'?", "2way"]),
+    ("publish people.margin --tables 2wya -o x", ["did you mean '2way'?"]),
+    ("publish people.margin --tables age shoes -o x", ["unknown attribute 'shoes'", "A,B"]),
+    ("release domain.json --domain people.csv --epsilon 1 -o x.margin", ["is a table", "place"]),
+    ("domain check domain.json people.csv", ["is a table", "each other's place"]),
+    ("marginal age sex people.margin", ["must stand first", "write people.margin before"]),
+    ("count sex=F people.margin", ["must stand first", "write people.margin before"]),
+    ("marginal people.csv age", ["table of rows", "margin release"]),
+    ("info people.csv", ["table of rows", "margin release"]),
+    ("info releases", ["is a folder"]),
+    ("info agency.db", ["is a ledger", "margin ledger show"]),
+    ("domain check people.csv", ["only 'people.csv' is; write the domain behind it"]),
+    ("domain check domain.json", ["needs a table, but none is given"]),
+    ("plan --domain domain.json", ["a budget must be given"]),
+    ("publish people.margin --tables none.json -o x", ["'none.json' does not exist"]),
+    ("count people.margin sex!=F", ["instead of != write = and the other categories"]),
+    ("release people.margin --domain domain.json --epsilon 1 -o x.margin", ["result of a release"]),
+]
+
+
+@pytest.mark.parametrize(("line", "parts"), NEWCOMERS, ids=[line for line, _ in NEWCOMERS])
+def test_a_newcomers_mistake_is_explained(line, parts, folder, capsys):
+    code, out, err = run(capsys, shlex.split(line))
+    assert code == 2 and out == "" and err.count("\n") == 1
+    assert all(part in err for part in parts), err
+    assert not (folder / "x.margin").exists() and not (folder / "x").exists()
+
+
+def test_tables_of_single_attributes_tell_how_to_name_one_table(folder, capsys):
+    _, out, _ = run(capsys, ["publish", "people.margin", "--tables", "age", "sex", "-o", "x"])
+    assert "2 tables" in out and "--tables age,sex" in out
+    _, out, _ = run(capsys, ["publish", "people.margin", "--tables", "age,sex", "-o", "y"])
+    assert "1 table" in out and "--tables" not in out
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
@@ -516,7 +565,7 @@ def as_terminal(monkeypatch):
 
 
 def until(stream, text):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while text not in stream.text:
         assert time.monotonic() < end, stream.text
         time.sleep(0.01)

@@ -18,6 +18,7 @@ DOMAIN = Domain(
         "year": {"values": [2001, 2003.5, 2005], "missing": "never"},
         "place": ["town", "town, old", "sea"],
         "a>=b": ["x", "y"],
+        "my car": ["no", "yes"],
         "home": {
             "levels": {
                 "names": ["state", "county"],
@@ -75,9 +76,11 @@ SELECTED = [
     (["sex=F", "place=sea"], {"sex": ["F"], "place": ["sea"]}),
     (["home@state=CA"], {"home@state": ["CA"]}),
     (["home@state=CA", "home=Fresno,Clark"], {"home@state": ["CA"], "home": ["Fresno", "Clark"]}),
-    (["visit>=2019-12-24"], {"visit": ["2019-12", "2020-01", "2020-02"]}),
+    (["visit>=2019-12-01"], {"visit": ["2019-12", "2020-01", "2020-02"]}),
     (["visit>2019-11", "visit<=2020-01"], {"visit": ["2019-12", "2020-01"]}),
-    (["visit=2020-01-05,never"], {"visit": ["2020-01", "never"]}),
+    (["visit=2020-01,never"], {"visit": ["2020-01", "never"]}),
+    (["visit>2019-12-31", "visit<2020-02-01"], {"visit": ["2020-01"]}),
+    (["visit<2020-03-01", "visit>=2020-02"], {"visit": ["2020-02"]}),
     (["visit@year<2020"], {"visit@year": ["2019"]}),
 ]
 
@@ -91,12 +94,15 @@ REFUSED = [
     (["sez=F"], "unknown attribute 'sez'.*did you mean 'sex'"),
     (["sex"], "a condition must be an attribute, one of = >= < <= > and a value.*'sex'"),
     (["sex!F"], "a condition must be an attribute"),
+    (["sex!=F"], "instead of != write = and the other categories"),
+    (["my"], "with a blank must stand in quotes.*'my car=...'"),
     ([""], "a condition must be an attribute"),
     (["=F"], "unknown attribute ''"),
     (["place=twon"], "no category 'twon'.*did you mean 'town'"),
     (["sex=F,X"], "no category 'X'"),
     (["sex="], "no category ''"),
-    (["age=20"], "declares no bin '20'; name a bin by its label"),
+    (["age=20"], r"'20' is no bin of .*'18 to under 65', or by its edges, as 'age>=18' 'age<65'$"),
+    (["age=?,130"], r"'130' is no bin of .*, as 'age>=0' 'age<18'$"),
     (["age>=20"], "an edge of the bins, by >= or <.*0, 18, 65, 120"),
     (["age>18"], "an edge of the bins, by >= or <"),
     (["age<=65"], "an edge of the bins, by >= or <"),
@@ -110,6 +116,11 @@ REFUSED = [
     (["home@state=AC"], "'home@state' declares no category 'AC'"),
     (["visit>=2021-01-01"], "a date or a month from 2019-11 to 2020-02"),
     (["visit<never"], "a date or a month from"),
+    (["visit>=2019-12-24"], "whole months are counted.*such days are 2019-12-01 and 2020-01-01"),
+    (["visit<=2020-02-01"], "within 2020-02, and the nearest such days are 2020-02-01 and 2020-03"),
+    (["visit>2019-12-01"], "within 2019-12"),
+    (["visit<2019-12-31"], "within 2019-12"),
+    (["visit=2020-01-05,never"], "'2020-01-05' lies within a month; name the month '2020-01'"),
 ]
 
 
@@ -124,7 +135,7 @@ def test_wrong_conditions_are_refused(file, capsys, conditions, message):
 @pytest.mark.parametrize(
     ("conditions", "where", "meaning"),
     [
-        ([], {}, "Measured: a published table holds"),
+        ([], {}, "Measured: these attributes were measured together."),
         (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "Measured: "),
         (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "Reconstructed: "),
         (
@@ -160,7 +171,7 @@ def test_an_unknown_error_is_said(file, capsys):
         seed=0,
     ).save("x2.margin")
     assert main(["count", "x2.margin", "--allow-simulation", "x>=1"]) == 0
-    assert "The error of this number is not known" in capsys.readouterr().out
+    assert "The error of a number without bounds is not known" in capsys.readouterr().out
     assert main(["count", "x2.margin", "--allow-simulation", "--json", "x>=1"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["low"] is values["high"] is values["missed_sd"] is None
@@ -177,7 +188,9 @@ def test_a_marginal_at_a_level_is_printed(file, capsys):
     out, err = capsys.readouterr()
     marginal = file.marginal(asked)
     assert (code, err) == (0, "")
-    assert json.loads(out) == json.loads(marginal.to_json())
+    values = json.loads(out)
+    assert (values.pop("source"), values.pop("left_out")) == ("measured", None)
+    assert values == json.loads(marginal.to_json())
     assert main(["info", "x.margin", "--allow-simulation"]) == 0
     assert "home@state (2), home@county (3), visit@year (3)" in capsys.readouterr().out
     assert main(["marginal", "x.margin", "--allow-simulation", "home@stte"]) == 2
@@ -201,3 +214,72 @@ def test_what_is_asked_is_part_of_the_workload(tmp_path, monkeypatch, capsys):
     (tmp_path / "t.csv").write_text("sex\nF\n")
     assert main(release) == 2
     assert "but there is no --workload" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [(1, "at most 1 is counted"), (3, "at most 3 are counted"), (None, None)],
+)
+def test_readers_are_told_that_rows_of_a_unit_were_left_out(rows, told, tmp_path, capsys):
+    unit = {} if rows is None else {"unit": "person", "rows_per_person": rows}
+    synopsis = margin.release(
+        {"person": [1, 1, 1, 1, 2] * 20, "sex": [0, 1, 1, 1, 0] * 20},
+        domain={"sex": 2},
+        budget=margin.PureDP(1),
+        mechanism=margin.PriView(views=[["sex"]]),
+        **unit,
+    )
+    synopsis.save(tmp_path / "visits.margin")
+    file = str(tmp_path / "visits.margin")
+    for words in (["count", file], ["count", file, "sex=1"], ["marginal", file, "sex"]):
+        assert main(words) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert main([*words, "--json"]) == 0
+        values = json.loads(capsys.readouterr().out)
+        assert values["source"] == "measured"
+        if told is None:
+            assert "counted" not in text and values["left_out"] is None
+        else:
+            assert f"{told}, so totals may be too low. The bounds do not allow for" in text
+            assert told in values["left_out"]
+    assert main(["marginal", file, "sex", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == values
+    # The words of the guarantee stand beside the numbers of the budget.
+    assert main(["info", file, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["guarantee"].endswith(f"neighbours: {values['spent']['neighbours']}")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "outside"),
+    [
+        (["size>=3"], {"size": ["7+"]}),
+        (["size>=3", "size<5", "sex=0"], {"size": ["7+"]}),
+        (["age>=18"], {"age": ["old", "?"]}),
+        (["visit<2021"], {"visit": ["never"]}),
+        (["size=3,7+", "age=?"], {}),
+        (["rooms>1"], {}),
+    ],
+)
+def test_what_is_not_in_the_order_is_told(conditions, outside, tmp_path, capsys):
+    domain = Domain(
+        {
+            "size": {"values": [1, 2, 3, 4], "other": "7+", "ordered": True},
+            "age": {"bins": [0, 18, None], "other": "old", "missing": "?"},
+            "visit": {"dates": {"from": "2020", "to": "2021", "by": "year"}, "missing": "never"},
+            "rooms": 3,
+            "sex": 2,
+        }
+    )
+    rows = np.random.default_rng(0).integers(0, domain.sizes, (500, len(domain)))
+    file = str(tmp_path / "x.margin")
+    margin.release(
+        rows, domain=domain, budget=margin.PureDP(1), mechanism=margin.mechanisms.Flat()
+    ).save(file)
+    assert main(["count", file, *conditions]) == 0
+    text = capsys.readouterr().out
+    assert main(["count", file, *conditions, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_in_order"] == outside
+    assert text.count("Not in the order") == len(outside)
+    for name, labels in outside.items():
+        assert f"of {name!r}, and so not counted: {', '.join(map(repr, labels))}." in text

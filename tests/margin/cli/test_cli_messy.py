@@ -132,3 +132,32 @@ def test_a_draft_is_written_to_a_file_that_is_not_replaced_unasked(tmp_path, cap
     assert list(json.loads(draft.read_text())) == ["$draft", "a"]
     code, _, err = run(capsys, "domain", "suggest", str(table), "-o", str(draft))
     assert code == 2 and "--force" in err
+
+
+def test_a_draft_is_checked_and_said_to_be_one(tmp_path, monkeypatch, capsys):
+    """The list of what does not fit is needed while the draft is reviewed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n2,z\n")
+    for values, code in ((["x", "y", "z"], 0), (["x", "y"], 2)):
+        draft = {"$draft": "review", "a": [1, 2], "b": values}
+        (tmp_path / "draft.json").write_text(json.dumps(draft))
+        found, out, err = run(capsys, "domain", "check", "t.csv", "draft.json")
+        assert found == code and "draft.json is a draft" in err and "attributes" in out
+        assert ("b: " in out) == (code == 2)
+        _, out, _ = run(capsys, "domain", "check", "t.csv", "draft.json", "--json")
+        assert json.loads(out)["draft"] is True and json.loads(out)["fits"] == (code == 0)
+    (tmp_path / "draft.json").write_text('{"$draft": "review", "a": 0}')
+    assert run(capsys, "domain", "check", "t.csv", "draft.json")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.CSV", "x.json", "x.parquet", "x.xlsx"])
+def test_a_release_is_written_to_no_file_of_another_format(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    (tmp_path / "d.json").write_text('{"a": [1, 2]}')
+    ledger = margin.Ledger(tmp_path / "agency.db")
+    ledger.register("people", margin.PureDP(1))
+    words = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", name]
+    code, _, err = run(capsys, *words, "--ledger", "agency.db", "--dataset", "people")
+    assert code == 2 and "write x.margin" in err and not (tmp_path / name).exists()
+    assert ledger.spent("people") == 0

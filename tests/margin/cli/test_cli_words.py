@@ -21,6 +21,8 @@ OPTIONS = ["--unit", "--rows-per-person", "--replace-row"]
         ("as in PureDP(1, rows_per_person=3)", "as in PureDP(1, rows_per_person=3)"),
         ("choose another with reconstruction=", "choose another with reconstruction="),
         ("declare other=..., or more", 'declare "other": LABEL, or more'),
+        ("the files of files={'a b': ...} hold", "the files of --table a b=... hold"),
+        ("or add --force (replace=True) to", "or add --force to"),
     ],
 )
 def test_arguments_become_options_of_the_command(message, expected):

@@ -252,6 +252,42 @@ def test_a_release_of_a_spark_frame(local):
 
 
 SMALL = Domain({"a": 2, "b": ["x", "y"]})
+
+
+@pytest.mark.parametrize("kind", ["view", "saved table", "database"])
+def test_a_table_of_the_catalogue_is_read_by_its_name(tmp_path, kind):
+    """Hive, Delta and Iceberg tables have names in the catalogue, too."""
+    own = session("local[2]", **{"spark.sql.warehouse.dir": str(tmp_path / "warehouse")})
+    rows = {"sex": ["F", "M", "F"], "children": [0, 2, 1]}
+    frame = own.createDataFrame(list(zip(*rows.values(), strict=True)), list(rows))
+    name = f"visits_{os.getpid()}"
+    path = str(tmp_path / "rows")
+    if kind == "view":
+        frame.createOrReplaceTempView(name)
+    elif kind == "saved table":
+        frame.write.option("path", path).mode("overwrite").saveAsTable(name)
+    else:
+        own.sql(f"CREATE DATABASE IF NOT EXISTS base LOCATION '{tmp_path / 'base'}'")
+        name = f"base.{name}"
+        frame.write.option("path", path).mode("overwrite").saveAsTable(name)
+    domain = Domain({"sex": ["F", "M"], "children": 3})
+    (found,) = count(own.table(name), domain, [("sex", "children")])
+    assert found.tolist() == [[1, 1, 0], [0, 0, 1]]
+    own.sql(f"DROP {'VIEW' if kind == 'view' else 'TABLE'} {name}")
+
+
+def test_a_name_is_no_frame():
+    with pytest.raises(DataError, match=r"not a str; .* spark\.table\(name\)"):
+        SparkSource("warehouse.visits")
+
+
+def test_another_python_is_told(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    assert spark._other_python() == ""
+    monkeypatch.setenv("PYSPARK_PYTHON", "/opt/other/python3")
+    assert "it is /opt/other/python3, and the driver runs" in spark._other_python()
+
+
 BAD_FRAMES = [
     (
         {"a": [0, 2], "b": ["x", "y"]},

@@ -178,6 +178,22 @@ def test_edges_are_round_and_ascend(low, width):
         assert np.allclose(steps, steps[0], rtol=1e-3)
 
 
+def test_cells_that_are_no_numbers_are_counted():
+    """Amounts that are nearly all different, with a few texts among them, have bins; identifiers do
+    not, and of mixed codes the draft says how many are no numbers."""
+    draws = np.random.default_rng(7)
+    amounts = draws.permutation(10**6)[:4000].astype(str).tolist()
+    amounts[:28] = ["12,500", "NA"] * 14
+    numbers = [str(row) for row in range(4000)]
+    numbers[:2] = ["first", "second"]
+    codes = [f"x{row}" if row % 4 else str(7 * row) for row in range(4000)]
+    draft = suggest_domain({"income": amounts, "row": numbers, "code": codes})
+    assert set(draft["income"]) == {"bins", "other"} and len(draft["income"]["bins"]) >= 7
+    assert "cells that are not numbers, counted as other: 'income' (28)" in draft[DRAFT]
+    assert "'row' (an identifier: whole numbers that are nearly all different)" in draft[DRAFT]
+    assert "all different; 3,000 of 4,000 cells are not numbers)" in draft[DRAFT]
+
+
 LEFT_OUT = {
     "person_id": "an identifier, by its name",
     "caseId": "an identifier, by its name",

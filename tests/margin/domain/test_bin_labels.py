@@ -94,7 +94,7 @@ def test_answers_and_conditions_name_them(folder, capsys):
         counted.append(json.loads(capsys.readouterr().out)["count"])
     assert counted[0] == counted[1] == adults.estimate > counted[2]
     assert main(["count", "out.margin", "age=65"]) == 2
-    assert "did you mean '65+'" in capsys.readouterr().err
+    assert "lies in '65+'; name a bin by its label, such as '65+'" in capsys.readouterr().err
 
 
 def test_tables_pages_records_and_publications_show_them(folder, capsys):

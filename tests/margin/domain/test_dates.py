@@ -1,6 +1,7 @@
 """Dates as categories: each day belongs to the period that the calendar gives."""
 
 import datetime
+import functools
 import json
 
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin import Attribute, DomainError
+from margin import Attribute, Domain, DomainError
+from margin.cli.arguments.conditions import where_of
 from margin.domain.attribute import UNSEEN
 
 KINDS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W-SUN", "day": "D"}
@@ -108,3 +110,36 @@ def test_the_calendar_ends():
 def test_wrong_dates_are_refused(form, message):
     with pytest.raises(DomainError, match=message):
         Attribute(dates=form)
+
+
+@functools.cache
+def days_of(by):
+    """A domain, and the days of each period, by its label, found day by day."""
+    domain = Domain({"visit": {"dates": {"from": "2020-01-01", "to": "2021-12-31", "by": by}}})
+    days: dict[str, list[datetime.date]] = {}
+    for number in range(760):
+        day = datetime.date(2019, 12, 20) + datetime.timedelta(days=number)
+        code = domain["visit"].code(day)
+        if code != UNSEEN:
+            days.setdefault(str(domain["visit"].label(code)), []).append(day)
+    return domain, days
+
+
+@pytest.mark.parametrize("by", KINDS)
+@given(
+    date=st.dates(datetime.date(2019, 12, 1), datetime.date(2022, 1, 31)),
+    operator=st.sampled_from([">=", "<", ">", "<="]),
+)
+def test_a_comparison_with_a_date_selects_exactly_its_days_or_is_refused(by, date, operator):
+    domain, days = days_of(by)
+    holds = {">=": date.__le__, "<": date.__gt__, ">": date.__lt__, "<=": date.__ge__}[operator]
+    sides = {label: set(map(holds, one)) for label, one in days.items()}
+    expected = {label for label, found in sides.items() if found == {True}}
+    is_exact = all(len(found) == 1 for found in sides.values())
+    is_inside = date in {day for one in days.values() for day in one}
+    conditions = [f"visit{operator}{date}"]
+    if is_exact and is_inside and expected:
+        assert set(where_of(domain, conditions)["visit"]) == expected
+    elif is_inside and expected:
+        with pytest.raises(DomainError, match="whole"):
+            where_of(domain, conditions)

@@ -1,5 +1,7 @@
 """Conditions select codes; wrong ones are refused with a message that names the way out."""
 
+import datetime
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,7 +56,7 @@ SELECTED = [
     ({"place@state": "NV", "sex": "F", "place": ["Clark", "Fresno"]}, {"sex": (0,), "place": (2,)}),
     ({"visit@year": 2020}, {"visit": (2, 3, 4, 5)}),
     ({"visit@year": range(2000, 2020)}, {"visit": (0, 1)}),
-    ({"visit@quarter": "2020-Q1", "visit": ["2020-03-15", "2020-04"]}, {"visit": (4,)}),
+    ({"visit@quarter": "2020-Q1", "visit": ["2020-03", "2020-04"]}, {"visit": (4,)}),
 ]
 
 REFUSED = [
@@ -87,6 +89,11 @@ REFUSED = [
     ({"sex@state": "CA"}, "attribute 'sex': .*declares no levels"),
     ({"place@state": "CA", "place": "Clark"}, "on attribute 'place' must leave at least one"),
     ({"age": (float("nan"), 18)}, "two of its edges"),
+    ({"visit": "2020-03-15"}, "counts whole months, but '2020-03-15' .*name the month '2020-03'"),
+    ({"visit": ["2020-02", datetime.date(2020, 3, 1)]}, "lies within a month"),
+    ({"visit": "2020-03-01 00:00"}, "lies within a month"),
+    ({"visit": "2021-03-15"}, "declares no category '2021-03-15'"),
+    ({"visit@year": "2020-03-15"}, "declares no category '2020-03-15'"),
 ]
 
 

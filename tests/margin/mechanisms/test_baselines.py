@@ -818,6 +818,8 @@ class Refusing:
         (DataCubes(), binary(25), r"DataCubes needs .* lattice"),
         (Hierarchical(), WIDE, r"Hierarchical needs .* bins"),
         (Wavelet(), WIDE, r"Wavelet needs .* bins"),
+        # The full table fits, but 3**24 queries do not.
+        (Hierarchical(), binary(24), r"Hierarchical needs .* queries, .* 2,104 GiB .* Direct"),
         (Wavelet(), ORDERED, r"Wavelet needs 8,192 values .* wider bins"),
         (
             MatrixMechanism(strategy=EigenDesign()),

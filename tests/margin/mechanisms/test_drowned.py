@@ -8,9 +8,10 @@ import pytest
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, PriView, PureDP, Workload
 from margin.mechanisms.choosing.drowned import without_drowned
-from margin.solvers import JointProjection
+from margin.solvers import JointProjection, Structure
 
 DOMAIN = Domain({f"x{axis}": 2 + axis % 3 for axis in range(8)})
+VIEWS = PriView(views=[["x0", "x1", "x2"], ["x3", "x4"], ["x5", "x6", "x7"]])
 OURS = pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=["Auto", "Adaptive"])
 
 
@@ -78,9 +79,7 @@ def test_what_stands_out_from_noise_is_kept(mechanism):
 
 
 def views_of(table, **more):
-    domain = Domain(DOMAIN, **more)
-    mechanism = PriView(views=[["x0", "x1", "x2"], ["x3", "x4"], ["x5", "x6", "x7"]])
-    return released(table, PureDP("0.1"), mechanism, domain)
+    return released(table, PureDP("0.1"), VIEWS, Domain(DOMAIN, **more))
 
 
 def simpler(synopsis):
@@ -102,6 +101,60 @@ def test_tables_of_few_rows_are_released(mechanism, sizes, rows):
             seed=seed,
         ).synopsis
         assert (synopsis.marginal(["x0"]).counts >= 0).all()
+
+
+def test_a_release_of_the_total_alone_has_no_views():
+    domain = Domain({"sex": 2})
+    rows = np.repeat([[0], [1]], 500, axis=0)
+    total = margin.Residual(order=0)
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=total)
+    assert made.names == ((),) and made.views == ()
+    assert made.not_measured == ("sex",) and "sex" in repr(made.marginal(["sex"]))
+
+
+@pytest.mark.parametrize(("epsilon", "left"), [("0.05", 0), ("0.1", 1)])
+def test_what_is_left_out_tells_how_much_answers_miss(epsilon, left):
+    """It is far less than what is expected where no table tells it."""
+    before = released(uniform(5_000), PureDP(epsilon), VIEWS)
+    after = simpler(before)
+    assert max(map(len, after.names)) == left
+    structure = Structure(before.held, before.reconstruction)
+    assert after.scales == {
+        (known, count): structure.scale(known, min(count, 4))
+        for known in range(left, 2)
+        for count in range(known + 1, len(DOMAIN) + 1)
+    }
+    unaware = dataclasses.replace(after, scales={})
+    for count in (2, 3, 5):
+        names = list(DOMAIN)[:count]
+        missed, expected = (one.marginal(names).missed_variance for one in (after, unaware))
+        assert 0 < missed.mean() < 0.5 * expected.mean()
+
+
+def test_intervals_hold_where_independence_is_all_that_is_left():
+    """Intervals at 95 %, three seeds: at least 92 % of the true counts of pairs are inside."""
+    rows = independent(20_000)
+    inside = []
+    for seed in range(3):
+        made = margin.simulate(
+            rows, domain=DOMAIN, budget=PureDP("0.1"), mechanism=Adaptive(), seed=seed
+        )
+        assert max(map(len, made.synopsis.names)) == 1
+        pairs = Workload.all_kway(DOMAIN, 2)
+        for answer, truth in zip(made.marginals(pairs), made.truths(pairs), strict=True):
+            low, high = answer.interval(0.95)
+            inside.append(np.ravel((low - 0.5 <= truth.counts) & (truth.counts <= high + 0.5)))
+    assert np.concatenate(inside).mean() >= 0.92
+
+
+def test_a_file_keeps_what_was_learnt_from_tables_that_were_left_out(tmp_path):
+    released(uniform(20_000), PureDP("0.1"), Adaptive()).save(tmp_path / "a.margin")
+    loaded = margin.load(tmp_path / "a.margin", allow_simulation=True)
+    ours = released(uniform(20_000), PureDP("0.1"), Adaptive())
+    for count in (2, 8):
+        names = list(DOMAIN)[:count]
+        expected = ours.marginal(names).missed_variance
+        assert loaded.marginal(names).missed_variance.tolist() == expected.tolist()
 
 
 def test_the_known_total_is_kept():

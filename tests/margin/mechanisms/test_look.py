@@ -106,7 +106,7 @@ def test_noise_after_another_measurement_is_that_of_least_squares(asked, left, b
     assert judge.noise_after(budget, left) == pytest.approx(expected, rel=1e-6)
 
 
-def test_scales_are_lowered_so_that_answers_miss_as_much_as_was_judged(monkeypatch):
+def test_scales_are_lowered_so_that_answers_miss_as_much_as_was_judged():
     # No table holds the last attribute: its own scale is not of what pairs miss.
     measured = {axes: variance for axes, variance in MEASURED.items() if axes != (3,)}
     look, asked = found(measured), ASKED["triples"]
@@ -118,7 +118,7 @@ def test_scales_are_lowered_so_that_answers_miss_as_much_as_was_judged(monkeypat
     assumed = np.mean([answer.missed_variance.sum() for answer in answers])
     noise = expected_noise(measured.items(), asked)
     for judged in (2 * assumed, assumed, assumed / 3, 0.0):
-        monkeypatch.setattr(judge, "squared_error", lambda answers, judged=judged: judged)
+        judge.distance = math.sqrt(judged)
         told = judge.with_missed(synopsis)
         least = max(judged, 4 * noise)
         factor = math.sqrt(min(1.0, least / assumed))

@@ -11,7 +11,7 @@ import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PureDP, Workload
 from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
-from margin.mechanisms.choosing.contests import break_even, mean_noise, penalty
+from margin.mechanisms.choosing.contests import break_evens, mean_noise, penalty
 from margin.mechanisms.choosing.rounds import TreePlan
 from margin.mechanisms.choosing.strength import Strength
 from margin.mechanisms.fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
@@ -106,9 +106,9 @@ def test_a_tree_spends_its_part_of_the_budget_however_many_pairs_it_chooses(budg
 class Seen(Private):
     """Keeps what choices are made from."""
 
-    def select(self, views, public, *, penalties, **options):
-        self.asked.append((views, public, penalties))
-        return super().select(views, public, penalties=penalties, **options)
+    def select(self, contest, *, penalties, **options):
+        self.asked.append((contest.views, contest.answers, penalties))
+        return super().select(contest, penalties=penalties, **options)
 
 
 def test_pairs_are_compared_with_what_independence_predicts():
@@ -140,7 +140,8 @@ def test_what_is_measured_again_need_not_pay_so_soon():
     assert again < alone
     noise = mean_noise(ZCDP("0.01"), Fraction(1, 2) * Fraction("0.25") / 8)
     later = mean_noise(ZCDP("0.01"), (Fraction("0.275") + Fraction(1, 2)) / 7)
-    expected = break_even(later, np.full((3, 3), 50_000 / 9)) + penalty(TREE_PENALTY * noise, 6)
+    (even,) = break_evens(later, [np.full((3, 3), 50_000 / 9)])
+    expected = even + penalty(TREE_PENALTY * noise, 6)
     assert again == pytest.approx(expected, rel=0.1)
 
 

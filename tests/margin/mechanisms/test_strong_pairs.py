@@ -12,9 +12,19 @@ from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
 from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing import adaptive as adaptive_module
-from margin.mechanisms.choosing.contests import break_even, l2_share, mean_noise, penalty
+from margin.mechanisms.choosing.contests import (
+    break_evens,
+    l2_share,
+    luck,
+    mean_noise,
+    penalty,
+)
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
 from margin.mechanisms.fitted import (
+    AGAIN_CHOICE,
+    AGAIN_DISTANCE,
+    AGAIN_TREE,
+    LOOK_BATCHES,
     LOOK_CHOICE,
     LOOK_DISTANCE,
     LOOK_SINGLES,
@@ -82,13 +92,12 @@ def test_pairs_that_close_a_cycle_are_found_and_used(budget):
 
 
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
-@pytest.mark.parametrize("batches", [0, 1, 3, None])
 @pytest.mark.parametrize("rows", [0, 50, 20_000])
-def test_all_of_the_budget_is_spent_and_no_more(budget, batches, rows):
-    spy = Watched(StrongPairs(batches=batches))
+def test_all_of_the_budget_is_spent_and_no_more(budget, rows):
+    spy = Watched(StrongPairs())
     made = simulated(ring(rows), domain_of(), budget, spy).synopsis
     assert sum(event.units for event in spy.events) == budget.units
-    assert spy.events[-1].method == "measure"
+    assert spy.events[-1].method == "total_distance"
     for view in itertools.combinations(made.domain, 3):
         counts = made.marginal(view).counts
         assert counts.min() >= 0 and np.isfinite(counts).all()
@@ -107,9 +116,8 @@ class Looking:
 
 
 @pytest.mark.parametrize("budget", [PureDP(400), ZCDP(4)], ids=repr)
-@pytest.mark.parametrize("batches", [0, 1, 2])
-def test_a_look_spends_its_share_of_the_budget(budget, batches):
-    mechanism = StrongPairs(look_share=0.3, batches=batches)
+def test_a_look_spends_its_share_of_the_budget(budget):
+    mechanism = StrongPairs(look_share=0.3)
     spy = Looking(mechanism)
     simulated(ring(3_000, size=2), domain_of(size=2), budget, spy)
     (told,) = (event for event in spy.events if event.method == "total_distance")
@@ -121,66 +129,153 @@ def test_a_look_spends_its_share_of_the_budget(budget, batches):
     assert 0 <= budget.units * share - spent <= len(spy.events)
 
 
-@pytest.mark.parametrize("budget", [PureDP(10), ZCDP("0.2")], ids=repr)
-def test_each_batch_chooses_among_the_pairs_that_were_not_chosen_yet(budget):
-    measured, last = [], []
+class Seen(Private):
+    """A gate that keeps what was measured and what was chosen from."""
 
-    class Seen(Private):
-        def measure(self, views, **options):
-            tables = super().measure(views, **options)
-            measured.extend(table for table in tables if len(table.attributes) == 2)
-            return tables
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.measured, self.asked = [], []
 
-        def select(self, views, public, **options):
-            taken = {frozenset(table.attributes) for table in measured}
-            # The last candidate ends the choice.
-            assert not taken & {frozenset(view) for view in views[:-1]}
-            last.append((public[0], options["penalties"][0], len(taken)))
-            return super().select(views, public, **options)
+    def measure(self, views, **options):
+        tables = super().measure(views, **options)
+        self.measured.append(tables)
+        return tables
 
-    domain = domain_of(size=3)
-    gate = Seen(
-        CodesSource(ring(20_000, size=3)),
-        domain=domain,
+    def contest(self, views, public):
+        self.public = list(public)
+        return super().contest(views, public)
+
+    def select(self, contest, **options):
+        public = [self.public[place] for place in contest.places]
+        self.asked.append((contest.views, public, options))
+        return super().select(contest, **options)
+
+
+def seen(budget, codes=None, size=3):
+    return Seen(
+        CodesSource(ring(20_000, size=size) if codes is None else codes),
+        domain=domain_of(size=size),
         budget=budget,
         entropy=SeededEntropy(1),
     )
-    mechanism = StrongPairs(batches=2)
+
+
+def least_penalties(budget, public, shape, each, so_far, later):
+    """What a pair must differ by: its measurement must pay, and the noise of the answers is no
+    reason to choose it; under pure differential privacy neither is luck."""
+    least = break_evens(mean_noise(budget, later), public)
+    pure = isinstance(budget, PureDP)
+    noise = penalty(mean_noise(budget, so_far), np.hypot(*shape) if pure else sum(shape))
+    lucky = luck(budget, each, least) if pure else 0
+    return [some + noise + lucky for some in least]
+
+
+def pair_precisions(domain, tables):
+    """The sum of the precisions of all measurements of each pair."""
+    found = {}
+    for table in tables:
+        if len(table.attributes) == 2:
+            axes = tuple(sorted(domain.axes(table.attributes)))
+            own = 1 / (table.counts.size * table.variance.flat[0])
+            found[axes] = found.get(axes, 0.0) + own
+    return found
+
+
+def test_in_concentrated_privacy_the_look_chooses_further_pairs_in_batches():
+    budget = ZCDP("0.2")
+    gate = seen(budget)
+    mechanism = StrongPairs()
     judge = mechanism.look(gate, None)
-    mechanism.measure_again(gate, judge)
-    assert len(measured) > 2 * 8
-    # In a batch a pair must pay for its last measurement, which shares the rest of the budget with
-    # the pairs so far and eight more. The noise of the measured tree is no reason to choose it.
-    answer, found, before = last[-1]
     look = mechanism.spend(budget)
-    tree = look * (1 - LOOK_DISTANCE) * LOOK_TREE * (1 - LOOK_SINGLES - LOOK_TREE_CHOICE)
-    pays = break_even(mean_noise(budget, (1 - look) / (before + 8)), answer)
-    assert found == pays + penalty(mean_noise(budget, tree / 8), 6)
-    # All measurements of a pair count.
-    precision = {}
-    for table in measured:
-        axes = tuple(sorted(domain.axes(table.attributes)))
-        own = 1 / (table.counts.size * table.variance.flat[0])
-        precision[axes] = precision.get(axes, 0.0) + own
-    for axes, expected in precision.items():
-        assert judge.found.evidence.precision[axes] == pytest.approx(expected)
+    of_batch = look * (1 - LOOK_DISTANCE) * (1 - LOOK_TREE) / LOOK_BATCHES
+    each = of_batch * LOOK_CHOICE / 8
+    tree = look * (1 - LOOK_DISTANCE) * LOOK_TREE
+    so_far = tree * (1 - LOOK_SINGLES - LOOK_TREE_CHOICE) / 8
+    starts = [place for place, one in enumerate(gate.asked) if one[2]["spend"] == each]
+    views, public, options = gate.asked[starts[0]]
+    assert len(views) == 28 - 7 + 1
+    expected = least_penalties(budget, public[:-1], (3, 3), each, so_far, (1 - look) / 15)
+    assert options["penalties"][:-1] == expected
+    # Pairs are not chosen twice.
+    assert len(set(map(frozenset, judge.found.views))) == len(judge.found.views)
+    before = len(gate.asked)
+    mechanism.measure_again(gate, None, judge.found, 1 - look)
+    assert len(gate.asked) == before
+    tables = itertools.chain.from_iterable(gate.measured)
+    precisions = pair_precisions(gate.domain, tables)
+    assert len(precisions) > 7
+    for axes, precision in precisions.items():
+        assert judge.found.evidence.precision[axes] == pytest.approx(precision)
 
 
-def test_a_batch_that_chooses_nothing_leaves_its_budget_for_the_last_measurement():
+def test_in_pure_privacy_further_pairs_are_chosen_by_what_the_measured_tree_misses():
+    budget = PureDP(10)
+    gate = seen(budget)
+    mechanism = StrongPairs()
+    judge = mechanism.look(gate, None)
+    tree = {frozenset(view) for view in judge.found.views}
+    gate.asked.clear()
+    left = 1 - mechanism.spend(budget)
+    mechanism.measure_again(gate, None, judge.found, left)
+    views, public, options = gate.asked[0]
+    assert len(tree) == 7 and not tree & {frozenset(view) for view in views[:-1]}
+    spend = left * (1 - AGAIN_DISTANCE)
+    each, so_far = spend * AGAIN_CHOICE / 8, spend * AGAIN_TREE / 7
+    later = spend * (1 - AGAIN_CHOICE - AGAIN_TREE) / 8
+    assert options["spend"] == each
+    expected = least_penalties(budget, public[:-1], (3, 3), each, so_far, later)
+    assert options["penalties"][:-1] == expected
+    tables = itertools.chain.from_iterable(gate.measured)
+    precisions = pair_precisions(gate.domain, tables)
+    assert len(precisions) > 7
+    for axes, precision in precisions.items():
+        assert judge.found.evidence.precision[axes] == pytest.approx(precision)
+
+
+@pytest.mark.parametrize("more", [0, 1, 6], ids=str)
+def test_further_pairs_get_as_much_as_the_tree_which_gets_what_is_left(more, monkeypatch):
+    budget = PureDP(10)
+    gate = seen(budget)
+    mechanism = StrongPairs()
+    found = mechanism.look(gate, None).found
+    tree = [frozenset(view) for view in found.views]
+    others = [pair for pair in itertools.combinations(gate.domain, 2) if set(pair) not in tree]
+    chosen = (others[:more], Fraction(1, 25))
+    monkeypatch.setattr(StrongPairs, "_choose_more", lambda *arguments, **shares: chosen)
+    left = 1 - mechanism.spend(budget)
+    mechanism.measure_again(gate, None, found, left)
+    events = [event for event in gate.events if event.method == "measure"]
+    spend = left * (1 - AGAIN_DISTANCE)
+    again = int(budget.units * spend * AGAIN_TREE)
+    rest = int(budget.units * (spend * (1 - AGAIN_TREE) - Fraction(1, 25)))
+    # All pairs have equal numbers of cells.
+    each = again // 7
+    units = {frozenset(event.about): event.units for event in events[-(more + 7) :]}
+    if each * more < rest:
+        of_tree = (rest - each * more) / 7
+        expected = {frozenset(pair): each for pair in others[:more]} | dict.fromkeys(tree, of_tree)
+    else:
+        expected = {frozenset(pair): rest / more for pair in others[:more]}
+    for pair, charge in expected.items():
+        assert units[pair] == pytest.approx(charge, rel=1e-6)
+
+
+def test_choices_of_nothing_leave_their_budget_for_what_follows():
     """Attributes that are independent, and noise above all counts."""
-    budget = ZCDP("1e-6")
-    spy = Looking(StrongPairs(look_share=0.3, batches=1))
-    made = simulated(np.zeros((100, 8), int), domain_of(), budget, spy).synopsis
+    budget = PureDP("1e-3")
+    gate = seen(budget, codes=np.zeros((100, 8), int))
+    mechanism = StrongPairs(look_share=0.3)
+    judge = mechanism.look(gate, None)
+    assert judge.found.views == [(name,) for name in gate.domain]
+    made = mechanism.measure_again(gate, None, judge.found, Fraction(7, 10))
     assert all(len(view) == 1 for view in made.names)
-    assert spy.views == [(name,) for name in made.domain]
-    choices = [event.units for event in spy.events if event.method == "select"]
-    of_pairs = Fraction(3, 10) * (1 - LOOK_DISTANCE)
-    of_batch = of_pairs * (1 - LOOK_TREE)
-    # One choice out of seven for the tree, and one out of eight for the batch.
-    assert choices == [
-        int(budget.units * of_pairs * LOOK_TREE * LOOK_TREE_CHOICE / 7),
-        int(budget.units * of_batch * LOOK_CHOICE / 8),
-    ]
+    choices = [event.units for event in gate.events if event.method == "select"]
+    look = Fraction(3, 10) * (1 - LOOK_DISTANCE)
+    again = Fraction(7, 10) * (1 - AGAIN_DISTANCE)
+    # One choice out of seven for the tree, and one out of eight for further pairs.
+    shares = [look * LOOK_TREE_CHOICE / 7, again * AGAIN_CHOICE / 8]
+    assert choices == [int(budget.units * share) for share in shares]
+    assert [table.attributes for table in gate.measured[-1]] == judge.found.views
 
 
 def test_pairs_that_make_the_junction_tree_too_large_are_left_out(monkeypatch):
@@ -213,7 +308,6 @@ def test_only_what_a_workload_asks_is_measured():
     [
         ({"look_share": 0}, "look_share"),
         ({"look_share": 1}, "look_share"),
-        ({"batches": -1}, "batches"),
     ],
     ids=str,
 )
@@ -223,9 +317,8 @@ def test_bad_parameters_are_refused(parameters, says):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [StrongPairs(), StrongPairs(batches=3)], ids=repr)
-def test_it_is_private(mechanism):
-    check_mechanism(mechanism, pairs=5)
+def test_it_is_private():
+    check_mechanism(StrongPairs(), pairs=5)
 
 
 def test_adaptive_takes_strong_pairs_where_they_are_best():
@@ -333,25 +426,6 @@ def test_what_pairs_miss_is_told_from_the_distance(variance, skipped):
     assert missed(variance) == pytest.approx(true, abs=room)
 
 
-@pytest.mark.parametrize("variance", [100.0, 10_000.0, 100_000.0])
-def test_the_error_of_the_last_answers_is_told_however_noisy_the_look_was(variance):
-    """The closed form of the noise of the look is far too large where negative counts are removed:
-    it leaves nothing of the distance."""
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 4, (30_000, 6))
-    for place in range(2, 6):
-        copied = rng.random(30_000) < 0.5
-        codes[copied, place] = codes[copied, place - 2]
-    domain = domain_of(6)
-    gate = Told(codes, domain)
-    judge = Judge(domain, Workload.all_kway(domain, 3), found_of(domain, codes, variance))
-    judge.measure(gate, spend=Fraction(1, 10))
-    answers = found_of(domain, codes, variance / 100).synopsis(domain).marginals(judge.sets)
-    pairs = zip(judge.sets, answers, strict=True)
-    true = np.mean([((answer.counts - gate.truth(view)) ** 2).sum() for view, answer in pairs])
-    assert 0.5 * true < judge.squared_error(answers) < 2 * true
-
-
 @pytest.mark.parametrize("budget", [PureDP(4), ZCDP("0.1")], ids=repr)
 def test_intervals_are_neither_far_too_wide_nor_too_narrow(budget):
     codes = ring(30_000)
@@ -373,12 +447,12 @@ def test_a_measurement_pays_from_the_distance_on_that_equals_its_noise():
     even = np.full((5, 5), 400.0)
     # An even table: the L2 distance for an L1 distance of one is one over the root of the cells.
     assert l2_share(even) == pytest.approx(1 / 5)
-    assert break_even(1e-3, even) == 1
-    assert break_even(20.0, even) > break_even(2.0, even)
+    assert break_evens(1e-3, [even]) == [1]
+    assert break_evens(20.0, [even]) > break_evens(2.0, [even])
     uneven = np.full((5, 5), 1.0)
     uneven[0, 0] = 9_976.0
     assert l2_share(uneven) > 3 * l2_share(even)
-    assert break_even(20.0, uneven) < break_even(20.0, even)
+    assert break_evens(20.0, [uneven]) < break_evens(20.0, [even])
 
 
 @pytest.mark.parametrize(("budget", "power"), [(PureDP(1), 3), (ZCDP(1), 2)], ids=repr)

@@ -42,6 +42,7 @@ def test_every_method_of_private_states_its_sensitivity():
         "sample_queries",
         "count_rows",
         "affords",
+        "contest",
         "sparse_cells",
         "truncated_counts",
         "sampled_counts",

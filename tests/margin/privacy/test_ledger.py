@@ -525,8 +525,20 @@ def test_the_commands(tmp_path, capsys):
     shutil.copy(out, releases / "copy.margin")
     (releases / "broken.margin").write_text("x")
     run("ledger", "check", path, "--releases", releases, code=2)
-    problems = capsys.readouterr().err
-    assert "x.margin" in problems and "broken.margin" in problems
+    told = capsys.readouterr().out
+    assert "2 releases, and these problems" in told
+    assert "x.margin: has the same charge" in told and "broken.margin" in told
+    # A charge without a file, as an interrupted release leaves it, is named.
+    charge = Ledger(path).charge("census", PureDP("0.1"))
+    run("ledger", "check", path, "--releases", releases, "--json", code=2)
+    values = json.loads(capsys.readouterr().out)
+    assert len(values["problems"]) == 2 and len(values["releases"]) == 2
+    assert values["without_release"] == {"census": [charge.sequence]}
+    (releases / "copy.margin").unlink()
+    (releases / "broken.margin").unlink()
+    run("ledger", "check", path, "--releases", releases)
+    told = capsys.readouterr().out
+    assert "each with its own charge" in told and f"entry {charge.sequence}; a release" in told
     run(*ask, "--ledger", path, code=2)
     run(*ask, "--dataset", "census", code=2)
     run("ledger", "verify", tmp_path / "none.db", code=2)

@@ -121,3 +121,19 @@ def test_the_page_states_the_factor_of_the_true_strength():
     assert "by a factor of at most 2.72 (epsilon = 2 x 0.5 = 1)" in said[1]
     assert "with the same public totals" in said[0]
     assert "at most 1.65 (epsilon = 0.5)" in in_words(Statement(budget=PureDP("0.5")), OPEN)[1]
+
+
+@pytest.mark.parametrize(
+    ("budget", "domain", "factor"),
+    [
+        (PureDP(1), OPEN, "7.39"),
+        (PureDP(1), PUBLIC, "54.60"),
+        (ApproxDP(1, "1e-7"), OPEN, "7.39, except with a probability of 2e-07"),
+    ],
+)
+def test_the_page_states_the_factor_together_with_earlier_releases(budget, domain, factor):
+    said = in_words(Statement(budget=budget), domain, earlier(budget))[-1]
+    assert said.endswith(f"change the odds of any conclusion by a factor of at most {factor}.")
+    assert "ledger" not in said
+    for other in (earlier(ZCDP(1)), {"kind": "public table", "source": "example.org", "rows": 7}):
+        assert "factor" not in in_words(Statement(budget=budget), domain, other)[-1]

@@ -21,6 +21,7 @@ from margin.privacy.budget import Neighbours
 from margin.privacy.event import Event
 from margin.privacy.statement import Statement
 from margin.private import Keep, Largest
+from margin.private.choose import Contest, _Compared
 from margin.private.item_counts import truncated
 from margin.report.words import in_words
 from margin.sparse.axes import Leaves, Tree
@@ -389,6 +390,84 @@ def test_a_choice_prefers_what_is_furthest_from_the_truth():
     ) == (1, 0)
     assert choose(private(PureDP(10**4)), penalties=[5, 4, -9]) == (2,)
     assert choose(private(PureDP(10**4)), weights=[1, 3, 1]) == (1,)
+
+
+def test_choices_of_a_contest_are_those_of_its_views_and_answers():
+    """The candidates shrink from choice to choice, and the first one comes twice."""
+    views = [["a"], ["b"], ["c"]]
+    public = [np.array([0.4, 1.6]), np.zeros(3), np.array([2.0, 2.0])]
+    for seed in range(20):
+        plain, quick = (private(PureDP(3), entropy=SeededEntropy(seed)) for _ in range(2))
+        contest = quick.contest(views, public)
+        for places in ([0, 1, 2, 0], [2, 0, 2], [1, 1]):
+            more = {"weights": [1] * (len(places) - 1) + [0], "spend": "1/4"}
+            expected = plain.select(
+                [views[place] for place in places],
+                [public[place] for place in places],
+                penalties=places,
+                **more,
+            )
+            assert quick.select(contest.only(places), penalties=places, **more) == expected
+        # The same is recorded as by single calls.
+        assert quick.events == plain.events
+
+
+def test_each_contest_has_distances_of_its_own():
+    """Also if its views are as many as those of another."""
+    gate = private(PureDP(10**4))
+    contests = [
+        gate.contest([["a"], ["b"]], [np.zeros(2), np.zeros(3)]),
+        gate.contest([["a"], ["b"]], [np.full(2, 9), np.full(3, 9)]),
+    ]
+    for _ in range(2):
+        assert [gate._gaps(one).tolist() for one in contests] == [[4, 4], [14, 23]]
+
+
+def test_what_a_single_choice_compares_is_not_kept():
+    gate = private(PureDP(10**4))
+    gate.select([["a"], ["b"]], [np.zeros(2), np.zeros(3)], spend="1/2")
+    assert not gate._contests
+
+
+def test_a_contest_does_not_follow_changes_of_its_answers():
+    gate = private(PureDP(10**4))
+    public = [np.zeros(2), np.zeros(3)]
+    contest = gate.contest([["a"], ["b"]], public)
+    public[0][:] = 10**6
+    assert [answer.tolist() for answer in contest.answers] == [[0, 0], [0, 0, 0]]
+    with pytest.raises(ValueError, match="read-only"):
+        contest.answers[0][:] = 10**6
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        contest.answers[0].setflags(write=True)
+    assert gate._gaps(contest).tolist() == [4, 4]
+
+
+def test_wrong_contests_are_refused_and_cost_nothing():
+    gate = private()
+    other = Private(
+        open_source(CODES),
+        domain=Domain({"a": 2, "b": 3, "c": 2}),
+        budget=PureDP(1),
+        entropy=SeededEntropy(1),
+    )
+    contest = gate.contest([["a"], ["b"]], [np.zeros(2), np.zeros(3)])
+    for call in (
+        lambda: contest.only([]),
+        lambda: contest.only([2]),
+        lambda: contest.only([-1]),
+        lambda: gate.contest([["a"]], [np.zeros(3)]),
+        lambda: gate.contest([], []),
+        lambda: gate.select(contest, [np.zeros(2), np.zeros(3)]),
+        lambda: gate.select([["a"]]),
+        lambda: gate.select(contest, count=3),
+        lambda: gate.select(contest, penalties=[1]),
+        lambda: other.select(contest),
+        # Nobody has checked the answers of this contest.
+        lambda: gate.select(Contest(_Compared(gate.domain, [("a",)], [np.zeros(2)]), (0,))),
+    ):
+        with pytest.raises(DomainError):
+            call()
+    assert not gate._account.spent and not other._account.spent
 
 
 def test_public_answers_may_be_marginals():

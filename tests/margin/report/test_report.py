@@ -181,7 +181,7 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
         write_report(loose, tmp_path / "r.html")
     with pytest.raises(FileError, match="release"):
         explore(loose, title="x")
-    with pytest.raises(FileError, match="cannot be written"):
+    with pytest.raises(FileError, match="must exist"):
         write_report(synopsis, tmp_path / "none" / "r.html")
     assert not list(tmp_path.iterdir())
 
@@ -214,7 +214,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     assert (
         "did not check this" in declared
         and "'person_id'" in enforced
-        and "counted at most 3" in enforced
+        and "counted at most 3 of them, so totals may be too low" in enforced
     )
     assert "check" not in one and "counted" not in one
 
@@ -384,6 +384,14 @@ def test_a_taken_port_is_a_typed_error(server, synopsis):
         explore(synopsis, title="x", port=server.server_address[1])
 
 
+@pytest.mark.parametrize("port", [99999, 65536, -1])
+def test_a_port_that_does_not_exist_is_refused(saved, synopsis, port, capsys):
+    with pytest.raises(FileError, match="must be a whole number from 0 to 65535"):
+        explore(synopsis, title="x", port=port)
+    assert main(["explore", str(saved), f"--port={port}", "--no-browser"]) == 2
+    assert "from 0 to 65535" in capsys.readouterr().err
+
+
 def test_the_command_writes_a_page_and_replaces_none(saved, capsys):
     assert main(["report", str(saved)]) == 0
     page = saved.with_suffix(".html")
@@ -433,11 +441,26 @@ def texts(browser, selector):
     return browser.execute_script(script, selector)
 
 
-def until(condition):
-    end = time.monotonic() + 20
+def until(condition, *, seen=lambda: None):
+    """Wait until the condition holds; the failure shows what was seen instead."""
+    end = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, seen()
         time.sleep(0.05)
+
+
+def open_page(browser, path):
+    """Open a page, and wait until its script has run. Under load `get` may return while the browser
+    still shows the page before, which would take the clicks meant for the new one."""
+    browser.get(path.as_uri())
+    script = "return document.readyState === 'complete' ? location.href : null"
+    until(lambda: browser.execute_script(script) == path.as_uri())
+
+
+def in_colours(browser, scheme):
+    """Let the browser prefer light or dark pages."""
+    preference = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
 
 
 def pick(browser, domain, names):
@@ -451,7 +474,8 @@ def pick(browser, domain, names):
         lambda: (
             texts(browser, "#asked") == [" \u00d7 ".join(names)]
             and texts(browser, "#table tbody tr")
-        )
+        ),
+        seen=lambda: (browser.current_url, texts(browser, "#asked"), texts(browser, "#status")),
     )
 
 
@@ -472,7 +496,7 @@ def rows_of(browser):
 def test_every_printed_number_is_pythons(browser, synopsis, domain, tmp_path, width):
     write_report(synopsis, tmp_path / "r.html")
     browser.set_window_size(width, 900)
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     for names in (
         ["sex"],
         ["children", "region"],
@@ -504,7 +528,7 @@ def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_p
     made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=mechanism)
     write_report(made, tmp_path / "r.html")
     assert (tmp_path / "r.html").stat().st_size < 3e6
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     until(lambda: texts(browser, "#chart svg") and texts(browser, "#errors li"))
     assert rows_of(browser) == printed(made.marginal(["attribute 0"]))
     pick(browser, domain, ["attribute 1", "attribute 0"])
@@ -536,7 +560,7 @@ def test_numbers_are_pythons_whatever_was_released(browser, table, domain, tmp_p
     rows = table.filter(~((np.array(table["age"]) < 18) & (np.array(table["children"]) > 1)))
     made = margin.release(rows, domain=declared, budget=PureDP(1), mechanism=mechanism)
     write_report(made, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     for asked in (["sex", "age"], ["children", "age"], ["sex", "children"]):
         pick(browser, declared, asked)
         expected = [
@@ -557,7 +581,7 @@ def test_a_release_without_tables_says_what_it_is(browser, tmp_path):
         rows, domain={"page": 10}, budget=budget, mechanism=margin.mechanisms.PrivBasis(k=3)
     )
     write_report(made, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     shown = browser.execute_script("return document.body.innerText")
     assert (
         "What was published" in shown
@@ -569,14 +593,16 @@ def test_a_release_without_tables_says_what_it_is(browser, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1200, 400])
-def test_the_page_has_no_barriers(browser, synopsis, domain, tmp_path, width):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_has_no_barriers(browser, synopsis, domain, tmp_path, width, scheme):
     """The rules of WCAG 2.1, levels A and AA, checked by axe."""
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
     imprint = Imprint(contact="statistics@example.org", licence="CC BY 4.0")
     write_report(synopsis, tmp_path / "r.html", title="People", imprint=imprint)
     browser.set_window_size(width, 900)
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    in_colours(browser, scheme)
+    open_page(browser, tmp_path / "r.html")
     for names in (["age"], ["region", "children"], ["age", "sex"]):
         pick(browser, domain, names)
         until(lambda: texts(browser, "#chart svg"))
@@ -584,12 +610,106 @@ def test_the_page_has_no_barriers(browser, synopsis, domain, tmp_path, width):
         found = axe.Axe().run(browser, options=options)
         assert [rule["id"] for rule in found["violations"]] == []
         assert len(found["passes"]) > 10
+    in_colours(browser, "light")
+
+
+@pytest.mark.slow
+def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis, domain, tmp_path):
+    """Browsers do not repeat buttons on every page, so print shows the heads as plain text."""
+    write_report(synopsis, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["age", "sex"])
+    until(lambda: texts(browser, "#chart svg"))
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [dark]})
+    heads = """return Array.from(document.querySelectorAll("#table th"), (head) =>
+        head.innerText + getComputedStyle(head, "::after").content)"""
+    assert browser.execute_script(heads) == [
+        *["agenone", "sexnone"],
+        *['"count"', '"low"', '"high"', "sharenone"],
+    ]
+    colours = """const page = getComputedStyle(document.body);
+        const text = getComputedStyle(document.querySelector("#chart svg text"));
+        return [page.backgroundColor, page.color, text.fill]"""
+    ink = "rgb(27, 31, 36)"
+    assert browser.execute_script(colours) == ["rgb(255, 255, 255)", ink, ink]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "most"), [(1, "1 row"), (3, "3 rows")])
+def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, most):
+    table = {"person": [0, 0, 0, 0, 1], "sex": [0, 1, 0, 1, 0]}
+    made = margin.release(
+        table, domain={"sex": 2}, budget=PureDP(1), unit="person", rows_per_person=rows
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    until(lambda: texts(browser, "#total") != [""])
+    (total,) = texts(browser, "#total")
+    assert f"At most {most} with the same \u201cperson\u201d were counted." in total
+    assert "counts and totals may be too low" in total
+
+
+@pytest.mark.slow
+def test_the_page_says_what_bounds_of_zero_mean_unless_zero_is_declared(browser, tmp_path):
+    """Noise of a great budget is 0 with bounds below 1; an impossible cell is 0 for certain."""
+    table = {"a": [0] * 50, "b": [0] * 50}
+    for rules, budget, said in (([], 50, True), ([{"a": 1}], 50, False), ([], 1, False)):
+        domain = Domain({"a": 2, "b": 2}, impossible=rules)
+        made = margin.release(table, domain=domain, budget=PureDP(budget), workload=[["a", "b"]])
+        write_report(made, tmp_path / "r.html")
+        open_page(browser, tmp_path / "r.html")
+        until(lambda: texts(browser, "#total") != [""])
+        (total,) = texts(browser, "#total")
+        assert ("does not prove that nobody is there" in total) is said, total
+
+
+@pytest.mark.slow
+def test_many_ordered_categories_are_drawn_in_their_order(browser, tmp_path):
+    """Of many that have no order, the largest are drawn, and the page says so."""
+    years = {"dates": {"from": "1920-01-01", "to": "2021-12-31", "by": "year"}}
+    domain = Domain({"year": years, "code": {"values": [f"c{place}" for place in range(80)]}})
+    rows = {"year": ["1950-05-05"] * 900, "code": ["c1"] * 900}
+    made = margin.release(rows, domain=domain, budget=PureDP(1), workload=[["year"], ["code"]])
+    write_report(made, tmp_path / "r.html")
+    browser.set_window_size(1200, 900)
+    open_page(browser, tmp_path / "r.html")
+    names = {"year": "Counts by year", "code": "Counts by code"}
+    for name, said in names.items():
+        pick(browser, domain, [name])
+        chart = browser.find_element("id", "chart")
+        until(lambda chart=chart, said=said: chart.get_attribute("aria-label") == said)
+        assert texts(browser, "#caption") == [f"{said}, with bounds of 95 %"]
+        assert ("60 largest" in texts(browser, "#more")[0]) is (name == "code")
+        if name == "year":
+            ticks = [text for text in texts(browser, "#chart svg text") if len(text) == 4]
+            assert len(ticks) > 3 and ticks[0] == "1920" and ticks == sorted(ticks)
+
+
+@pytest.mark.slow
+def test_numbers_below_a_chart_do_not_touch(browser, tmp_path):
+    domain = Domain({"a": {"values": ["x", "a name of twenty chars"]}})
+    made = margin.release({"a": ["x"] * 11_000}, domain=domain, budget=PureDP(1))
+    write_report(made, tmp_path / "r.html")
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, tmp_path / "r.html")
+    until(lambda: texts(browser, "#chart svg"))
+    script = """return Array.from(document.querySelectorAll("#chart svg text"))
+        .filter((text) => /^[0-9,]+$/.test(text.textContent) && getComputedStyle(text).opacity > 0)
+        .map((text) => [text.getBoundingClientRect().left, text.getBoundingClientRect().right])"""
+    ticks = sorted(browser.execute_script(script))
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert len(ticks) > 1
+    for (_, end), (start, _) in itertools.pairwise(ticks):
+        assert end + 4 < start
 
 
 @pytest.mark.slow
 def test_columns_can_be_sorted_and_shares_add_up(browser, synopsis, domain, tmp_path):
     write_report(synopsis, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["region", "children"])
     declared = rows_of(browser)
 
@@ -604,6 +724,7 @@ def test_columns_can_be_sorted_and_shares_add_up(browser, synopsis, domain, tmp_
     assert numbers() == sorted(numbers())
     browser.execute_script(click)
     assert rows_of(browser) == declared
+    assert "may be too low" not in texts(browser, "#total")[0]
     shares = [float(text.rstrip("%")) for text in texts(browser, "#table td.share")]
     assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
 
@@ -611,21 +732,24 @@ def test_columns_can_be_sorted_and_shares_add_up(browser, synopsis, domain, tmp_
 @pytest.mark.slow
 def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     write_report(synopsis, tmp_path / "r.html", title="All of it")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     browser.execute_script("document.getElementById('download-all').click()")
     until(lambda: (browser.downloads / "All_of_it-all.csv").exists())
     with (browser.downloads / "All_of_it-all.csv").open(newline="") as file:
         head, *lines = csv.reader(file)
     names = list(synopsis.domain)
-    assert head == ["table", *names, "count", "low", "high"]
+    assert head == ["table", "source", *names, "count", "low", "high"]
     data = held((tmp_path / "r.html").read_text())
     tables = [*data["views"], *data["answers"]]
     by_table = itertools.groupby(lines, key=lambda line: line[0])
-    for table, (_, cells) in zip(tables, by_table, strict=True):
+    for table, (title, cells) in zip(tables, by_table, strict=True):
         cells = list(cells)
+        own = [names[axis] for axis in table["axes"]]
+        assert title == " by ".join(own)
+        assert {line[1] for line in cells} == {synopsis.source(own).value}
         counts = [float(line[-3]) for line in cells]
         assert counts == pytest.approx(doubles(table["counts"]), abs=1e-3)
-        filled = [place for place in range(len(names)) if cells[0][1 + place]]
+        filled = [place for place in range(len(names)) if cells[0][2 + place]]
         assert filled == sorted(table["axes"])
 
 
@@ -645,7 +769,7 @@ def test_the_page_says_which_attributes_were_not_measured(browser, tmp_path):
     imprint = Imprint(description="A test without a full stop")
     browser.set_window_size(1280, 1000)
     write_report(made, tmp_path / "r.html", imprint=imprint)
-    browser.get((tmp_path / "r.html").as_uri())
+    open_page(browser, tmp_path / "r.html")
     text = browser.find_element("id", "views-text").text
     assert "one table of 2 attributes" in text and "Not measured: c." in text
     assert "not measured" in browser.find_element("id", "attributes").text
@@ -659,12 +783,18 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     codes = rng.integers(0, 40, (2000, 6))
     made = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PriView(views=views))
     write_report(made, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["a2", "a3"])
     disabled = "return [...document.querySelectorAll('#attributes input')].map((b) => b.disabled)"
     assert browser.execute_script(disabled) == [True, True, False, False, True, True]
-    assert "margin explore" in texts(browser, "#grey")[0]
-    assert browser.execute_script("return !document.getElementById('grey').hidden")
+    said = "return document.getElementById('grey').innerText"
+    assert "does not hold these attributes together" in browser.execute_script(said)
+    # A reader is sent to a contact only if there is one.
+    assert "contact" not in browser.execute_script(said)
+    imprint = Imprint(contact="statistics@example.org")
+    write_report(made, tmp_path / "r.html", imprint=imprint)
+    open_page(browser, tmp_path / "r.html")
+    assert browser.execute_script(said).endswith("ask the contact below.")
 
 
 def tick(browser, name):
@@ -682,7 +812,7 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
     write_report(leveled, tmp_path / "r.html")
     browser.set_window_size(width, 900)
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     offered = [text.split("@")[-1] for text in texts(browser, "#attributes label")]
     assert offered[:3] == ["place4 categories", "state2 categories", "sex2 categories"]
     # The level takes the place of the attribute that was chosen at the start, and the reverse.
@@ -704,7 +834,7 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
 @pytest.mark.slow
 def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     write_report(synopsis, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["sex", "age"])
     browser.execute_script("document.getElementById('download').click()")
     until(lambda: (browser.downloads / "sex-age.csv").exists())
@@ -721,7 +851,7 @@ def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
     write_report(synopsis, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
 
     def press(*keys):
         for one in keys:
@@ -742,7 +872,7 @@ def test_what_the_page_lacks_the_server_gives(browser, tmp_path):
     codes = rng.integers(0, 9, (2000, 9))
     made = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PriView(views=views))
     write_report(made, tmp_path / "r.html")
-    browser.get(f"file://{tmp_path / 'r.html'}")
+    open_page(browser, tmp_path / "r.html")
     for place in (5, 7, 8):
         browser.execute_script(
             "document.querySelectorAll('#attributes input')[arguments[0]].click()", place

@@ -144,7 +144,8 @@ def test_a_reconstructed_marginal_has_two_parts_of_variance():
     assert not measured.reconstructed and measured.missed_variance.tolist() == [0.0, 0.0]
     assert measured.variance is measured.noise_variance
     again = pickle.loads(pickle.dumps(both))
-    assert again.missed_variance.tolist() == missed.tolist() and "missed_variance" in repr(both)
+    assert again.missed_variance.tolist() == missed.tolist()
+    assert "reconstructed" in repr(both) and "reconstructed" not in repr(measured)
     assert both.project(["a"]).reconstructed and not measured.project(["a"]).reconstructed
 
 

@@ -65,7 +65,7 @@ def test_arrow_and_polars_have_a_row_a_cell(marginal):
 def test_xarray_selects_by_category(marginal):
     pytest.importorskip("xarray", reason="xarray is not installed")
     made = to_xarray(marginal)
-    label = marginal.domain["age"].labels[1]
+    label = marginal.domain["age"].names[1]
     assert made["count"].sel(age=label).values == pytest.approx(marginal.counts[:, 1])
     assert made["noise_sd"].dims == ("sex", "age")
 

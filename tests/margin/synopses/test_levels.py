@@ -125,6 +125,22 @@ def test_what_is_known_of_the_errors():
     assert (leaves.noise_variance == made(Direct()).marginal(["place", "sex"]).variance).all()
 
 
+@pytest.mark.parametrize("budget", [PureDP("1e-5"), PureDP("1e-6")], ids=repr)
+def test_without_a_positive_total_levels_are_zero_and_their_errors_unknown(budget):
+    """The sum of a table of noise is negative in about half of the releases."""
+    empty = np.zeros((0, len(DOMAIN)), np.int64)
+    mechanism = PriView(views=VIEWS)
+    for seed in range(40):
+        synopsis = margin.simulate(
+            empty, domain=DOMAIN, budget=budget, mechanism=mechanism, seed=seed
+        ).synopsis
+        if synopsis.held.total <= 0:
+            found = synopsis.marginal(["place@state", "visit@year"])
+            assert not found.counts.any() and np.isnan(found.noise_variance).all()
+            return
+    pytest.fail("one of 40 totals is not positive")
+
+
 def test_intervals_hold_the_truth():
     """Of 960 cells, 95 % are expected inside: 91 % is 5.7 standard deviations below (1e-8)."""
     inside = []

@@ -24,6 +24,7 @@ from margin.solvers import (
     with_total,
 )
 from margin.solvers.based.base import positive_shares
+from margin.solvers.based.relative import relative
 from margin.solvers.based.trust import _components
 from margin.solvers.basis import transform
 from margin.solvers.testing import examples
@@ -212,9 +213,107 @@ def test_without_trust_known_moments_are_those_of_the_estimate_in_context(kind):
 
 
 def test_a_base_of_independent_axes_has_little_weight_for_pairs():
-    pairs = {kind: reconstructed(kind, 2000.0)[1].weight(1, 3) for kind in ("good", "shuffled")}
-    assert pairs["good"] > 0.5
-    assert pairs["shuffled"] < 0.2
+    singles = [(axis,) for axis in range(6)]
+    weights = {}
+    for kind in ("good", "shuffled"):
+        _, based = reconstructed(kind, 200.0, singles)
+        weights[kind] = np.mean([based.weights(np.array([pair]))[0] for pair in PAIRS])
+    assert weights["good"] > 0.5
+    assert weights["shuffled"] < 0.2
+
+
+TREE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+
+
+def chain(rows: int, seed: int) -> np.ndarray:
+    """Rows of a chain: each axis follows the one before, more or less closely."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, SIZES[0], rows)]
+    for size in SIZES[1:]:
+        follows = rng.random(rows) < 0.8
+        columns.append(np.where(follows, columns[-1] % size, rng.integers(0, size, rows)))
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_base_says_nothing_beyond_views_that_tell_all_dependence(shuffled):
+    """The views are the strong pairs. They tell all of a chain, and a shuffled base knows no pair.
+
+    The pairs that were measured depend most, so they must not speak for those that were not.
+    """
+    true, rows = chain(40_000, 1), chain(10_000, 2)
+    if shuffled:
+        rng = np.random.default_rng(3)
+        rows = np.column_stack([rng.permutation(column) for column in rows.T])
+    tables = measured(true, TREE, 20.0, 4)
+    base = CountedBase(SIZES, rows, np.ones(len(rows), int))
+    based = BasedReconstruction(tables, base, learnt(tables, base).trust, Newton(context=6))
+    alone = Reconstruction(tables, Newton(context=6))
+    others = [pair for pair in PAIRS if pair not in TREE]
+
+    def error(solver):
+        misses = [solver.solve([axes]).table[0] - counted(true, axes) for axes in others]
+        return float(np.mean([np.sqrt((miss**2).sum()) for miss in misses]))
+
+    assert error(based) <= 1.05 * error(alone)
+
+
+@pytest.mark.parametrize("kind", ["good", "shuffled", "reversed"])
+def test_improved_tables_are_consistent_and_not_less_precise(kind):
+    tables, based = reconstructed(kind, 400.0, TRIPLES)
+    better = based.better
+    assert min(value.min() for value in better.values) >= -1e-9
+    for axes in PAIRS:
+        holders = [row for row, view in enumerate(better.views) if set(axes) <= set(view)]
+        first, *rest = (better.project(row, axes) for row in holders)
+        for other in rest:
+            assert other == pytest.approx(first, abs=1e-6 * better.total)
+        own = tables.component_precision(axes)
+        assert (better.component_precision(axes) >= own * (1 - 1e-9)).all()
+    true = [counted(TRUE, view) for view in TRIPLES]
+    errors = [
+        np.mean([((value - one) ** 2).sum() for value, one in zip(some.values, true, strict=True)])
+        for some in (better, tables)
+    ]
+    assert errors[0] <= (0.5 if kind == "good" else 1.05) * errors[1]
+
+
+def test_a_moment_with_more_trust_is_one_more_measurement_of_the_base():
+    """Against the posterior of a normal distribution whose covariance is written out."""
+    shape, rng = (2, 3), np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(6, 5.0), 1)
+    variance = rng.uniform(1e-4, 1e-3, 5)
+    scales = rng.uniform(1e-4, 1e-2, 5)
+    basis = transform(shape)
+    mean = (basis.analyse(shares) * np.sqrt(6))[0, 1:]
+    noisy = Batch(
+        shape=shape,
+        offsets=np.array([0, 5]),
+        index=np.arange(1, 6),
+        target=mean + rng.normal(0, 0.01, 5),
+        variance=variance,
+        total=np.array([1000.0]),
+        total_variance=np.array([1.0]),
+    )
+    found = relative(noisy, shares, scales)
+    functions = basis.synthesise(np.eye(6))[1:] * np.sqrt(6)
+    centred = functions - mean[:, None]
+    prior = (centred * shares) @ centred.T
+    common = found.scales.min()
+    precision = np.maximum(1 / scales - 1 / common, 0) / np.diag(prior)
+    # Two measurements of each moment, of the base's value and of the noisy one. Where the scale
+    # is larger than the common one, the noise counts less.
+    noise = variance * common / np.maximum(scales, common)
+    weights = np.diag(1 / noise + precision)
+    pulls = noisy.target / noise + mean * precision
+    expected = np.linalg.solve(
+        weights + np.linalg.inv(common * prior), pulls + np.linalg.solve(common * prior, mean)
+    )
+    # `Newton` to first order: the prior covariance, and the ridge of the targets.
+    ridge = np.diag(found.batch.ridge)
+    moved = mean + prior @ np.linalg.solve(prior + ridge, found.batch.target - mean)
+    assert moved == pytest.approx(expected, abs=1e-9)
+    assert (found.follows <= 1).all() and (found.scales >= scales - 1e-12).all()
 
 
 def test_weights_are_learnt_from_tables_before_negative_counts_were_removed():

@@ -79,6 +79,26 @@ def test_bad_options_are_refused(instance, options, words):
         bench.compare([instance], {"IPF": IPF()}, **options)
 
 
+def test_a_file_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no such file; check the name"):
+        bench.read_rows(tmp_path / "none.parquet")
+
+
+@pytest.mark.parametrize(
+    ("give", "words"),
+    [
+        (lambda one: (one, [IPF()]), r"type Instance; put one instance into a list"),
+        (lambda one: (one.name, [IPF()]), r"type str"),
+        (lambda one: ([one, one.name], [IPF()]), r"an entry is of type str; to choose by name"),
+        (lambda one: ([one], IPF()), r"type IPF; put a solver into a list"),
+    ],
+)
+def test_arguments_that_are_no_lists_are_refused(instance, give, words):
+    instances, solvers = give(instance)
+    with pytest.raises(TypeError, match=words):
+        bench.compare(instances, solvers)
+
+
 def test_a_solver_for_no_instance_is_told(instance):
     with pytest.raises(ValueError, match=r"at least one solver must take .* exact-entropy"):
         bench.compare([instance], {"Newton": Newton()})

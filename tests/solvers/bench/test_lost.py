@@ -64,12 +64,20 @@ def test_only_lost_solves_leave_numbers_that_are_none(instance, monkeypatch):
     rows = bench.compare([instance], {"IPF": IPF()}, repeats=0)
     (line,) = bench.summary(rows)
     assert line["instances"] == line["solved"] == 0 and math.isnan(line["mean seconds"])
+    (note,) = bench.notes(rows)
+    assert "0 of 1 instances; not counted: it waited 50 s for a processor" in note
 
 
 def test_a_limit_that_is_reached_on_a_free_machine_is_the_solvers_own():
     assert not Found(repeat=0, end="time", waited=0.5).is_lost(10.0)
     assert Found(repeat=0, claim={"status": "TIME_LIMIT"}, waited=1.5).is_lost(10.0)
     assert not Found(repeat=0, end="answered", waited=9.0).is_lost(10.0)
+
+
+@pytest.mark.parametrize(("watched", "is_lost"), [(10.0, True), (14.0, False)])
+def test_a_solver_that_had_the_whole_limit_for_itself_is_not_lost(watched, is_lost):
+    """An endless solver on a busy machine is a failure of the solver."""
+    assert Found(repeat=0, end="time", watched=watched, waited=9.0).is_lost(3.0) == is_lost
 
 
 def test_a_process_that_ends_before_the_solver_begins_is_lost(instance, monkeypatch):

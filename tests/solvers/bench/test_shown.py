@@ -68,6 +68,17 @@ def rows_of(grid, failed):
     ]
 
 
+def test_profiles_can_be_read_in_grey_and_on_dark_pages():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    rows = [row("one", name, 1.0) for name in "ABCDEFGHIJ"]
+    for draw in (bench.draw_performance_profile, bench.draw_data_profile):
+        figure = draw(rows)
+        (axes,) = figure.axes
+        styles = {(str(line._dash_pattern), line.get_marker()) for line in axes.lines}
+        assert len(styles) == len(axes.lines) == 10
+        assert figure.patch.get_facecolor() == axes.patch.get_facecolor() == (1, 1, 1, 1)
+
+
 def test_profiles_by_hand():
     profile = bench.performance_profile(ROWS)
     assert [profile.share("A", at) for at in (1, 3.9, 4)] == [0.5, 0.5, 0.75]

@@ -57,6 +57,18 @@ def test_every_marginal_is_that_of_the_whole_distribution(pairs):
             assert tree.marginal(asked) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("limit", ["_KEPT_CELLS", "_SMALL_PRODUCT"])
+def test_marginals_do_not_depend_on_what_is_kept_or_on_how_products_are_summed(limit, monkeypatch):
+    tables = held(joint(FORESTS["a tree"]), FORESTS["a tree"])
+    tree, slow = JunctionTree.of(tables), JunctionTree.of(tables)
+    for asked in itertools.permutations(range(6), 3):
+        found = tree.marginal(tuple(sorted(asked)))
+        with monkeypatch.context() as patch:
+            patch.setattr(junction, limit, -1)
+            assert slow.marginal(tuple(sorted(asked))) == pytest.approx(found, rel=1e-12)
+    assert tree._passed and bool(slow._passed) == (limit != "_KEPT_CELLS")
+
+
 def test_categories_without_rows_do_no_harm():
     array = joint(FORESTS["a chain"])
     array[:, 1] = 0

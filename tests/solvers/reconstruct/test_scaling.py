@@ -83,6 +83,21 @@ def test_scaling_finds_the_optimum_of_the_dual(shape, views, noise, zeros):
     np.testing.assert_allclose(table, expected.table, atol=1e-4)
 
 
+def test_scaling_returns_from_extrapolations_that_went_too_far():
+    """Noise makes targets negative, one pair is measured far more precisely than the others, and
+    sweeps through pairs overflow."""
+    problem = problem_of((16, 40, 2), PAIRS, noise=0.3)
+    precise = np.isin(transform(problem.shape).component[problem.index], (1, 4, 5))
+    problem = replace(problem, variance=np.where(precise, 2e-4, 0.2) * problem.variance)
+    ridge = Newton().ridge(problem)
+    scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
+    assert min(block.target.min() for block in scaled.blocks) < -0.01
+    assert PairSweeps(problem, scaled.blocks).minimise(1e-8) is None
+    theta = scaled.start(1e-8)
+    gradient = scaled.gradient(theta, scaled.distribution(theta))
+    assert np.abs(gradient).max() <= 1e-7
+
+
 @pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5])
 @pytest.mark.parametrize("place", [0, 1, 4], ids=["triangle", "path", "apart"])
 def test_sweeps_through_pairs_find_the_optimum_without_the_table(place, noise):
@@ -94,6 +109,16 @@ def test_sweeps_through_pairs_find_the_optimum_without_the_table(place, noise):
     theta = PairSweeps(problem, blocks).minimise(1e-10)
     dual = Dual(problem, ridge)
     assert np.abs(dual.gradient(theta, dual.distribution(theta))).max() <= 1e-9
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_sweeps_through_pairs_end_where_numbers_overflow(seed):
+    """Noise as large as the table, and hardly any ridge: the dual variables grow without end."""
+    problem = problem_of((5, 4, 3), PAIRS, seed=seed, noise=1.0)
+    for factor in (1e-6, 1e-9, 1e-12):
+        ridge = factor * Newton().ridge(problem)
+        blocks = blocks_of(problem, ridge)
+        assert PairSweeps(problem, blocks).minimise(1e-10) is None
 
 
 def test_sweeps_through_pairs_leave_zeros_and_larger_sets_to_others():

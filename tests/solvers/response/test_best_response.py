@@ -1,6 +1,7 @@
 """`BestResponse`: every back-end against brute force, the reductions, the limits, the lies, and bad
 input."""
 
+import importlib.util
 import itertools
 import pickle
 
@@ -394,10 +395,18 @@ def test_too_many_records_are_not_begun():
     )
 
 
-@pytest.mark.parametrize("name", ["NOSUCH", "GUROBI_CMD", "LpProblem"])
+@pytest.mark.parametrize("name", ["NOSUCH", "CBC", "GUROBI_CMD", "LpProblem"])
 def test_a_missing_solver_of_pulp_is_a_status(name):
     response = Pulp(solver=name).solve(dense())
     assert response.status is Status.MISSING and response.record is None and name in response.detail
+    assert importlib.util.find_spec("pulp") is None or "PULP_CBC_CMD" in response.detail
+
+
+@pytest.mark.parametrize("kind", [Milp, Highs, Pulp])
+@pytest.mark.parametrize("options", [{"nodes": -1}, {"time_limit": 0}, {"time_limit": -2.0}])
+def test_limits_that_are_out_of_range_are_refused(kind, options):
+    with pytest.raises(ValueError, match=f"{next(iter(options))} .* pass such a number, or None"):
+        kind(**options)
 
 
 @pytest.mark.parametrize(

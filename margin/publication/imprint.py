@@ -1,4 +1,4 @@
-"""`Imprint`: who publishes a page, when, under which licence, and how to cite it."""
+"""`Imprint`: who publishes a page or a folder, when, under which licence, and how to cite it."""
 
 import datetime
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ __all__ = ["Imprint"]
     kw_only=True,
 )
 class Imprint:
-    """Who publishes a report page, and when.
+    """Who publishes a report page or a folder of tables, and when.
 
     Attributes
     ----------
     date
         The date of publication; today by default.
     contact
-        Whom readers can ask, such as an address. The page has no such line if it is None.
+        Whom readers can ask, such as an address. There is no such line if it is None.
     licence
-        Under which licence the counts may be used. The page has no such line if it is None.
+        Under which licence the counts may be used. There is no such line if it is None.
     citation
-        How to cite the page. If it is None, the page proposes a text.
+        How to cite it. If it is None, a text is proposed.
     description
         What the table is and what a row is, in a sentence below the heading; None for none.
-    population, period
-        Who is in the table, and the time that it describes. The page has no such line if it is
-        None.
+    population, period, source
+        Who is in the table, the time that it describes, and where the rows come from. There is no
+        such line if it is None.
 
     Examples
     --------
@@ -46,6 +46,7 @@ class Imprint:
     description: str | None = None
     population: str | None = None
     period: str | None = None
+    source: str | None = None
 
     def lines(
         self,
@@ -53,7 +54,7 @@ class Imprint:
         provenance: Provenance,
         domain: Domain,
     ) -> dict[str, str]:
-        """The lines of a page with this title, by their heads."""
+        """The lines of a publication with this title, by their heads."""
         guarantee = provenance.spent.describe().split(", neighbours")[0]
         found = strength(provenance.statement, domain)
         known = f" ({found.numbers} given the public totals)" if found.steps > 1 else ""
@@ -65,6 +66,7 @@ class Imprint:
             "Published": self.date.isoformat(),
             "Population": self.population,
             "Period": self.period,
+            "Source": self.source,
             "Contact": self.contact,
             "Licence": self.licence,
             "How to cite": self.citation or proposed,

@@ -1,0 +1,60 @@
+"""Options that say who publishes something, and when."""
+
+import argparse
+import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...publication import Imprint
+
+__all__ = ["add_imprint", "imprint_of"]
+
+
+def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
+    """Add the options of a title and an imprint to a command."""
+    add = parser.add_argument
+    add("--title", help=f"the heading; default: {default_title}")
+    add(
+        "--description",
+        metavar="TEXT",
+        help="what the table is and what a row is, in a sentence below the heading",
+    )
+    add("--population", metavar="TEXT", help="who is in the table")
+    add("--period", metavar="TEXT", help="the time that the table describes")
+    add("--source", metavar="TEXT", help="where the rows come from, such as a survey")
+    add("--contact", metavar="TEXT", help="whom readers can ask")
+    add("--licence", metavar="TEXT", help="under which licence others may use it")
+    add("--cite", metavar="TEXT", help="how to cite it; default: a proposal")
+    add(
+        "--date",
+        type=_date,
+        default=datetime.date.today(),
+        metavar="YYYY-MM-DD",
+        help="the date of publication; default: today",
+    )
+
+
+def imprint_of(parsed: argparse.Namespace) -> "Imprint":
+    """The imprint that the options of a command line say."""
+    from ...publication import Imprint
+
+    return Imprint(
+        date=parsed.date,
+        contact=parsed.contact,
+        licence=parsed.licence,
+        citation=parsed.cite,
+        description=parsed.description,
+        population=parsed.population,
+        period=parsed.period,
+        source=parsed.source,
+    )
+
+
+def _date(text: str) -> datetime.date:
+    """The date that a text stands for, as the type of an option."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a date such as 2025-12-31, but it is {text!r}; write it like this"
+        ) from None
