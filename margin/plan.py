@@ -12,7 +12,7 @@ from ._names import explains_calls
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import MarginError
-from .mechanisms import Auto, PriView
+from .mechanisms import Auto, LevelCounts, PriView, Residual
 from .mechanisms.choosing.auto import Structure, usual_workload
 from .mechanisms.choosing.candidates import nearly
 from .mechanisms.expressions import expression
@@ -29,6 +29,9 @@ _LEGEND = (
     "per count: the typical error of one count, in rows (the root of the mean squared error)",
 )
 """What the columns of a printed plan mean."""
+
+_CELLS_ALONE = "for cells alone, not for the ranges or levels that are asked"
+"""The note of a row whose error cannot be compared with those above it."""
 
 LONGEST = 160
 """Largest number of letters of an expression that a printed plan shows."""
@@ -77,6 +80,9 @@ class Expectation:
         Whether this is the first choice of `release` for the same workload and number of rows, if
         no mechanism is named: `Adaptive(rounds=0)` measures it, unless what it learns speaks for
         another one. Only a plan with `rows` can tell.
+    cells_alone
+        Whether the workload asks prefixes, ranges or levels, but `error` is that of the cells of
+        its views alone.
     plain
         The mechanism as it is written: without the views that it chooses itself.
     """
@@ -87,6 +93,7 @@ class Expectation:
     note: str = ""
     missed: float = 0.0
     default: bool = False
+    cells_alone: bool = False
     plain: Any = dataclasses.field(default=None, repr=False)
 
     @property
@@ -130,8 +137,8 @@ class Plan:
         The arguments of `plan`; `workload` is the one that was taken if none was given. Pass it to
         `release`, too.
     table
-        One row per mechanism, by increasing error (to four digits). Mechanisms that cannot handle
-        the workload come last.
+        One row per mechanism, by increasing error (to four digits). After them come the rows whose
+        error is that of the cells alone, and then mechanisms that cannot handle the workload.
 
     Examples
     --------
@@ -361,13 +368,19 @@ def plan(
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows, cells)
     table += [_expectation(mechanism, declared, asked, budget, cells) for mechanism in compared]
-    table.sort(key=lambda row: math.inf if row.error is None else nearly(row.error))
+    table.sort(key=_rank)
     return Plan(
         domain=declared,
         workload=asked,
         budget=budget,
         table=tuple(table),
     )
+
+
+def _rank(row: Expectation) -> tuple[bool, bool, float]:
+    """The place of a row in the table: only errors of the same queries are compared."""
+    error = math.inf if row.error is None else nearly(row.error)
+    return row.error is None, row.cells_alone, error
 
 
 def _available(domain: Domain) -> list[Any]:
@@ -433,11 +446,15 @@ def _expectation(
             note=str(problem),
             plain=plain,
         )
+    cells_alone = bool(workload.asked) and not isinstance(mechanism, Residual | LevelCounts)
+    if cells_alone:
+        note = f"{note}; {_CELLS_ALONE}" if note else _CELLS_ALONE
     return Expectation(
         mechanism=mechanism,
         error=error,
         per_cell=cells.error_of_each(error),
         note=note,
+        cells_alone=cells_alone,
         plain=plain,
     )
 

@@ -1,9 +1,10 @@
 """`check_fit`: every column of a table that does not fit a domain, with counts. It shows values of
 the data, so it is for the holder of the data only."""
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,10 @@ _MOST_NAMES = 20
 
 _MANY_OTHERS = 0.5
 """Share of the rows in `other` above which a column is listed."""
+
+_NULL_WORDS = {"na", "n/a", "null", "none", "nan", "."}
+"""Texts, in small letters, by which other programs write that a value is missing. In `margin` they
+are texts like all others."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 """Numbers such as 12,50 or 1.234,50."""
@@ -64,9 +69,11 @@ class Misfit:
     rows
         Number of rows of the table.
     others
-        Number of rows that are counted in the category of other values, if these are most rows.
+        Number of rows that are counted in the category of other values, if these are most rows or
+        some of them hold a text such as NA, which may stand for a missing value.
     advice
-        What to do about values that are written in the manner of another country; else empty.
+        What to do about values that are written in the manner of another country or program; else
+        empty.
     """
 
     column: str
@@ -111,7 +118,8 @@ def check_fit(data: object, domain: Domain) -> list[Misfit]:
     """Compare a table with a domain. All columns and all rows are looked at.
 
     A column of which most rows are counted as `other` fits, but is listed, too: most often its
-    values are written in another way than the declaration expects.
+    values are written in another way than the declaration expects. So is a column with texts such
+    as NA among them, by which other programs write that a value is missing.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.
@@ -155,7 +163,7 @@ def check_fit(data: object, domain: Domain) -> list[Misfit]:
                 for column, array in zip(columns, arrays, strict=True):
                     column.add(array)
     for column in columns:
-        if column.missing or column.unseen or column.is_mostly_other:
+        if column.missing or column.unseen or column.has_odd_others:
             misfits[column.name] = column.misfit()
     return [misfits[name] for name in domain if name in misfits]
 
@@ -217,8 +225,9 @@ class _Column:
         self._other_values: Counter[str] = Counter()
 
     @property
-    def is_mostly_other(self) -> bool:
-        return self.others > _MANY_OTHERS * self.rows
+    def has_odd_others(self) -> bool:
+        """Whether the rows in `other` are probably a mistake in the declaration."""
+        return self.others > _MANY_OTHERS * self.rows or bool(_null_words(self._other_values))
 
     def add(self, array: Any) -> None:
         """Look at the values of some rows, an Arrow array."""
@@ -264,7 +273,10 @@ class _Column:
         labels = [str(label) for label in self._attribute.labels] if _is_listed(self) else []
         values = []
         counted = self._values or self._other_values
-        for value, rows in counted.most_common(_SHOWN):
+        null_words = _null_words(counted)
+        shown = dict.fromkeys([*null_words, *dict(counted.most_common(_SHOWN))])
+        for value in itertools.islice(shown, _SHOWN):
+            rows = counted[value]
             values.append((value, rows, _hint(value, labels)))
         return Misfit(
             self.name,
@@ -273,8 +285,8 @@ class _Column:
             values=values,
             has_bins=self._attribute.bins is not None,
             rows=self.rows,
-            others=self.others if self.is_mostly_other and not self._values else 0,
-            advice=_advice(self._attribute, [value for value, _, _ in values]),
+            others=self.others if self.has_odd_others and not self._values else 0,
+            advice=_advice(self._attribute, [value for value, _, _ in values], null_words),
         )
 
 
@@ -285,8 +297,21 @@ def _note(counted: Counter[str], value: object, rows: int) -> None:
         counted[text] += rows
 
 
-def _advice(attribute: Attribute, values: Sequence[str]) -> str:
-    """What to do about numbers and dates that are written as in other countries; else empty."""
+def _null_words(values: Iterable[str]) -> list[str]:
+    """The texts among some values that may stand for a missing one."""
+    return [value for value in values if value.casefold() in _NULL_WORDS]
+
+
+def _advice(attribute: Attribute, values: Sequence[str], null_words: Sequence[str]) -> str:
+    """What to do about missing values, numbers and dates that are written in the manner of other
+    programs and countries; else empty."""
+    if null_words:
+        word = null_words[0]
+        return (
+            f'{word} is a text, not a missing value; leave such cells blank (na = "" in R, '
+            f"nullif(column, '{word}') in --sql), or declare it as a spelling of a category: "
+            f'"values": {{..., "not stated": ["{word}"]}}, "missing": "not stated"'
+        )
     convert = "convert the column in a query with --sql, by"
     if attribute.bins is not None and values and all(map(_DECIMAL_COMMA.fullmatch, values)):
         whole = "replace(column, '.', '')" if any("." in value for value in values) else "column"

@@ -19,7 +19,7 @@ from ..ordered.level_counts import LevelCounts
 from ..query_bases.queries import AxisQueries, asked_queries
 from ..views.priview import PriView
 from .candidates import Candidate
-from .offers import Precision, covers
+from .offers import Precision, best_views, covers
 from .residual import Residual
 
 __all__ = ["asked_candidates", "measured_as_asked"]
@@ -57,8 +57,9 @@ def asked_candidates(
     """List mechanisms for a workload that asks more than cells, the best first.
 
     They are components in bases for the queries (`Residual`), the levels of a tree (`LevelCounts`),
-    and the covers by views of `Candidates` that hold all components. The errors are the closed
-    forms of the noise in the asked queries, before negative counts are removed.
+    and views that hold all components: the covers of `Candidates`, and the views that `PriView`
+    chooses for the workload. The errors are the closed forms of the noise in the asked queries,
+    before negative counts are removed.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def asked_candidates(
             problem = str(refused)
         else:
             found.append(Candidate(mechanism=mechanism, note=note, noise=error, missed=0.0))
-    found += _covers(domain, workload, budget)
+    found += _views(domain, workload, budget)
     if not found:
         raise DomainError(
             "prefixes, ranges or levels must be asked of views that can be measured, but these "
@@ -91,17 +92,18 @@ def asked_candidates(
     return sorted(found, key=lambda candidate: candidate.error)
 
 
-def _covers(
+def _views(
     domain: Domain,
     workload: Workload,
     budget: Budget,
 ) -> Iterator[Candidate]:
-    """The covers by views that hold all components of the workload, and their errors."""
+    """The sets of views that hold all components of the workload, and their errors."""
     queries = asked_queries(domain, workload)
     if max(map(len, workload)) > _LONGEST:
         return
     within, outside = _factors(domain, queries)
-    for offer in covers(domain, workload, budget):
+    sets_of_views = [*covers(domain, workload, budget), *best_views(domain, workload, budget)]
+    for offer in sets_of_views:
         error = _error(domain, workload, offer.precision, within, outside)
         assert isinstance(offer.mechanism, PriView)
         if math.isfinite(error):

@@ -23,7 +23,16 @@ from .residual import Residual
 from .rounds import TreePlan
 from .tree import MOST_PAIR_CELLS, SpanningTree, asked_names
 
-__all__ = ["MOST_SETS", "Axes", "Offer", "Precision", "covers", "offers", "reconstruction_for"]
+__all__ = [
+    "MOST_SETS",
+    "Axes",
+    "Offer",
+    "Precision",
+    "best_views",
+    "covers",
+    "offers",
+    "reconstruction_for",
+]
 
 
 Axes = tuple[int, ...]
@@ -124,7 +133,7 @@ def offers(
     found = [
         *_spanning_tree(domain, workload, budget),
         *held,
-        *_best_views(domain, workload, budget),
+        *best_views(domain, workload, budget),
         *_residuals(domain, workload, budget),
     ]
     large = _large(domain, workload)
@@ -233,7 +242,7 @@ def _share_variance(budget: Budget, share: float) -> float:
     return max(noise.variance, LEAST_VARIANCE)
 
 
-def _best_views(
+def best_views(
     domain: Domain,
     workload: Workload,
     budget: Budget,

@@ -149,6 +149,27 @@ def test_numbers_and_dates_of_other_countries_get_advice(values, form, advice):
     assert advice in line and 'counted as "other" in' in line
 
 
+@pytest.mark.parametrize("word", ["NA", "n/a", "NULL", "."])
+def test_words_for_missing_values_are_told(word, tmp_path):
+    """Other programs write them; here they are texts, so a few of them go to `other` in silence."""
+    path = tmp_path / "t.csv"
+    path.write_text("age,sex\n" + "30,F\n" * 20 + f"{word},{word}\n")
+    domain = Domain(
+        {
+            "age": {"bins": [0, 18, 120], "other": "implausible", "missing": "unknown"},
+            "sex": {"values": ["F", "M"], "missing": "unknown"},
+        }
+    )
+    age, sex = check_fit(path, domain)
+    assert age.fits and not sex.fits
+    for misfit in (age, sex):
+        (line,) = misfit.lines()
+        assert f"{word} is a text, not a missing value" in line
+        assert f"nullif(column, '{word}')" in line
+    spelt = {"values": {"F": [], "M": [], "unknown": [word]}, "missing": "unknown"}
+    assert check_fit(path, Domain({"sex": spelt})) == []
+
+
 def test_a_column_that_is_mostly_other_is_listed():
     domain = Domain({"a": {"values": ["x"], "other": "?"}})
     assert check_fit({"a": ["x", "x", "y"]}, domain) == []

@@ -18,6 +18,7 @@ from margin.mechanisms.query_bases.choice import options
 from margin.mechanisms.query_bases.largest import largest_variance
 from margin.mechanisms.query_bases.plan import AskedComponents
 from margin.mechanisms.query_bases.queries import AxisQueries, asked_queries
+from margin.noise.laws import variances_of
 from margin.private.linear import Answers
 from margin.solvers import WeightedSum
 from margin.testing import check_mechanism
@@ -344,13 +345,14 @@ def test_auto_prices_each_candidate_by_the_asked_queries(budget):
             error = candidate.mechanism.expected_error(_DOMAIN, workload, budget)
             assert candidate.error == error
             continue
-        # All cells of the views of a cover have noise of one variance.
-        views = candidate.mechanism.views
-        variance = budget.count_noise(min(budget.split(len(views)))).variance
+        # All cells of a view have noise of one variance.
+        views, shares = candidate.mechanism.views, candidate.mechanism.shares
+        variances = variances_of(budget.counts_at_once(len(views) if shares is None else shares))
         rows = [
-            _on_all_cells(view, [np.eye(_DOMAIN[name].size) for name in view]) for view in views
+            _on_all_cells(view, [np.eye(_DOMAIN[name].size) for name in view]) / math.sqrt(variance)
+            for view, variance in zip(views, variances, strict=True)
         ]
-        matrix = np.concatenate(rows) / math.sqrt(variance)
+        matrix = np.concatenate(rows)
         covariance = np.linalg.pinv(matrix.T @ matrix, rcond=1e-10)
         expected = 0.0
         for view, weight in zip(workload.views, workload.weights, strict=True):
@@ -373,6 +375,26 @@ def test_auto_takes_the_best_candidate_for_what_is_asked():
     levels = Workload.of(tree, [["place"]], asked={"place": "levels"})
     best = margin.Auto().prices(tree, levels, budget, rows=3)[0]
     assert isinstance(best.mechanism, margin.mechanisms.LevelCounts)
+
+
+def test_views_that_are_best_for_the_workload_are_a_candidate_for_what_is_asked():
+    """Two small views are less noise than a cover of all that is asked by equal shares."""
+    paths = [[f"s{i // 6}", f"c{i}"] for i in range(30)]
+    place = {"levels": {"names": ["state", "county"], "paths": paths}}
+    domain = Domain({"place": place, "age": 8, "sex": 2, "job": 5})
+    asked = Workload.of(
+        domain,
+        [["place", "age"], ["place", "sex"], ["job"]],
+        asked={"place": "levels"},
+    )
+    candidates = margin.Auto().prices(domain, asked, PureDP(1), rows=10_000)
+    planned = margin.PriView().planned(domain, asked, PureDP(1))
+    assert candidates[0].mechanism.views == planned.views
+    found = margin.plan(domain, workload=asked, budget=PureDP(1), rows=10_000)
+    assert found.table[0].default and not found.table[0].cells_alone
+    # Errors of cells alone are smaller, but not comparable: their rows follow.
+    alone = [row.cells_alone for row in found.table if row.error is not None]
+    assert alone == sorted(alone) and alone[-1]
 
 
 def _largest(plan):
