@@ -297,9 +297,12 @@ function quote() {
   const what = shown.asked.map((axis, place) => `${data.attributes[axis].name}: ${row.labels[place]}`).join(", ");
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
+  const measured = shown.source === "measured";
+  const number = unit === null ? "the true number" : "the true number of counted rows";
+  const sure = measured ? "With a probability of about 95 %" : "As for 95 % of such estimates on average";
   element("quoted").textContent = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `
-    + `With a probability of about 95 %, the true number${unit === null ? "" : " of counted rows"} is from ${whole.format(Math.floor(row.low))} to ${whole.format(Math.ceil(row.high))}; `
-    + `noise was added for privacy${shown.source === "measured" ? "" : ", and a part of the number is an estimate"}.”`;
+    + `${sure}, ${number} is from ${whole.format(Math.floor(row.low))} to ${whole.format(Math.ceil(row.high))}; `
+    + `noise was added for privacy${measured ? "" : ", and a part of the number is an estimate"}.”`;
 }
 
 /** What counts lack if only some rows of a person were counted. */
