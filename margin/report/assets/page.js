@@ -203,10 +203,10 @@ function offer() {
     const full = !box.checked && next.length > data.most;
     const unknown = !box.checked && !data.live && !answerable(next);
     box.disabled = full || unknown;
-    box.parentElement.title = full
-      ? `At most ${data.most} attributes can be chosen.`
-      : unknown ? "This page does not hold these attributes together." : "";
-    if (unknown && !full) grey += 1;
+    box.parentElement.title = unknown
+      ? "This page does not hold these attributes together."
+      : full ? `At most ${data.most} attributes can be chosen.` : "";
+    if (unknown) grey += 1;
   });
   element("grey").hidden = grey === 0;
   element("ask").hidden = !("Contact" in data.imprint);

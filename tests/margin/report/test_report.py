@@ -464,11 +464,16 @@ def until(condition, *, seen=lambda: None):
 
 
 def open_page(browser, path):
+    """Open the page in a file; see `open_address`."""
+    open_address(browser, path.as_uri())
+
+
+def open_address(browser, address):
     """Open a page, and wait until its script has run. Under load `get` may return while the browser
     still shows the page before, which would take the clicks meant for the new one."""
-    browser.get(path.as_uri())
+    browser.get(address)
     script = "return document.readyState === 'complete' ? location.href : null"
-    until(lambda: browser.execute_script(script) == path.as_uri())
+    until(lambda: browser.execute_script(script) == address)
 
 
 def in_colours(browser, scheme):
@@ -1064,7 +1069,7 @@ def test_what_the_page_lacks_the_server_gives(browser, tmp_path):
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        browser.get(f"http://127.0.0.1:{server.server_address[1]}/")
+        open_address(browser, f"http://127.0.0.1:{server.server_address[1]}/")
         pick(browser, domain, ["a5", "a7", "a8"])
         assert rows_of(browser) == printed(made.marginal(["a5", "a7", "a8"]))
     finally:
