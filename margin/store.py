@@ -81,7 +81,10 @@ _FIELDS = {
     "kind",
     "synopsis",
 }
-"""The fields of a manifest; `base` may be a further one."""
+"""The fields of every manifest."""
+
+_OPTIONAL = {"base", "description"}
+"""The fields that a manifest may have besides."""
 
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
@@ -167,6 +170,8 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
     }
     if provenance.base is not None:
         manifest["base"] = provenance.base
+    if provenance.description is not None:
+        manifest["description"] = provenance.description
     members = {_MANIFEST: _encoded(manifest)}
     for name, array in packed.arrays.items():
         buffer = io.BytesIO()
@@ -273,7 +278,7 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 
 def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
     """Make the synopsis that a manifest and its arrays describe."""
-    if set(manifest) - {"base"} != _FIELDS or not isinstance(manifest["private"], bool):
+    if set(manifest) - _OPTIONAL != _FIELDS or not isinstance(manifest["private"], bool):
         raise ValueError(
             f"the manifest must have the keys {', '.join(sorted(_FIELDS))}, and private must be "
             f"true or false, but it has the keys {', '.join(sorted(manifest))}; get a fresh copy "
@@ -290,6 +295,7 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         token=_token(manifest["charge"]),
         base=_stated(manifest.get("base"), private=manifest["private"]),
         known=tuple(domain.known),
+        description=_description(manifest.get("description")),
     )
     arrays = {}
     for name, content in members.items():
@@ -307,6 +313,16 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
             "fresh copy of the file"
         )
     return synopsis
+
+
+def _description(text: Any) -> str | None:
+    """The sentence of a manifest about its table, which must be a text if there is one."""
+    if text is None or isinstance(text, str):
+        return text
+    raise ValueError(
+        "the description of a manifest must be a text, but it is of type "
+        f"{type(text).__name__}; get a fresh copy of the file"
+    )
 
 
 def _domain(declared: Any) -> Domain:

@@ -378,8 +378,9 @@ def explained(
 ) -> str:
     """How an answer was made, what its bounds mean and which rows it leaves out, in lines for a
     terminal."""
-    meaning = source.words if has_bounds else _UNKNOWN
-    return "\n".join(textwrap.fill(text, 88) for text in (meaning, left_out(synopsis)) if text)
+    limits = left_out(synopsis)
+    meaning = source.told(some_left_out=bool(limits)) if has_bounds else _UNKNOWN
+    return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits) if text)
 
 
 def spent_of(synopsis: "margin.Synopsis") -> dict[str, Any]:

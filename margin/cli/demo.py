@@ -1,5 +1,6 @@
 """The command `margin demo`: release a generated table and compare answers with the truth."""
 
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -19,6 +20,9 @@ __all__ = ["demo"]
 _SHOWN = [("smoker", "sex"), ("education", "income")]
 """The views whose counts are printed."""
 
+_DESCRIPTION = "Demonstration data: all people are made up by the software. A row is one of them."
+"""What the file says about its table."""
+
 _ROWS = 5
 """Number of cells that are printed per view."""
 
@@ -33,6 +37,9 @@ def demo(path: Path, epsilon: str = "1") -> Said:
         budget=PureDP(epsilon),
         mechanism=PriView(),
     )
+    assert synopsis.provenance is not None
+    provenance = dataclasses.replace(synopsis.provenance, description=_DESCRIPTION)
+    synopsis = dataclasses.replace(synopsis, provenance=provenance)
     synopsis.save(path)
 
     # Count the truth of all views that are compared.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from .arguments.imprint import add_imprint, imprint_of
+from .arguments.imprint import add_imprint, hint, imprint_of
 from .arguments.workload import FORMS, views_of
 from .common import Said, add_command, add_spreadsheet, add_synopsis, for_spreadsheet, opened
 
@@ -90,6 +90,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
         seed=parsed.seed,
         csv_label=for_spreadsheet if parsed.spreadsheet else lambda label: label,
     )
+    hint(parsed, synopsis)
     tables = manifest["tables"]
     cells = sum(table["cells"] for table in tables)
     sources = Counter(Source(table["source"]) for table in tables)

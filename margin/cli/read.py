@@ -138,6 +138,8 @@ def _info(parsed: argparse.Namespace) -> Said:
     statement = provenance.statement
     summary = synopsis.summary()
     lines = {}
+    if provenance.description is not None:
+        lines["about"] = provenance.description
     if provenance.private:
         lines["guarantee"] = statement.guarantee
         lines["protects"] = statement.whom
@@ -162,6 +164,7 @@ def _info(parsed: argparse.Namespace) -> Said:
     lines["declared"] = f"domain {statement.domain}"
     lines |= summary
     values = {
+        "description": provenance.description,
         "private": provenance.private,
         "guarantee": statement.guarantee,
         "spent": spent_of(synopsis),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..interrupts import watched
-from .arguments.imprint import add_imprint, imprint_of
+from .arguments.imprint import add_imprint, hint, imprint_of
 from .common import Said, add_command, add_force, add_synopsis, check_free, opened
 
 __all__ = ["add_commands"]
@@ -78,12 +78,14 @@ def _report(parsed: argparse.Namespace) -> Said:
 
     output: Path = parsed.output or parsed.file.with_suffix(".html")
     check_free(output, parsed)
+    synopsis = opened(parsed)
     write_report(
-        opened(parsed),
+        synopsis,
         output,
         title=parsed.title or parsed.file.stem,
         imprint=imprint_of(parsed),
     )
+    hint(parsed, synopsis)
     size = output.stat().st_size
     text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"
     return Said(text, {"output": str(output), "bytes": size})

@@ -158,7 +158,7 @@ class Statement:
             change = "said something else, or were fewer or more"
         else:
             change = "were added or left out"
-        alike = "the results would be almost equally likely if"
+        alike = "the guarantee limits how much the probability of any result changes if"
         if self.unit is not None:
             return (
                 f"Protects all rows with the same {self.unit!r}, however many the table holds:"
@@ -180,10 +180,12 @@ class Statement:
         """What readers of a count must know of rows that were not counted; empty if all were."""
         if self.unit is None:
             return ""
+        one = self.rows == 1
         return (
             f"Of the rows with the same {self.unit!r}, at most {self.rows} "
-            f"{'is' if self.rows == 1 else 'are'} counted, so totals may be too low. The bounds do "
-            "not allow for the rows left out."
+            f"{'is' if one else 'are'} counted: {self.rows + 5} such rows count as {self.rows}. "
+            "So counts and totals may be too low. The bounds are for the rows that were counted "
+            "and do not allow for the rows left out."
         )
 
     def same_unit(self, other: "Statement") -> bool:

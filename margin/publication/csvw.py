@@ -14,9 +14,10 @@ CSVW_ENDING = ".csv-metadata.json"
 
 _MEANINGS = {
     "count": "published number of rows",
-    "low": f"lower bound of the true number, {LEVEL:.0%}",
-    "high": f"upper bound of the true number, {LEVEL:.0%}",
+    "low": f"lower bound of the true number{{}}, {LEVEL:.0%}",
+    "high": f"upper bound of the true number{{}}, {LEVEL:.0%}",
 }
+"""What the columns of numbers are. The place in braces says which rows bounds are for."""
 
 
 def write_csvw(
@@ -34,7 +35,7 @@ def write_csvw(
     table
         The table in the CSV file.
     manifest
-        The manifest of the publication, with the `Source` of the table as "source".
+        The manifest of the publication, with what is said of the table; see `write_table`.
     titles
         The heads of the attributes' columns in the CSV file.
     """
@@ -43,14 +44,16 @@ def write_csvw(
         about = {"titles": title, "dc:description": attribute, "datatype": "string"}
         columns.append({"name": f"attribute_{number}", "required": True, **about})
     key = [column["name"] for column in columns]
+    whose = " of counted rows" if manifest["left_out"] else ""
     for name in NUMBERS:
-        about = {"titles": name, "dc:description": _MEANINGS[name], "datatype": "integer"}
+        meaning = _MEANINGS[name].format(whose)
+        about = {"titles": name, "dc:description": meaning, "datatype": "integer"}
         columns.append({"name": name, **about})
     description = {
         "@context": "http://www.w3.org/ns/csvw",
         "url": path.name.removesuffix(CSVW_ENDING) + ".csv",
         "dc:title": ", ".join(table.attributes),
-        "dc:description": f"{manifest['source'].words} {manifest['meaning']}",
+        "dc:description": f"{manifest['how']} {manifest['meaning']}",
         "dc:rights": manifest["privacy"],
         "dialect": {"header": True, "encoding": "utf-8"},
         "tableSchema": {"columns": columns, "primaryKey": key},

@@ -20,6 +20,7 @@ from typing import Any
 from .._version import __version__
 from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
+from ..privacy.statement import Statement
 from ..privacy.strength import beside, strength
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis, check_synopsis
@@ -39,12 +40,15 @@ MANIFEST = "manifest.json"
 _NAME_LENGTH = 80
 """Largest number of characters of a file's name that come from names of attributes."""
 
-_MEANING = (
+_COUNT = (
     "count is the published number of rows: a whole number near the answer of the release, such as "
     "the one on its page or of margin marginal, which need be neither whole nor equal in two "
     "tables. Any two tables have exactly the same counts on the attributes that they share, and "
-    "all tables have the same total. low and high bound the true number with a probability of "
-    "95 %: they allow for the noise that was added on purpose, for what rounding and agreement "
+    "all tables have the same total."
+)
+
+_BOUNDS = (
+    "Bounds allow for the noise that was added on purpose, for what rounding and agreement "
     "changed and, in tables that were reconstructed or combined with a base, for an estimate of "
     "what the measured tables do not say. Bounds of 0 and 0 do not prove that nobody is there: "
     "they, too, miss about one true number in twenty, unless the combination was declared as "
@@ -117,12 +121,13 @@ def publish(
             name = _file_name(number, table)
             files = {}
             source = synopsis.source(table.attributes)
-            about = {**manifest, "source": source}
+            how = source.told(some_left_out=manifest["left_out"] is not None)
+            about = {**manifest, "source": source, "how": how}
             for form in formats:
                 file = part / (name + ENDINGS[form])
                 write_table(form, file, table, about=about, csv_label=csv_label)
                 files[form] = _listed(file)
-            manifest["tables"].append(_entry(name, table, source, files))
+            manifest["tables"].append(_entry(name, table, source, how, files))
         (part / README).write_text(readme(manifest), encoding="utf-8")
         manifest["readme"] = _listed(part / README)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
@@ -205,7 +210,7 @@ def _about(
     return {
         "format": FORMAT,
         "title": title,
-        "description": imprint.description,
+        "description": imprint.description or provenance.description,
         "imprint": imprint.lines(title, provenance, synopsis.domain),
         "software": f"margin {__version__}",
         "private": provenance.private,
@@ -216,12 +221,24 @@ def _about(
         "mechanism": provenance.mechanism,
         "released_with": f"margin {provenance.version}",
         "domain": json.loads(synopsis.domain.to_json()),
-        "meaning": _MEANING,
+        "meaning": _meaning(statement),
+        "left_out": statement.left_out or None,
         "level": LEVEL,
         "total": int(tables[0].total),
         "seed": seed,
         "tables": [],
     }
+
+
+def _meaning(statement: Statement) -> str:
+    """What the columns of numbers mean. Bounds are for counted rows if others were left out."""
+    likely = f"with a probability of {100 * LEVEL:g} %"
+    if not statement.left_out:
+        return f"{_COUNT} low and high bound the true number {likely}. {_BOUNDS}"
+    return (
+        f"{_COUNT} low and high bound the true number of counted rows, not of all rows, {likely}. "
+        f"{statement.left_out} {_BOUNDS}"
+    )
 
 
 def _listed(file: Path) -> dict[str, str]:
@@ -233,6 +250,7 @@ def _entry(
     name: str,
     table: Marginal,
     source: Source,
+    how: str,
     files: dict[str, Any],
 ) -> dict[str, Any]:
     return {
@@ -240,7 +258,7 @@ def _entry(
         "attributes": list(table.attributes),
         "cells": table.counts.size,
         "source": source.value,
-        "how": source.words,
+        "how": how,
         "reconstructed": source.is_reconstructed,
         "files": files,
     }

@@ -50,7 +50,7 @@ def write_table(
         The table.
     about
         The manifest, of which files take what they have room for, with the `Source` of the table
-        as "source".
+        as "source", and its words as "how".
     csv_label
         A function that is applied to each name and category in CSV files.
     """
@@ -118,7 +118,7 @@ def _write_json_stat(
         "version": "2.0",
         "class": "dataset",
         "label": ", ".join(table.attributes),
-        "note": [manifest["privacy"], manifest["meaning"], manifest["source"].words],
+        "note": [manifest["privacy"], manifest["meaning"], manifest["how"]],
         "id": list(dimensions),
         "size": [*table.counts.shape, len(NUMBERS)],
         "role": {"metric": [measure]},

@@ -55,7 +55,7 @@ _ANSWER = 200
 written in two seconds, too."""
 
 _MOST_ASKED = 6
-"""Largest number of attributes that a reader can choose."""
+"""Largest number of attributes that a reader can choose. Fewer if the page holds fewer together."""
 
 _ERRORS = 12
 """Number of marginals of each number of attributes from which the page takes the typical error."""
@@ -91,7 +91,15 @@ def content(
     assert provenance is not None
     mechanism = provenance.mechanism
     summed = isinstance(synopsis, ViewSynopsis) and synopsis.base is None and synopsis.noise is None
+    imprint = imprint or Imprint()
     views = _views(synopsis, summed=summed)
+    answers = [*_answers(synopsis, summed=summed), *_level_answers(synopsis)]
+    most = min(_MOST_ASKED, len(synopsis.domain))
+    if not live:
+        shown = [table for table in [*views, *answers] if table["counts"] is not None]
+        most = min(most, max((len(table["axes"]) for table in shown), default=0))
+    left_out = provenance.statement.left_out
+    sources = {source.value: source.told(some_left_out=bool(left_out)) for source in Source}
     return {
         "title": title,
         "private": provenance.private,
@@ -105,31 +113,24 @@ def content(
         "attributes": _attributes(synopsis.domain),
         "views": views,
         "measured": _measured(synopsis),
-        "answers": [*_answers(synopsis, summed=summed), *_level_answers(synopsis)],
-        "sources": {source.value: source.words for source in Source},
-        "errors": _errors(synopsis),
+        "answers": answers,
+        "sources": {name: f"{words} {left_out}".rstrip() for name, words in sources.items()},
+        "errors": _errors(synopsis, most),
         "live": live,
-        "description": (imprint or Imprint()).description,
-        "imprint": (imprint or Imprint()).lines(title, provenance, synopsis.domain),
-        "most": min(_MOST_ASKED, len(synopsis.domain)),
+        "description": imprint.description or provenance.description,
+        "imprint": imprint.lines(title, provenance, synopsis.domain),
+        "most": most,
     }
 
 
 def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
     """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and of
     the half-widths of their 95 % intervals."""
-    half = half_widths(
-        marginal.counts,
-        marginal.noise_variance,
-        marginal.missed_variance,
-        level=0.95,
-        kurtosis=marginal.noise_kurtosis,
-    )
     return {
         "axes": _places(synopsis.domain, marginal.attributes),
         "source": synopsis.source(marginal.attributes).value,
         "counts": _packed(marginal.counts),
-        "half_widths": _packed(half),
+        "half_widths": _packed(_half_widths(marginal)),
     }
 
 
@@ -305,11 +306,14 @@ def _candidates(names: Sequence[str]) -> Iterator[View]:
             yield tuple(names[place] for place in places)
 
 
-def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
-    """The typical error of a count in rows, for each number of attributes where it is known.
+def _errors(synopsis: Synopsis, most: int) -> list[dict[str, float]]:
+    """How exact counts are, for each number of attributes up to `most` where it is known.
 
-    It is the root of the mean variance over the cells that are not known, of some tables. Tables of
-    attributes that were not measured are left out: nothing is known about their counts.
+    Each entry has the number of attributes ("size"), half the width of the bounds of 95 % in rows,
+    and the mean count ("count"), also in rows. For a table, the half-width is that of its middle
+    count. "least", "error" and "greatest" are the smallest, the middle and the largest half-width
+    of some tables. Tables of attributes that were not measured are left out: nothing is known about
+    their counts. This is post-processing, as the whole page is.
     """
     found: list[dict[str, float]] = []
     measured = [name for name in synopsis.domain if name not in synopsis.not_measured]
@@ -318,16 +322,37 @@ def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     domain = synopsis.domain
     if synopsis.not_measured:
         domain = domain.restrict(measured)
-    for size in range(1, min(_MOST_ASKED, len(domain)) + 1):
-        log.info("errors of marginals: %d of %d", size, _MOST_ASKED)
-        variances = []
+    for size in range(1, min(most, len(domain)) + 1):
+        log.info("errors of marginals: %d of %d", size, most)
+        halves = []
+        counts = []
         some = random_views(domain, size, draws=_ERRORS)
         before = np.cumsum([0, *[synopsis.domain.cells(view) for view in some]])
         few = list(itertools.compress(some, before < _ERROR_CELLS))
         for marginal in answered(synopsis, few):
-            known = np.isfinite(marginal.variance) & (marginal.variance > 0)
+            half = _half_widths(marginal)
+            known = np.isfinite(half) & (half > 0)
             if known.any():
-                variances.append(float(marginal.variance[known].mean()))
-        if variances:
-            found.append({"size": float(size), "error": math.sqrt(np.mean(variances))})
+                halves.append(float(np.median(half[known])))
+                counts.append(float(marginal.counts.mean()))
+        if halves:
+            entry = {
+                "size": float(size),
+                "least": min(halves),
+                "error": float(np.median(halves)),
+                "greatest": max(halves),
+                "count": float(np.mean(counts)),
+            }
+            found.append(entry)
     return found
+
+
+def _half_widths(marginal: Marginal) -> Floats:
+    """Half the width of the 95 % interval of each count."""
+    return half_widths(
+        marginal.counts,
+        marginal.noise_variance,
+        marginal.missed_variance,
+        level=0.95,
+        kurtosis=marginal.noise_kurtosis,
+    )

@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from ..synopses.synopsis import Synopsis, check_synopsis
 from .content import content
 
 __all__ = ["page", "write_report"]
+
+_NAMED = 8
+"""Number of names of attributes in a sentence, above which the last ones are counted."""
 
 
 def write_report(
@@ -75,8 +79,22 @@ def page(holds: dict[str, Any]) -> str:
     )
     # Escape every "<" in the data. A category could otherwise end the script.
     data = data.replace("<", "\\u003c")
+    has_tables = bool(holds["views"] or holds["answers"] or holds["live"])
+    # What readers without JavaScript need is part of the page's text.
     parts = {
         "TITLE": html.escape(holds["title"]),
+        "FACTS": html.escape(_facts(holds, has_tables=has_tables)),
+        "SIMULATION": _shown(not holds["private"]),
+        "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in holds["words"]),
+        "GUARANTEE": html.escape(holds["guarantee"]),
+        "MECHANISM": html.escape(holds["mechanism"]),
+        "DOMAIN": html.escape(str(holds["statement"]["domain"])),
+        "OTHER": _shown(not holds["views"]),
+        "SUMMARY": _lines(holds["summary"]),
+        "ELSEWHERE": _shown(not has_tables),
+        "TABLES": _shown(has_tables),
+        "IMPRINT": _lines(holds["imprint"]),
+        "VERSION": html.escape(holds["version"]),
         "STYLE": _asset("page.css"),
         "LIBRARY": _asset("vega.min.js") + "\n" + _asset("vega-lite.min.js"),
         "DATA": data,
@@ -89,6 +107,35 @@ def page(holds: dict[str, Any]) -> str:
         name = pieces[place]
         pieces[place] = parts.get(name, name)
     return "".join(pieces)
+
+
+def _facts(holds: dict[str, Any], *, has_tables: bool) -> str:
+    """The sentences below the heading: what the release is about, and that it has noise."""
+    description = holds["description"] or ""
+    # The description may end without a full stop.
+    if description and not re.search(r"[.!?][\"')]?$", description):
+        description += "."
+    names = [one["name"] for one in holds["attributes"] if one["level_of"] is None]
+    if len(names) > _NAMED:
+        names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more attributes"]
+    *others, last = names
+    listed = f"{', '.join(others)} and {last}" if others else last
+    about = "Numbers of rows by" if has_tables else "A release about"
+    noise = "Random noise was added for privacy, as told below."
+    return f"{description} {about} {listed}. {noise}".lstrip()
+
+
+def _lines(texts: dict[str, str]) -> str:
+    """The lines of a description list, with their heads."""
+    lines = [
+        f"<dt>{html.escape(head)}</dt><dd>{html.escape(text)}</dd>" for head, text in texts.items()
+    ]
+    return "".join(lines)
+
+
+def _shown(wanted: bool) -> str:
+    """The attribute of an element that hides it unless it is wanted."""
+    return "" if wanted else "hidden"
 
 
 def _asset(name: str) -> str:

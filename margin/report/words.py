@@ -11,6 +11,9 @@ from ..privacy.strength import Strength, spent_before, strength, with_base
 
 __all__ = ["in_words"]
 
+_EVENT = 0.01
+"""Probability of the event in the example."""
+
 
 def in_words(
     statement: Statement,
@@ -25,7 +28,7 @@ def in_words(
     --------
     >>> from margin import PureDP
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
-    Each row of the table is protected: the results would be almost equally likely ...
+    Each row of the table is protected: the guarantee limits how much the probability of any ...
     """
     found = strength(statement, domain)
     known = "" if domain is None else not_protected(domain)
@@ -55,20 +58,30 @@ def _who(statement: Statement, found: Strength) -> str:
             " The owner of the data declared that nobody has more rows; "
             "the software did not check this."
         )
-    them = "it" if one else "them"
     if found.steps > 1:
-        change = f"if {'it' if one else 'they'} said something else, with the same public totals"
         number = " Whether someone is in the table is not hidden."
     elif statement.budget.number_of_rows_is_public:
-        change = "if it said something else"
         number = " The number of rows is public."
     elif statement.neighbours is Neighbours.REPLACE_ROW:
-        change = f"if up to {rows} other rows stood in place of {them}"
         number = " The number of rows is protected as well."
     else:
-        change = f"with {them} and without {them}"
         number = ""
-    return f"{whose}: the results would be almost equally likely {change}.{number}{bound}"
+    limited = "the guarantee limits how much the probability of any result changes"
+    return f"{whose}: {limited} {_change(statement, found)}.{number}{bound}"
+
+
+def _change(statement: Statement, found: Strength) -> str:
+    """The change of the table against which its rows are protected."""
+    rows = statement.rows
+    one = statement.unit is None and rows == 1
+    them = "it" if one else "them"
+    if found.steps > 1:
+        return f"if {'it' if one else 'they'} said something else, with the same public totals"
+    if statement.budget.number_of_rows_is_public:
+        return "if it said something else"
+    if statement.neighbours is Neighbours.REPLACE_ROW:
+        return f"if up to {rows} other rows stood in place of {them}"
+    return f"if the table were published without {them}"
 
 
 def _how_much(statement: Statement, found: Strength) -> str:
@@ -86,7 +99,25 @@ def _how_much(statement: Statement, found: Strength) -> str:
     numbers = found.numbers
     if found.delta:
         numbers = f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
-    return f"{start}{_factor(found)} ({numbers})."
+    return f"{start}{_factor(found)} ({numbers}). {_example(statement, found)}"
+
+
+def _example(statement: Statement, found: Strength) -> str:
+    """Say what the guarantee means for an event that is otherwise improbable.
+
+    Let an event have the probabilities p and q on two neighbouring tables. The definition of
+    (epsilon, delta)-differential privacy says q <= exp(epsilon) p + delta, and, for the opposite
+    event and the tables exchanged, 1 - p <= exp(epsilon) (1 - q) + delta.
+    """
+    factor = math.exp(min(found.epsilon, 700.0))
+    by_event = factor * _EVENT + found.delta
+    by_opposite = 1 - (1 - _EVENT - found.delta) / factor
+    most = math.ceil(1e4 * min(by_event, by_opposite)) / 100
+    return (
+        f"For example, a conclusion that readers would draw from the results with a probability "
+        f"of {100 * _EVENT:g} % {_change(statement, found)} is drawn with a probability of at most "
+        f"{most:g} % from the table as it is."
+    )
 
 
 def _earlier(

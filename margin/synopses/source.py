@@ -1,5 +1,6 @@
 """`Source`: how an answer was made, in the words that every output uses."""
 
+import re
 from enum import Enum
 
 __all__ = ["Source"]
@@ -19,6 +20,25 @@ class Source(Enum):
     def words(self) -> str:
         """The source in words, with what the bounds of the answer mean."""
         return _WORDS[self]
+
+    def told(self, *, some_left_out: bool) -> str:
+        """The source in words, for a release that may have left rows of a person out.
+
+        Parameters
+        ----------
+        some_left_out
+            Whether the release counted only some rows of a person. Bounds are then for the counted
+            rows, and `Statement.left_out` says which these are.
+
+        Examples
+        --------
+        >>> said = Source.MEASURED.told(some_left_out=True)
+        >>> "the true number of counted rows lies between the bounds" in said
+        True
+        """
+        if not some_left_out:
+            return self.words
+        return re.sub(r"true numbers?", r"\g<0> of counted rows", self.words)
 
     @property
     def brief(self) -> str:

@@ -64,6 +64,8 @@ class Provenance:
     known
         The views whose tables the domain declares as known. They were published as they are, and
         the guarantee does not protect what they say.
+    description
+        What the table is, in a sentence of its owner for readers; None if nobody wrote one.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Provenance:
     token: Token | None = None
     base: dict[str, Any] | None = None
     known: tuple[View, ...] = ()
+    description: str | None = None
 
     @property
     def spent(self) -> Budget:

@@ -387,6 +387,34 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     assert manifest["readme"]["name"] == "README.txt"
 
 
+@pytest.mark.parametrize("unit", ["person", None])
+def test_every_file_says_which_rows_bounds_are_for(tmp_path, monkeypatch, capsys, unit):
+    """If rows of a person were left out, bounds are for the rows that were counted."""
+    monkeypatch.chdir(tmp_path)
+    rows = {"person": [1] * 8 + [2], "sex": [0, 1] * 4 + [0]}
+    limit = {"unit": unit, "rows_per_person": 3} if unit else {}
+    mechanism = margin.PriView(views=[["sex"]])
+    made = margin.release(rows, domain={"sex": 2}, budget=PureDP(1), mechanism=mechanism, **limit)
+    made.save("x.margin")
+    code, _, err = run(capsys, "--tables", "sex", "-o", "out")
+    assert code == 0 and "(--description)" in err
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    described = json.loads((tmp_path / "out" / "001-sex.csv-metadata.json").read_text("utf-8"))
+    stat = json.loads((tmp_path / "out" / "001-sex.json").read_text("utf-8"))
+    parquet = pyarrow.parquet.read_schema(tmp_path / "out" / "001-sex.parquet").metadata[b"margin"]
+    readme = " ".join((tmp_path / "out" / "README.txt").read_text("utf-8").split())
+    meanings = [manifest["meaning"], described["dc:description"], " ".join(stat["note"]), readme]
+    for meaning in [*meanings, json.loads(parquet)["meaning"]]:
+        assert ("true number of counted rows, not of all rows" in meaning) is (unit is not None)
+        assert ("at most 3 are counted: 8 such rows count as 3." in meaning) is (unit is not None)
+        assert ("do not allow for the rows left out" in meaning) is (unit is not None)
+    whose = " of counted rows" if unit else ""
+    low = described["tableSchema"]["columns"][-2]["dc:description"]
+    assert low == f"lower bound of the true number{whose}, 95%"
+    assert f"the true number{whose} lies between" in manifest["tables"][0]["how"]
+    assert (manifest["left_out"] is None) is (unit is None)
+
+
 def test_a_readme_shows_no_hidden_characters():
     assert _line("a\u202eb\nc\x1b[2J") == "a b c [2J"
 

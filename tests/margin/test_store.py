@@ -363,6 +363,7 @@ CRAFTED = {
     "domain is nothing": lambda path: changed(path, domain=None),
     "domain is a draft": lambda path: changed(path, domain={"$draft": "x", "age": 2}),
     "rules of no category": mixed_up_domain,
+    "description is a list": lambda path: changed(path, description=["people"]),
     "another domain": lambda path: changed(path, domain={"age": 2}),
     "signature without a file": lambda path: write(path, {"signature.json": b"{}"}),
 }

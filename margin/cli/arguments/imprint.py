@@ -2,12 +2,16 @@
 
 import argparse
 import datetime
+import sys
 from typing import TYPE_CHECKING
 
+from ..common import painted
+
 if TYPE_CHECKING:
+    from ... import Synopsis
     from ...publication import Imprint
 
-__all__ = ["add_imprint", "imprint_of"]
+__all__ = ["add_imprint", "hint", "imprint_of"]
 
 
 def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
@@ -48,6 +52,22 @@ def imprint_of(parsed: argparse.Namespace) -> "Imprint":
         period=parsed.period,
         source=parsed.source,
     )
+
+
+def hint(parsed: argparse.Namespace, synopsis: "Synopsis") -> None:
+    """Print which options would tell readers what a row is, who is in the table, and whom to ask,
+    if they are missing."""
+    provenance = synopsis.provenance
+    described = provenance is not None and provenance.description
+    told = {
+        "what a row is (--description)": parsed.description or described,
+        "who is in the table (--population)": parsed.population or described,
+        "whom to ask (--contact)": parsed.contact,
+    }
+    missing = [what for what, text in told.items() if not text]
+    if missing:
+        start = painted("margin:", "beware", sys.stderr)
+        print(f"{start} readers are not told {', or '.join(missing)}", file=sys.stderr)
 
 
 def _date(text: str) -> datetime.date:

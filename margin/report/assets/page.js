@@ -6,10 +6,15 @@ const LEVEL = 0.95;
 const QUANTILE = 1.959963984540054; // of the normal law, for LEVEL
 const MOST_ROWS = 1000;
 const MOST_BARS = 60;
-const format = new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: 1, maximumFractionDigits: 1, roundingMode: "halfEven",
+/** Half the width of bounds, in rows, from which the numbers of a table are shown without decimals. */
+const WIDE = 5;
+/** The number of lines of a download that holds many tables. */
+const MOST_LINES = 250000;
+const decimals = (digits) => new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven", signDisplay: "negative",
 });
-const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const format = decimals(1);
+const whole = decimals(0);
 const percent = new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const sizes = data.attributes.map((attribute) => attribute.labels.length);
 /** The attributes without their levels, which follow them in the list. */
@@ -154,6 +159,8 @@ function records(asked, answer) {
 let selected = [];
 let shown = null;
 let sorted = { column: null, descending: true };
+/** The place of the attribute within whose categories percentages add up to 100 %; null for the whole table. */
+let within = null;
 let boxes = [];
 let turn = 0;
 
@@ -165,10 +172,13 @@ async function show() {
   const answer = asked.length ? await marginal(asked) : null;
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
-  shown = failed ? null : { asked, rows: records(asked, answer) };
+  shown = failed ? null : { asked, source: answer.source, rows: records(asked, answer) };
   element("download").hidden = failed;
   sorted = { column: null, descending: true };
+  within = null;
   offer();
+  wholes();
+  quote();
   element("status").textContent = !asked.length
     ? `Choose up to ${data.most} attributes to see how many rows there are of each kind.`
     : answer === null
@@ -193,10 +203,10 @@ function offer() {
     const full = !box.checked && next.length > data.most;
     const unknown = !box.checked && !data.live && !answerable(next);
     box.disabled = full || unknown;
-    box.parentElement.title = full
-      ? `At most ${data.most} attributes can be chosen.`
-      : unknown ? "This page does not hold these attributes together." : "";
-    if (unknown && !full) grey += 1;
+    box.parentElement.title = unknown
+      ? "This page does not hold these attributes together."
+      : full ? `At most ${data.most} attributes can be chosen.` : "";
+    if (unknown) grey += 1;
   });
   element("grey").hidden = grey === 0;
   element("ask").hidden = !("Contact" in data.imprint);
@@ -210,27 +220,89 @@ function cell(kind, text, style) {
   return made;
 }
 
-/** A head with a button that sorts by its column: the largest first, the smallest first, as declared. */
+/** A head with a button that sorts by its column. */
 function sortHead(name, style) {
   const head = cell("th", "", style);
+  const button = sortButton(name);
+  // Print shows this text in place of the button.
+  head.dataset.head = button.textContent;
+  if (sorted.column === name) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+  head.append(button);
+  return head;
+}
+
+function sortButton(name) {
   const button = document.createElement("button");
   const active = sorted.column === name;
   button.type = "button";
   button.className = "sort";
   button.textContent = `${name}${active ? (sorted.descending ? " ↓" : " ↑") : ""}`;
   button.title = `sort by ${name}`;
-  // Print shows this text in place of the button.
-  head.dataset.head = button.textContent;
-  if (active) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
   button.addEventListener("click", () => {
     if (!active) sorted = { column: name, descending: true };
     else if (sorted.descending) sorted = { column: name, descending: false };
     else sorted = { column: null, descending: true };
     table();
-    [...element("table").tHead.querySelectorAll("button")].find((other) => other.title === button.title).focus();
+    const same = [...element("table").tHead.querySelectorAll("button")].filter((other) => other.title === button.title);
+    // A narrow screen shows another button than a wide one.
+    same.find((other) => other.offsetParent !== null).focus();
   });
-  head.append(button);
-  return head;
+  return button;
+}
+
+/** The heads of columns that a narrow screen has no room for. They stand below the head of the count. */
+function narrowHeads() {
+  const bounds = document.createElement("span");
+  bounds.className = "narrow";
+  bounds.append(sortButton("low"), " to ", sortButton("high"));
+  const share = document.createElement("span");
+  share.className = "narrow";
+  share.textContent = shareName();
+  return [bounds, share];
+}
+
+const shareName = () => (within === null ? "% of all rows" : `% within ${data.attributes[shown.asked[within]].name}`);
+
+/** Offer what percentages are of: of all rows, or of the rows of each category of an attribute. */
+function wholes() {
+  const select = element("whole");
+  element("within").hidden = !shown || shown.asked.length < 2;
+  select.replaceChildren(new Option("all rows", ""));
+  if (shown) shown.asked.forEach((axis, place) => select.append(new Option(`each ${data.attributes[axis].name}`, place)));
+}
+
+/** The sums of which the percentages are shares, by category; under "" that of the whole table. */
+function sums() {
+  const found = new Map();
+  for (const row of shown.rows) {
+    const group = within === null ? "" : row.labels[within];
+    found.set(group, (found.get(group) ?? 0) + row.count);
+  }
+  return (row) => found.get(within === null ? "" : row.labels[within]);
+}
+
+/** Decimals are shown only where bounds are narrow: those of much noise mean nothing. */
+function formatOf(rows) {
+  const halves = rows.map((row) => (row.high - row.low) / 2).filter((half) => !Number.isNaN(half));
+  return Math.max(0, ...halves) >= WIDE ? whole : format;
+}
+
+/** A sentence that quotes the largest count. Its bounds are rounded outwards, so that they hold as often. */
+function quote() {
+  const bounded = shown && shown.rows.every((row) => !Number.isNaN(row.low));
+  const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
+  element("quote").hidden = !quotable;
+  if (!quotable) return;
+  const row = shown.rows.reduce((most, one) => (one.count > most.count ? one : most));
+  const what = shown.asked.map((axis, place) => `${data.attributes[axis].name}: ${row.labels[place]}`).join(", ");
+  const { unit, rows } = data.statement;
+  const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
+  const measured = shown.source === "measured";
+  const number = unit === null ? "the true number" : "the true number of counted rows";
+  const sure = measured ? "With a probability of about 95 %" : "As for 95 % of such estimates on average";
+  element("quoted").textContent = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `
+    + `${sure}, ${number} is from ${whole.format(Math.floor(row.low))} to ${whole.format(Math.ceil(row.high))}; `
+    + `noise was added for privacy${measured ? "" : ", and a part of the number is an estimate"}.”`;
 }
 
 /** What counts lack if only some rows of a person were counted. */
@@ -238,7 +310,7 @@ function leftOut() {
   const { unit, rows } = data.statement;
   if (unit === null) return "";
   const most = `${rows} row${rows === 1 ? "" : "s"}`;
-  return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low, and the bounds do not allow for this.`;
+  return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
 }
 
 /** What bounds of zero do not say, if there are any that come from noise. */
@@ -263,27 +335,30 @@ function table() {
   const title = head.insertRow();
   shown.asked.forEach((axis) => title.append(cell("th", data.attributes[axis].name)));
   FIELDS.forEach((name) => title.append(sortHead(name, name === "count" ? "number" : "number bound")));
-  title.append(cell("th", "share", "share"));
+  title.cells[shown.asked.length].append(...narrowHeads());
+  title.append(cell("th", shareName(), "share"));
   const rows = [...shown.rows];
   if (sorted.column) {
     const field = sorted.column;
     rows.sort((one, other) => (sorted.descending ? other[field] - one[field] : one[field] - other[field]));
   }
   const total = shown.rows.reduce((sum, row) => sum + row.count, 0);
+  const sumOf = sums();
+  const shape = formatOf(shown.rows);
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
     row.labels.forEach((label) => line.append(cell("td", label)));
-    const bounds = [row.low, row.high].map((bound) => (Number.isNaN(bound) ? "–" : format.format(bound)));
-    const count = cell("td", format.format(row.count), "number");
+    const bounds = [row.low, row.high].map((bound) => (Number.isNaN(bound) ? "–" : shape.format(bound)));
+    const count = cell("td", shape.format(row.count), "number");
     // A narrow screen has the bounds and the share below the count; see the style sheet.
-    const share = total > 0 ? percent.format(row.count / total) : "–";
+    const share = sumOf(row) > 0 ? percent.format(row.count / sumOf(row)) : "–";
     count.dataset.bounds = `${bounds[0]} to ${bounds[1]}`;
     count.dataset.share = share;
     line.append(count);
     bounds.forEach((bound) => line.append(cell("td", bound, "number bound")));
     line.append(cell("td", share, "share"));
   }
-  element("total").textContent = `The counts of this table add up to ${format.format(total)}.${leftOut()}${nobody(shown.rows)}`;
+  element("total").textContent = `The counts of this table add up to ${shape.format(total)}.${leftOut()}${nobody(shown.rows)} Percentages have no bounds.`;
   if (rows.length > MOST_ROWS) {
     element("more").textContent = `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} cells; the download has all of them.`;
   }
@@ -349,7 +424,7 @@ function bars(rows, title, width) {
   }));
   const layer = barLayers(placing, values.every((value) => Number.isFinite(value.low)));
   return {
-    width: "container", height: { step }, data: { values }, layer,
+    width: "container", height: step * values.length, data: { values }, layer,
     encoding: { tooltip: [{ field: "full", title }, ...BOUNDS] },
   };
 }
@@ -378,10 +453,12 @@ function panels(rows, names, labels, width) {
     group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), count: row.count, low: row.low, high: row.high,
   }));
   const title = names.slice(0, -1).join(" · ");
+  // Without a list, panels would be in the order of the alphabet.
+  const groups = [...new Set(values.map((value) => value.group))];
   const header = { title: null, labelAngle: 0, labelAlign: "left", labelAnchor: "start", labelOrient: "top", labelPadding: 3 };
   return {
     data: { values }, spacing: 6,
-    facet: { row: { field: "group", type: "nominal", sort: null, header } },
+    facet: { row: { field: "group", type: "nominal", sort: groups, header } },
     spec: {
       width: Math.max(120, placing.below ? width - 30 : width - 150), height: { step: placing.step },
       layer: barLayers(placing, values.every((value) => Number.isFinite(value.low))),
@@ -405,9 +482,10 @@ function heat(rows, titles, labels, width) {
   const beside = 6 * longest([...ones.values()]);
   const wanted = twos.size * (5 * longest(values.map((value) => value.bounds)) + 4);
   const small = values.length <= 60 && wanted <= width - beside;
+  const slanted = twos.size * 7 * (longest([...twos.values()]) + 1) > width - beside;
   const most = Math.max(...values.map((value) => value.count));
   const position = {
-    x: { field: "two", type: "nominal", sort: null, title: null, axis: { labelAngle: -40 } },
+    x: { field: "two", type: "nominal", sort: null, title: null, axis: { labelAngle: slanted ? -40 : 0 } },
     y: { field: "one", type: "nominal", sort: null, title: null },
   };
   const layers = [{
@@ -422,7 +500,7 @@ function heat(rows, titles, labels, width) {
   const text = `${titles[0]} (down) by ${titles[1]} (across)`;
   return {
     title: { text, anchor: "start", fontSize: 12, color: colour("ink") },
-    width: "container", height: { step: small ? 34 : 24 }, data: { values }, layer: layers,
+    width: "container", height: (small ? 34 : 24) * ones.size, data: { values }, layer: layers,
     encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...BOUNDS] },
   };
 }
@@ -470,40 +548,94 @@ function quoted(text) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Hand a CSV file to the reader. */
-function save(lines, name) {
-  const text = `${lines.map((line) => line.join(",")).join("\n")}\n`;
+/** Hand a text file to the reader. */
+function save(text, name, kind) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = `${name.replace(/[^\p{L}\p{N}-]+/gu, "_")}.csv`;
+  link.href = URL.createObjectURL(new Blob([text], { type: `text/${kind}` }));
+  link.download = `${[data.title, ...name].map((part) => part.replace(/[^\p{L}\p{N}-]+/gu, "_")).join("-")}.${kind === "plain" ? "txt" : kind}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
+
+const csv = (lines) => `${lines.map((line) => line.join(",")).join("\n")}\n`;
 
 /** A thousandth of a row is far below the noise. */
 const rounded = (number) => (Number.isNaN(number) ? "" : Math.round(1000 * number) / 1000);
 const numbers = (row) => FIELDS.map((name) => rounded(row[name]));
 
+/** The head of a column of a download, which no attribute has. */
+const free = (name) => (data.attributes.some((attribute) => attribute.name === name) ? free(`${name}_`) : name);
+
 function download() {
   const names = shown.asked.map((axis) => data.attributes[axis].name);
-  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row)]);
-  save([[...names.map(quoted), ...FIELDS], ...lines], names.join("-"));
+  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row), LEVEL, shown.source]);
+  const head = [...names, ...[...FIELDS, "level", "source"].map(free)];
+  save(csv([head.map(quoted), ...lines]), names, "csv");
+}
+
+/** The sets of `size` of some axes. */
+function subsets(axes, size) {
+  if (size === 0) return [[]];
+  return axes.flatMap((axis, place) => subsets(axes.slice(place + 1), size - 1).map((others) => [axis, ...others]));
+}
+
+/** The tables that the page can show, small ones first, as many as fit into one file; and whether these are all. */
+function allTables() {
+  const views = data.views.filter((view) => view.counts).map((view) => [...view.axes].sort((one, other) => one - other));
+  const found = [];
+  let lines = 0;
+  for (let size = 1; size <= data.most; size += 1) {
+    const own = data.answers.map((answer) => answer.axes).filter((axes) => axes.length === size);
+    const parts = views.flatMap((axes) => subsets(axes, size));
+    for (const axes of new Map([...parts, ...own].map((some) => [key(some), some])).values()) {
+      lines += product(axes.map((axis) => sizes[axis]));
+      if (lines > MOST_LINES) return { tables: found, all: false };
+      found.push(axes);
+    }
+  }
+  return { tables: found, all: true };
+}
+
+/** Say what the file of all tables holds. */
+function held() {
+  const { tables, all } = allTables();
+  if (!tables.length) return;
+  element("held").textContent = all
+    ? `The file of all tables holds ${whole.format(tables.length)} table${tables.length === 1 ? "" : "s"}.`
+    : `The file of all tables holds the ${whole.format(tables.length)} tables with the fewest attributes. It has no room for larger ones: download these one by one.`;
 }
 
 /** All tables of the page in one file: a column for each attribute, empty where a table does not have it. */
 function downloadAll() {
-  const lines = [["table", "source", ...data.attributes.map((attribute) => quoted(attribute.name)), ...FIELDS]];
-  const views = data.views.filter((view) => view.counts).map((view) => [view.axes, covered(view, view.axes)]);
-  const others = data.answers.map((answer) => [answer.axes, fromAnswer(answer, answer.axes)]);
-  [...views, ...others].forEach(([axes, answer]) => {
+  const heads = ["table", "source"].map(free);
+  const lines = [[...heads, ...data.attributes.map((attribute) => attribute.name), ...[...FIELDS, "level"].map(free)].map(quoted)];
+  for (const axes of allTables().tables) {
+    const covering = coveringView(axes);
+    const answer = covering ? covered(covering, axes) : fromAnswer(answers.get(key(axes)), axes);
     const name = quoted(axes.map((axis) => data.attributes[axis].name).join(" by "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
-      lines.push([name, answer.source, ...labels, ...numbers(row)]);
+      lines.push([name, answer.source, ...labels, ...numbers(row), LEVEL]);
     }
-  });
-  save(lines, `${data.title}-all`);
+  }
+  save(csv(lines), ["all"], "csv");
+}
+
+/** What a reader of the downloads must know, as text. */
+function downloadMeaning() {
+  const lines = [
+    data.title, element("facts").textContent, "",
+    ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
+    "Columns of the tables",
+    `${free("count")}: the number of rows with the categories in the line, with noise. It need not be whole.`,
+    `${free("low")}, ${free("high")}: the bounds of the true number. Empty where the error is not known.`,
+    `${free("level")}: the probability that the bounds are for, as told for each source.`,
+    `${free("source")}: how the table was made:`,
+    ...Object.entries(data.sources).map(([name, words]) => `  ${name}: ${words}`), "",
+    "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
+  ];
+  save(`${lines.join("\n")}\n`, ["columns"], "plain");
 }
 
 function picker() {
@@ -537,6 +669,8 @@ function picker() {
       box.parentElement.hidden = !data.attributes[axis].name.toLowerCase().includes(wanted);
       box.parentElement.style.display = box.parentElement.hidden ? "none" : "";
     });
+    const none = boxes.every((box) => box.parentElement.hidden);
+    element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name.` : "";
   });
   element("clear").addEventListener("click", () => {
     selected = [];
@@ -550,45 +684,6 @@ function listed(names) {
   return new Intl.ListFormat("en").format(few);
 }
 
-function facts() {
-  const names = attributes.map((attribute) => attribute.name);
-  const list = listed(names);
-  // The description may end without a full stop.
-  const stop = /[.!?]["')]?$/.test(data.description) ? " " : ". ";
-  element("facts").textContent = `${data.description ? `${data.description}${stop}` : ""}${data.views.length || data.answers.length || data.live ? "Numbers of rows by" : "A release about"} ${list}. `
-    + "Random noise was added for privacy, as told below.";
-  element("mechanism").textContent = data.mechanism;
-  element("simulation").hidden = data.private;
-  element("guarantee").textContent = data.guarantee;
-  element("domain").textContent = data.statement.domain;
-  element("version").textContent = data.version;
-  for (const [title, text] of Object.entries(data.imprint)) {
-    const line = document.createElement("dd");
-    line.textContent = text;
-    element("imprint").append(cell("dt", title), line);
-  }
-  data.words.forEach((words) => {
-    const paragraph = document.createElement("p");
-    paragraph.textContent = words;
-    element("words").append(paragraph);
-  });
-}
-
-/** A line of text for each part of a release without views. */
-function summary() {
-  const tables = data.views.length || data.answers.length || data.live;
-  element("summary-section").hidden = Boolean(data.views.length);
-  element("explorer").hidden = !tables;
-  element("elsewhere").hidden = Boolean(tables);
-  for (const [title, text] of Object.entries(data.summary)) {
-    const term = document.createElement("dt");
-    term.textContent = title;
-    const line = document.createElement("dd");
-    line.textContent = text;
-    element("summary").append(term, line);
-  }
-}
-
 async function pictures() {
   element("views-section").hidden = !data.views.length;
   element("errors-section").hidden = !data.errors.length;
@@ -599,10 +694,11 @@ async function pictures() {
     const single = data.views.length === 1;
     const own = data.views[0].axes.length;
     const of = own === attributes.length ? `all ${own} attributes` : `${own} attribute${own === 1 ? "" : "s"}`;
-    const measured = `${single ? `One table of ${of} was counted` : `${data.views.length} tables of a few attributes each were counted`}, and noise was added to every cell.`;
+    const start = single ? `One table of ${of} was measured` : `${data.views.length} tables of a few attributes each were measured`;
+    const measured = `${start}: noise was added to each of ${single ? "its" : "their"} counts.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared
-      ? `Numbers were measured with noise, and ${single ? `one table of ${of} was` : `these ${data.views.length} tables of a few attributes each were`} computed from them.`
+      ? `${start}: noise was added to sums of ${single ? "its" : "their"} counts, from which the counts were computed.`
       : single ? measured : equal ? `${measured} Each got the same share of the budget.`
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
     if (data.not_measured.length) {
@@ -612,7 +708,7 @@ async function pictures() {
       table: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));
     if (!single) await draw(element("views-chart"), {
-      width: "container", height: { step: 13 }, data: { values }, mark: { type: "rect", stroke: colour("paper") },
+      width: "container", height: 18 * new Set(values.map((value) => value.attribute)).size, data: { values }, mark: { type: "rect", stroke: colour("paper") },
       encoding: {
         x: { field: "table", type: "ordinal", title: "measured table", axis: { labelOverlap: true, labelAngle: 0 } },
         y: { field: "attribute", type: "nominal", sort: data.attributes.map((attribute) => attribute.name), title: null },
@@ -625,22 +721,28 @@ async function pictures() {
   }
 }
 
-/** How far a count is typically off, in a line for each number of attributes. */
+/** How wide the bounds are, in a line for each number of attributes. */
 function typical() {
-  for (const { size, error } of data.errors) {
+  const rows = (number) => (number < 10 ? format : whole).format(number);
+  for (const { size, error, least, greatest, count } of data.errors) {
     const line = document.createElement("li");
-    const off = error < 10 ? format.format(error) : whole.format(error);
-    line.textContent = `A count in a table of ${size} attribute${size === 1 ? "" : "s"} is typically off by ± ${off} rows.`;
+    const range = rows(least) === rows(greatest) ? "" : ` (from ± ${rows(least)} to ± ${rows(greatest)}, depending on the table)`;
+    line.textContent = `In a table of ${size} attribute${size === 1 ? "" : "s"}, the bounds of a count are typically ± ${rows(error)} rows${range}; the mean count is ${rows(count)}.`;
     element("errors").append(line);
   }
 }
 
-facts();
-summary();
+element("columns").hidden = false;
 typical();
 picker();
 element("download").addEventListener("click", download);
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
+element("download-meaning").addEventListener("click", downloadMeaning);
+element("whole").addEventListener("change", (event) => {
+  within = event.target.value === "" ? null : Number(event.target.value);
+  table();
+});
+held();
 show();
 pictures();

@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow.csv
@@ -202,6 +203,11 @@ def test_demo_fits_one_screen_and_leaves_its_file(files, capsys):
     assert len(lines) <= 24 and max(map(len, lines)) <= 100
     assert "private" in out and "truth" in out and "epsilon = 1" in out
     assert margin.load("demo.margin").marginal(["smoker"]).total > 10_000
+    # The file, and so its page, says that its people do not exist.
+    assert "made up by the software" in run(capsys, "info", "demo.margin")[1]
+    assert run(capsys, "report", "demo.margin")[0] == 0
+    page = Path("demo.html").read_text("utf-8")
+    assert "made up by the software" in page.split("<script>")[0]
 
 
 def test_progress_is_silent_for_a_quick_command(capsys):

@@ -1,6 +1,7 @@
 import base64
 import contextlib
 import csv
+import html
 import http.client
 import importlib
 import io
@@ -189,10 +190,12 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        (PureDP(1), ["Each row", "with it and without it", "2.72", "epsilon = 1)"]),
-        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "with them and without them", "1.11"]),
+        (PureDP(1), ["Each row", "without it", "2.72", "epsilon = 1)", "at most 2.72 % from"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without them", "1.11 (", "1.11 %"]),
         (ZCDP("0.1"), ["except with a probability of 1e-06"]),
-        (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09"]),
+        (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09", "at most 7.39 % from"]),
+        (PureDP(10), ["at most 100 % from"]),
+        (ApproxDP(1, "0.5"), ["at most 52.72 % from"]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
             ["number of rows is public", "if it said something else"],
@@ -395,7 +398,13 @@ def test_a_port_that_does_not_exist_is_refused(saved, synopsis, port, capsys):
 def test_the_command_writes_a_page_and_replaces_none(saved, capsys):
     assert main(["report", str(saved)]) == 0
     page = saved.with_suffix(".html")
-    assert page.exists() and "MB" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert page.exists() and "MB" in out
+    # A page that does not say what a row is gets a hint, with the options that would say it.
+    assert all(option in err for option in ("--description", "--population", "--contact"))
+    told = ["--description=x", "--population=y", "--contact=z"]
+    assert main(["report", str(saved), "-o", str(page.with_name("told.html")), *told]) == 0
+    assert not capsys.readouterr().err
     assert main(["report", str(saved)]) == 2
     assert "--force" in capsys.readouterr().err
     assert main(["report", str(saved), "--force", "--title", "Census"]) == 0
@@ -428,7 +437,12 @@ def browser(tmp_path_factory):
     )
     for word in ("headless=new no-sandbox " + quiet).split():
         options.add_argument(f"--{word}")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    settings = {
+        "download.default_directory": str(downloads),
+        # A script that clicks twice may download twice, as a reader may.
+        "profile.default_content_setting_values.automatic_downloads": 1,
+    }
+    options.add_experimental_option("prefs", settings)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     made.downloads = downloads
@@ -450,11 +464,16 @@ def until(condition, *, seen=lambda: None):
 
 
 def open_page(browser, path):
+    """Open the page in a file; see `open_address`."""
+    open_address(browser, path.as_uri())
+
+
+def open_address(browser, address):
     """Open a page, and wait until its script has run. Under load `get` may return while the browser
     still shows the page before, which would take the clicks meant for the new one."""
-    browser.get(path.as_uri())
+    browser.get(address)
     script = "return document.readyState === 'complete' ? location.href : null"
-    until(lambda: browser.execute_script(script) == path.as_uri())
+    until(lambda: browser.execute_script(script) == address)
 
 
 def in_colours(browser, scheme):
@@ -480,10 +499,12 @@ def pick(browser, domain, names):
 
 
 def printed(marginal):
-    """The counts and bounds as the page should print them."""
+    """The counts and bounds as the page should print them: whole where bounds are 10 rows apart."""
     low, high = marginal.interval(0.95)
     columns = (marginal.counts.ravel(), low.ravel(), high.ravel())
-    return [[f"{number:,.1f}" for number in row] for row in zip(*columns, strict=True)]
+    digits = 0 if (high - low >= 10).any() else 1
+    texts = [[f"{number:,.{digits}f}" for number in row] for row in zip(*columns, strict=True)]
+    return [[re.sub(r"^-(0\.?0*)$", r"\1", text) for text in row] for row in texts]
 
 
 def rows_of(browser):
@@ -626,7 +647,7 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
         head.innerText + getComputedStyle(head, "::after").content)"""
     assert browser.execute_script(heads) == [
         *["agenone", "sexnone"],
-        *['"count"', '"low"', '"high"', "sharenone"],
+        *['"count"', '"low"', '"high"', "% of all rowsnone"],
     ]
     colours = """const page = getComputedStyle(document.body);
         const text = getComputedStyle(document.querySelector("#chart svg text"));
@@ -641,7 +662,12 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
 def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, most):
     table = {"person": [0, 0, 0, 0, 1], "sex": [0, 1, 0, 1, 0]}
     made = margin.release(
-        table, domain={"sex": 2}, budget=PureDP(1), unit="person", rows_per_person=rows
+        table,
+        domain={"sex": 2},
+        budget=PureDP(1),
+        mechanism=PriView(views=[["sex"]]),
+        unit="person",
+        rows_per_person=rows,
     )
     write_report(made, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
@@ -649,6 +675,11 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     (total,) = texts(browser, "#total")
     assert f"At most {most} with the same \u201cperson\u201d were counted." in total
     assert "counts and totals may be too low" in total
+    (source,) = texts(browser, "#status")
+    assert "the true number of counted rows lies between the bounds" in source
+    assert f"{rows + 5} such rows count as {rows}" in source
+    (quoted,) = texts(browser, "#quoted")
+    assert f"(at most {rows} counted for each person)" in quoted
 
 
 @pytest.mark.slow
@@ -719,7 +750,7 @@ def test_columns_can_be_sorted_and_shares_add_up(browser, synopsis, domain, tmp_
     click = "document.querySelector('#table button.sort').click()"
     browser.execute_script(click)
     assert numbers() == sorted(numbers(), reverse=True)
-    assert texts(browser, "#table th[aria-sort=descending]") == ["count \u2193"]
+    assert texts(browser, "#table th[aria-sort=descending] > button") == ["count \u2193"]
     browser.execute_script(click)
     assert numbers() == sorted(numbers())
     browser.execute_script(click)
@@ -738,19 +769,48 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     with (browser.downloads / "All_of_it-all.csv").open(newline="") as file:
         head, *lines = csv.reader(file)
     names = list(synopsis.domain)
-    assert head == ["table", "source", *names, "count", "low", "high"]
+    assert head == ["table", "source", *names, "count", "low", "high", "level"]
     data = held((tmp_path / "r.html").read_text())
-    tables = [*data["views"], *data["answers"]]
-    by_table = itertools.groupby(lines, key=lambda line: line[0])
-    for table, (title, cells) in zip(tables, by_table, strict=True):
+    inside = [
+        part
+        for view in data["views"]
+        for size in range(1, len(view["axes"]) + 1)
+        for part in itertools.combinations(sorted(view["axes"]), size)
+    ]
+    tables = {*inside, *(tuple(answer["axes"]) for answer in data["answers"])}
+    assert texts(browser, "#held") == [f"The file of all tables holds {len(tables)} tables."]
+    found = set()
+    for title, cells in itertools.groupby(lines, key=lambda line: line[0]):
         cells = list(cells)
-        own = [names[axis] for axis in table["axes"]]
-        assert title == " by ".join(own)
+        own = title.split(" by ")
+        found.add(tuple(names.index(name) for name in own))
         assert {line[1] for line in cells} == {synopsis.source(own).value}
-        counts = [float(line[-3]) for line in cells]
-        assert counts == pytest.approx(doubles(table["counts"]), abs=1e-3)
-        filled = [place for place in range(len(names)) if cells[0][2 + place]]
-        assert filled == sorted(table["axes"])
+        assert {line[-1] for line in cells} == {"0.95"}
+        marginal = synopsis.marginal(own)
+        for place, expected in enumerate([marginal.counts, *marginal.interval(0.95)]):
+            numbers = [float(line[-4 + place]) for line in cells]
+            assert numbers == pytest.approx(expected.ravel(), abs=1e-3)
+        filled = [name for place, name in enumerate(names) if cells[0][2 + place]]
+        assert filled == own
+    assert found == tables
+
+
+@pytest.mark.slow
+def test_a_download_that_cannot_hold_all_tables_says_so(browser, synopsis, tmp_path):
+    write_report(synopsis, tmp_path / "r.html", title="Few")
+    text = (tmp_path / "r.html").read_text()
+    assert text.count("MOST_LINES = 250000") == 1
+    few = text.replace("MOST_LINES = 250000", "MOST_LINES = 20")
+    (tmp_path / "few.html").write_text(few)
+    open_page(browser, tmp_path / "few.html")
+    browser.execute_script("document.getElementById('download-all').click()")
+    until(lambda: (browser.downloads / "Few-all.csv").exists())
+    lines = (browser.downloads / "Few-all.csv").read_text().splitlines()[1:]
+    tables = {line.split(",")[0] for line in lines}
+    assert 0 < len(lines) <= 20 and not any(" by " in table for table in tables)
+    (said,) = texts(browser, "#held")
+    assert f"holds the {len(tables)} tables with the fewest attributes" in said
+    assert "one by one" in said
 
 
 @pytest.mark.slow
@@ -761,17 +821,21 @@ def test_the_page_says_which_attributes_were_not_measured(browser, tmp_path):
         rows, domain=dict.fromkeys("abc", 3), budget=PureDP(1), workload=[["a", "b"]]
     )
     # The typical error is that of what was measured.
-    errors = {
-        line["size"]: line["error"] for line in content(made, title="t", live=False)["errors"]
-    }
-    assert errors[1] == pytest.approx(np.sqrt(made.marginal(["a"]).variance.mean()))
+    errors = {line["size"]: line for line in content(made, title="t", live=False)["errors"]}
+    halves = []
+    for name in "ab":
+        low, high = made.marginal([name]).interval(0.95)
+        halves.append(np.median(high - low) / 2)
+    one = [errors[1][name] for name in ("least", "error", "greatest")]
+    assert one == pytest.approx([min(halves), np.median(halves), max(halves)])
+    assert errors[2]["count"] == pytest.approx(made.marginal(["a", "b"]).counts.mean())
     assert 3 not in errors
     imprint = Imprint(description="A test without a full stop")
     browser.set_window_size(1280, 1000)
     write_report(made, tmp_path / "r.html", imprint=imprint)
     open_page(browser, tmp_path / "r.html")
     text = browser.find_element("id", "views-text").text
-    assert "one table of 2 attributes" in text and "Not measured: c." in text
+    assert "One table of 2 attributes was measured" in text and "Not measured: c." in text
     assert "not measured" in browser.find_element("id", "attributes").text
     assert "full stop. Numbers of rows" in browser.find_element("id", "facts").text
 
@@ -833,17 +897,139 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
 
 @pytest.mark.slow
 def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
-    write_report(synopsis, tmp_path / "r.html")
+    imprint = Imprint(contact="statistics@example.org")
+    write_report(synopsis, tmp_path / "r.html", title="People 2025", imprint=imprint)
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["sex", "age"])
     browser.execute_script("document.getElementById('download').click()")
-    until(lambda: (browser.downloads / "sex-age.csv").exists())
-    lines = (browser.downloads / "sex-age.csv").read_text().splitlines()
+    until(lambda: (browser.downloads / "People_2025-sex-age.csv").exists())
+    lines = (browser.downloads / "People_2025-sex-age.csv").read_text().splitlines()
     marginal = synopsis.marginal(["sex", "age"])
-    assert lines[0] == "sex,age,count,low,high" and len(lines) == 1 + marginal.counts.size
-    assert [float(line.split(",")[-3]) for line in lines[1:]] == pytest.approx(
+    assert lines[0] == "sex,age,count,low,high,level,source"
+    assert len(lines) == 1 + marginal.counts.size
+    assert {tuple(line.split(",")[-2:]) for line in lines[1:]} == {("0.95", "measured")}
+    assert [float(line.split(",")[-5]) for line in lines[1:]] == pytest.approx(
         marginal.counts.ravel(), abs=1e-3
     )
+    # A text says what the columns mean.
+    browser.execute_script("document.getElementById('download-meaning').click()")
+    until(lambda: (browser.downloads / "People_2025-columns.txt").exists())
+    said = (browser.downloads / "People_2025-columns.txt").read_text()
+    for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words):
+        assert words in said
+    assert in_words(synopsis.provenance.statement)[0] in said
+
+
+def test_a_page_without_scripts_says_who_is_protected_and_whom_to_ask(synopsis, tmp_path):
+    imprint = Imprint(contact="a <b>", licence="CC BY 4.0", description="People. Really")
+    write_report(synopsis, tmp_path / "r.html", title="Title", imprint=imprint)
+    text = (tmp_path / "r.html").read_text()
+    plain = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+    said = html.unescape(re.sub("<[^>]*>", " ", plain))
+    data = held(text)
+    for words in (*data["words"], data["guarantee"], "Title", "a <b>", "CC BY 4.0"):
+        assert words in said
+    assert "People. Really. Numbers of rows by age, " in said and "@@" not in plain
+    assert "<noscript>" in plain and '<div id="columns" class="columns" hidden>' in plain
+
+
+@pytest.mark.slow
+def test_a_page_offers_as_many_attributes_as_it_holds_together(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"a{place}" for place in range(6)]
+    made = margin.release(
+        rng.integers(0, 2, (500, 6)),
+        domain=Domain(dict.fromkeys(names, 2)),
+        budget=PureDP(1),
+        mechanism=PriView(views=[names[:3], names[3:]]),
+    )
+    held_by_page = content(made, title="x", live=False)
+    assert held_by_page["most"] == 4
+    assert [line["size"] for line in held_by_page["errors"]] == [1, 2, 3, 4]
+    assert content(made, title="x", live=True)["most"] == 6
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    browser.execute_script("document.getElementById('clear').click()")
+    until(lambda: "Choose up to 4 attributes" in texts(browser, "#status")[0])
+    # A search without a hit says so.
+    search = browser.find_element("id", "search")
+    search.send_keys("zz")
+    assert texts(browser, "#unfound") == ["No attribute has \u201czz\u201d in its name."]
+    search.clear()
+    search.send_keys("a1")
+    assert texts(browser, "#unfound") == [""]
+
+
+SCHOOLS = {"school": {"values": ["B", "A"]}, "year": {"values": ["Year 7", "Year 10", "Year 11"]}}
+
+
+@pytest.fixture(scope="module")
+def schools():
+    rows = {"school": ["B"] * 600 + ["A"] * 300, "year": ["Year 7", "Year 10", "Year 11"] * 300}
+    mechanism = PriView(views=[["school", "year"]])
+    return margin.release(rows, domain=Domain(SCHOOLS), budget=PureDP(1), mechanism=mechanism)
+
+
+@pytest.mark.slow
+def test_panels_are_in_the_declared_order(browser, schools, tmp_path):
+    write_report(schools, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    browser.get_log("browser")
+    pick(browser, schools.domain, ["year", "school"])
+    chart = browser.find_element("id", "chart")
+    until(lambda: texts(browser, "#chart svg") and "year and school" in chart.accessible_name)
+    heads = [
+        text for text in texts(browser, "#chart svg text") if text in SCHOOLS["year"]["values"]
+    ]
+    assert heads == SCHOOLS["year"]["values"]
+    # Neither charts of bars, panels nor maps make the browser warn.
+    assert not browser.get_log("browser")
+
+
+@pytest.mark.slow
+def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tmp_path):
+    write_report(schools, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, schools.domain, ["school", "year"])
+    counts = schools.marginal(["school", "year"]).counts
+
+    def shares():
+        return [float(text.rstrip("%")) for text in texts(browser, "#table td.share")]
+
+    assert texts(browser, "#table th.share") == ["% of all rows"]
+    assert shares() == pytest.approx(100 * counts.ravel() / counts.sum(), abs=0.051)
+    choose = """const select = document.getElementById("whole");
+        select.value = arguments[0]; select.dispatchEvent(new Event("change"));"""
+    browser.execute_script(choose, "0")
+    assert texts(browser, "#table th.share") == ["% within school"]
+    within = counts / counts.sum(axis=1, keepdims=True)
+    assert shares() == pytest.approx(100 * within.ravel(), abs=0.051)
+    assert "Percentages have no bounds." in texts(browser, "#total")[0]
+    # The quoted bounds are rounded outwards.
+    (quoted,) = texts(browser, "#quoted")
+    low, high = (
+        float(bound.flat[counts.argmax()])
+        for bound in schools.marginal(["school", "year"]).interval(0.95)
+    )
+    assert f"is from {np.floor(low):,.0f} to {np.ceil(high):,.0f};" in quoted
+
+
+@pytest.mark.slow
+def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(browser, schools, tmp_path):
+    write_report(schools, tmp_path / "r.html")
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, schools.domain, ["school", "year"])
+    head = "return document.querySelector('#table th.number').innerText.split('\\n')"
+    assert browser.execute_script(head) == ["count", "low to high", "% of all rows"]
+    low = browser.find_element("css selector", "#table th.number .narrow button")
+    low.click()
+    lows = [float(row[1].replace(",", "")) for row in rows_of(browser)]
+    assert lows == sorted(lows, reverse=True)
+    focus = browser.switch_to.active_element
+    assert focus.text == "low \u2193" and focus.is_displayed()
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
@@ -883,7 +1069,7 @@ def test_what_the_page_lacks_the_server_gives(browser, tmp_path):
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        browser.get(f"http://127.0.0.1:{server.server_address[1]}/")
+        open_address(browser, f"http://127.0.0.1:{server.server_address[1]}/")
         pick(browser, domain, ["a5", "a7", "a8"])
         assert rows_of(browser) == printed(made.marginal(["a5", "a7", "a8"]))
     finally:
