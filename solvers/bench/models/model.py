@@ -198,7 +198,7 @@ class Model:
                 f"it has shape {y.shape} or an entry that is not finite; pass the multipliers that "
                 "a solver returned"
             )
-        width = _vector(box, self.columns, np.float64)
+        width = np.asarray(_vector(box, self.columns, np.float64), np.float64)
         # A multiplier of the wrong sign for a row with one bound says nothing: it becomes zero.
         y = np.where((y > 0) & np.isinf(self.lower), 0.0, y)
         y = np.where((y < 0) & np.isinf(self.upper), 0.0, y)
