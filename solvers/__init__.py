@@ -48,7 +48,7 @@ from .response.greedy import Greedy
 from .response.highs import Highs
 from .response.milp import Milp
 from .response.pulp import Pulp
-from .status import Status
+from .status import Status, UnsolvedError
 from .tables.component_errors import ComponentErrors
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
 from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
@@ -129,6 +129,7 @@ __all__ = [
     "Tree",
     "TreeMetric",
     "TrustExact",
+    "UnsolvedError",
     "WeightedSum",
     "WholeTables",
     "Zeros",

@@ -2,7 +2,7 @@
 
 import enum
 
-__all__ = ["Status"]
+__all__ = ["Status", "UnsolvedError"]
 
 
 class Status(enum.Enum):
@@ -33,3 +33,27 @@ class Status(enum.Enum):
     def ok(self) -> bool:
         """Whether the solution is an answer."""
         return self in (Status.OPTIMAL, Status.RELAXED, Status.UNPROVEN)
+
+
+class UnsolvedError(RuntimeError):
+    """The error of a projection that found no tables, because tables carry no status.
+
+    A mechanism ends with this error. In a comparison of solvers the outcome is ``nothing``.
+
+    Parameters
+    ----------
+    text
+        What was expected, what was found, and what to do.
+    status
+        How the solver ended.
+
+    Examples
+    --------
+    >>> error = UnsolvedError("no tables after 9 rounds; take more", Status.ITERATION_LIMIT)
+    >>> error.status.name
+    'ITERATION_LIMIT'
+    """
+
+    def __init__(self, text: str, status: Status = Status.FAILED) -> None:
+        super().__init__(text)
+        self.status = status

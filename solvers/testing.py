@@ -45,7 +45,9 @@ def examples(seed: int = 0) -> dict[str, Problem]:
 
 
 def check_solver(solver: Solver) -> str:
-    """Check that a solver keeps the contract, on the problems of `examples`.
+    """Check that a reconstruction solver keeps the contract, on the problems of `examples`.
+
+    `margin.solvers.bench.check_answers` checks projections, best responses and covers.
 
     Each problem is answered, or refused with a status. An answer must have the shape and total of
     the problem, no negative cell, zero where a cell must be zero, and its true residual. A second
@@ -78,7 +80,8 @@ def check_solver(solver: Solver) -> str:
     _require(
         callable(getattr(solver, "solve", None)),
         "every problem",
-        "a solver must be an object with a method solve(problem)",
+        "a solver must be an object with a method solve(problem); for projections of tables use "
+        "margin.solvers.bench.check_answers(solver, family='consistency') or 'nonnegativity'",
     )
     answered = refused = 0
     for name, problem in examples().items():

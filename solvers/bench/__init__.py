@@ -17,6 +17,7 @@ from .instances import instance, instances
 from .libraries.by_model import Answered, ByModel
 from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .models.model import Model
+from .running.battery import check_answers
 from .running.compare import compare
 from .running.rows import COLUMNS
 from .running.rows import read as read_rows
@@ -62,6 +63,7 @@ __all__ = [
     "Times",
     "agreement",
     "by_limits",
+    "check_answers",
     "compare",
     "data_profile",
     "draw_data_profile",

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from ..backends import run
-from ..status import Status
+from ..status import Status, UnsolvedError
 from .consistency import Components
 from .nonnegativity import importance
 from .tables import Tables
@@ -34,8 +34,8 @@ class ProjectionQP:
 
     Raises
     ------
-    RuntimeError
-        On use, if the solver ends without an answer; the text is the text of the `Status`.
+    UnsolvedError
+        On use, if the solver ends without an answer.
     """
 
     solver: str = "OSQP"
@@ -72,10 +72,11 @@ class ProjectionQP:
         programme = cvxpy.Problem(cvxpy.Minimize(distance), signs)
         status, _ = run(programme, self.solver, self.time_limit)
         if status is not Status.OPTIMAL or change.value is None:
-            raise RuntimeError(
+            text = (
                 f"{self.solver} must solve the quadratic programme, but it failed: {status.value} "
                 "(a longer time_limit may help)"
             )
+            raise UnsolvedError(text, status)
         shared = observed.copy()
         shared[free] += change.value / scale
         return components.with_cells(np.maximum(components.synthesise(shared), 0.0))

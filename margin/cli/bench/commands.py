@@ -18,6 +18,7 @@ from ..common import (
     printable,
     split_names,
 )
+from .minutes import each_minute
 from .named import chosen, solver_of
 
 __all__ = ["add_commands"]
@@ -73,6 +74,11 @@ def _add_run(group: Any) -> None:
         metavar="ROWS.parquet",
         help="the file for the rows; rows that it already holds are kept and not run again",
     )
+    running.add_argument(
+        "--again",
+        action="store_true",
+        help="also run what the file already holds; the new rows replace the old ones",
+    )
     _add_choice(running)
     running.add_argument(
         "--instances",
@@ -88,7 +94,8 @@ def _add_run(group: Any) -> None:
         default=[],
         metavar="NAME",
         help="names that `margin bench list` shows, or MODULE:OBJECT or FILE.py:OBJECT for a "
-        "solver of your own; default: every installed solver of the families",
+        "solver of your own, with commas or blanks between them; default: every installed solver "
+        "of the families",
     )
     for option, kind, default, text in (
         ("--time-limit", float, 60.0, "seconds of one solve"),
@@ -220,6 +227,7 @@ def _list(parsed: argparse.Namespace) -> Said:
 
 def _run(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
+    from ...solvers.bench.shown.tables import caption
 
     if not parsed.output.parent.is_dir():
         raise MarginError(
@@ -236,18 +244,29 @@ def _run(parsed: argparse.Namespace) -> Said:
             solvers |= bench.solvers(family)
     log.info("reading %d instances", len(instances))
     try:
-        rows = bench.compare(
-            instances,
-            solvers,
-            time_limit=parsed.time_limit,
-            repeats=parsed.repeats,
-            jobs=parsed.jobs,
-            threads=parsed.threads,
-            memory_limit=None if parsed.memory_limit is None else 1e6 * parsed.memory_limit,
-            to=parsed.output,
-        )
+        before = _marks(parsed.output)
+        with each_minute():
+            rows = bench.compare(
+                instances,
+                solvers,
+                time_limit=parsed.time_limit,
+                repeats=parsed.repeats,
+                jobs=parsed.jobs,
+                threads=parsed.threads,
+                memory_limit=None if parsed.memory_limit is None else 1e6 * parsed.memory_limit,
+                to=parsed.output,
+                again=parsed.again,
+            )
     except (ValueError, OSError) as error:
         raise MarginError(str(error)) from None
+    except KeyboardInterrupt:
+        count = len(_marks(parsed.output))
+        text = (
+            f"interrupted; {printable(parsed.output)} holds {count} solves, and the same command "
+            "continues"
+        )
+        raise KeyboardInterrupt(text) from None
+    kept = sum(_mark(row) in before for row in rows)
     ran = {row["solver"] for row in rows}
     idle = [
         f"{name} was not run: it does not solve {' or '.join(sorted(families))}"
@@ -255,12 +274,31 @@ def _run(parsed: argparse.Namespace) -> Said:
         if name not in ran
     ]
     written = f"{printable(parsed.output)}: {len(rows)} solves"
-    text = "\n".join([bench.table_of(rows), *bench.notes(rows), *idle, written])
+    if kept:
+        written += (
+            f", of which {kept} were kept from before and {len(rows) - kept} were run now; add "
+            "--again to run all of them again"
+        )
+    text = "\n".join([bench.table_of(rows), caption(), *bench.notes(rows), *idle, written])
     return Said(text, bench.summary(rows))
+
+
+def _marks(path: Path) -> set[str]:
+    """The marks of the rows of a file, none if there is no such file."""
+    from ...solvers import bench
+
+    return {_mark(row) for row in bench.read_rows(path)} if path.exists() else set()
+
+
+def _mark(row: Any) -> str:
+    """A text that tells one solve from all others."""
+    names = ("instance", "solver", "options", "repeat", "date", "wall", "time_limit")
+    return repr([row[name] for name in names])
 
 
 def _show(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
+    from ...solvers.bench.shown.tables import caption
 
     rows = []
     for path in parsed.files:
@@ -292,7 +330,7 @@ def _show(parsed: argparse.Namespace) -> Said:
         written.append(_picture(rows, parsed))
     text = bench.table_of(rows, parsed.format, clock=parsed.clock)
     if parsed.format == "markdown":
-        text = "\n".join([text, *bench.notes(rows)])
+        text = "\n".join([text, caption(parsed.clock), *bench.notes(rows)])
     values = {"summary": bench.summary(rows, clock=parsed.clock), "written": written}
     return Said("\n".join([text.rstrip("\n"), *written]), values)
 
@@ -316,6 +354,7 @@ def _limited(rows: list[Any], parsed: argparse.Namespace) -> dict[str, list[Any]
 def _separately(groups: dict[str, list[Any]], parsed: argparse.Namespace) -> Said:
     """A table for each combination of limits."""
     from ...solvers import bench
+    from ...solvers.bench.shown.tables import caption
 
     listed = [f"{number}: {limits}" for number, limits in enumerate(groups, 1)]
     if parsed.page is not None or parsed.picture is not None or parsed.format != "markdown":
@@ -327,7 +366,8 @@ def _separately(groups: dict[str, list[Any]], parsed: argparse.Namespace) -> Sai
     parts, values = [], []
     for heading, (limits, rows) in zip(listed, groups.items(), strict=True):
         table = bench.table_of(rows, clock=parsed.clock).rstrip("\n")
-        parts.append("\n".join([f"limits {heading}", "", table, *bench.notes(rows)]))
+        lines = [f"limits {heading}", "", table, "", caption(parsed.clock), *bench.notes(rows)]
+        parts.append("\n".join(lines))
         values.append({"limits": limits, "summary": bench.summary(rows, clock=parsed.clock)})
     why = "These rows were made under different limits, so each has a table of its own."
     return Said("\n\n".join([why, *parts]), {"separate": values, "written": []})

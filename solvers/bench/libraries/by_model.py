@@ -41,7 +41,8 @@ class Answered:
 class ByModel:
     """Solves the model of an instance by an engine, and translates the point to an answer.
 
-    Its time includes writing the problem as a `Model`.
+    `compare` writes the problem as a `Model` before the clock of each solve starts, so this is not
+    counted.
 
     Parameters
     ----------

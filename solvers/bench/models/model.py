@@ -170,15 +170,21 @@ class Model:
         Parameters
         ----------
         dual
-            The multipliers, shape (rows,); `Ended.dual` says which sign they have.
+            The multipliers, finite, shape (rows,); `Ended.dual` says which sign they have.
         box
             Bounds on the absolute values of the columns that every feasible point meets, shape
             (columns,) or one number. They help where a column has no bound of its own.
 
+        Returns
+        -------
+        bound
+            Minus infinity if the multipliers prove nothing: a column without a bound could then
+            lower the objective for ever. Multipliers with the opposite signs often do this.
+
         Raises
         ------
         ValueError
-            If the model has cones.
+            If the model has cones, or a vector has another shape or is not of numbers.
         """
         if self.cones:
             raise ValueError(
@@ -186,21 +192,30 @@ class Model:
                 "model of another family"
             )
         y = np.asarray(dual, np.float64)
+        if y.shape != (self.rows,) or not np.isfinite(y).all():
+            raise ValueError(
+                f"dual must hold {self.rows} finite numbers, one for each row of the matrix, but "
+                f"it has shape {y.shape} or an entry that is not finite; pass the multipliers that "
+                "a solver returned"
+            )
+        width = np.asarray(_vector(box, self.columns, np.float64), np.float64)
         # A multiplier of the wrong sign for a row with one bound says nothing: it becomes zero.
         y = np.where((y > 0) & np.isinf(self.lower), 0.0, y)
         y = np.where((y < 0) & np.isinf(self.upper), 0.0, y)
         sides = np.where(y > 0, self.lower, np.where(y < 0, self.upper, 0.0))
-        least = np.maximum(self.least, -np.asarray(box))
-        most = np.minimum(self.most, np.asarray(box))
+        least = np.maximum(self.least, -width)
+        most = np.minimum(self.most, width)
         slope = self.cost - self.matrix.T @ y
         # The best value of a column is where its slope is zero, or at a bound.
         with np.errstate(divide="ignore", invalid="ignore"):
             inner = np.where(self.square > 0, -slope / self.square, -np.inf * slope)
         inner = np.where(slope == 0, 0.0, inner)
         x = np.clip(inner, least, most)
-        terms = np.where(slope == 0, 0.0, slope * x)
-        curved = np.where(self.square > 0, 0.5 * self.square * x**2, 0.0)
-        return math.fsum([self.offset, *(y * sides), *terms, *curved])
+        moved = slope != 0
+        curved = self.square > 0
+        terms = slope[moved] * x[moved]
+        squares = 0.5 * self.square[curved] * x[curved] ** 2
+        return math.fsum([self.offset, *(y * sides), *terms, *squares])
 
 
 def _cone_violation(entries: Floats) -> Floats:

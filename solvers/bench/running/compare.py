@@ -20,6 +20,7 @@ from typing import Any
 from ..digest import digest
 from ..instance import Instance
 from . import rows as row_files
+from .compiling import compile_loops
 from .machine import commit, machine
 from .plan import Entry, named, planned
 from .process import Found, Limits, Task, run
@@ -49,11 +50,14 @@ def compare(
     threads: int = 1,
     tolerance: float = 1e-4,
     to: str | os.PathLike[str] | None = None,
+    again: bool = False,
 ) -> list[Row]:
     """Run solvers on instances, and judge every answer by our own code.
 
     Each pair of an instance and a solver has a process of its own. The first solve is cold: its
-    time includes the imports and the compilation of the solver. The others read the instance anew.
+    time includes the imports and the compilation of the solver. The compiled loops of margin are an
+    exception: they are compiled once before, and the first solve reads them from disk. The others
+    read the instance anew.
     A process that exceeds a limit is ended, with all processes that it started. The time for which
     other work of the machine kept it waiting for a processor does not count (on Linux). A process
     that the machine lost is started again, up to twice. An answer counts
@@ -85,8 +89,10 @@ def compare(
         The largest gap at which an answer counts as solved, and by which claims may err. Gaps are
         relative to the size of the best known objective, at least 0.01.
     to
-        A Parquet file for the rows. What it already holds of the same solvers, options, instances
-        and limits is kept, and not run again.
+        A file for the rows, in the format Parquet; its name ends in ``.parquet``. What it already
+        holds of the same solvers, options, instances and limits is kept, and not run again.
+    again
+        Run also what the file already holds; the new rows replace the old ones.
 
     Returns
     -------
@@ -99,7 +105,8 @@ def compare(
     TypeError
         If `instances` is no list of instances, or `solvers` no list or dictionary.
     ValueError
-        If an argument is out of range, two solvers have one name, or no solver fits an instance.
+        If an argument is out of range, two solvers have one name, no solver fits an instance, or
+        the file has another ending.
     OSError
         If the file cannot be written.
 
@@ -123,7 +130,8 @@ def compare(
         repeats=repeats,
         jobs=jobs,
         tolerance=tolerance,
-        to=None if to is None else Path(to),
+        to=_file(to),
+        again=again,
     )
     return comparison.run(plan)
 
@@ -140,11 +148,14 @@ class _Comparison:
     jobs: int
     tolerance: float
     to: Path | None
+    again: bool
 
     def run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
         """Run what is not done yet; the rows of everything that was asked for, in its order."""
         done, others = self._held(plan)
-        missing = [pair for pair in plan if self._key(*pair) not in done]
+        missing = [pair for pair in plan if self.again or self._key(*pair) not in done]
+        if any(entry.has_loops for _, entry in missing):
+            compile_loops()
         stop = threading.Event()
         slots = _slots(self.jobs, self.limits.threads)
         written = time.monotonic()
@@ -188,6 +199,7 @@ class _Comparison:
                 solver=entry.pickled,
                 repeats=self.repeats,
                 limits=self.limits,
+                takes_model=entry.takes_model,
                 processors=processors,
             )
             for _ in range(_TRIES):
@@ -275,6 +287,19 @@ class _Comparison:
             return
         ready = [row for pair in plan for row in done.get(self._key(*pair), [])]
         row_files.write(others + ready, self.to)
+
+
+def _file(to: str | os.PathLike[str] | None) -> Path | None:
+    """The file for the rows; ValueError if its ending promises another format."""
+    if to is None:
+        return None
+    path = Path(to)
+    if path.suffix != ".parquet":
+        raise ValueError(
+            f"rows are written to a file whose name ends in .parquet, but it is {str(path)!r}; "
+            f"write {path.stem}.parquet, and make a table of it with bench.table_of"
+        )
+    return path
 
 
 def _listed(instances: Iterable[Instance]) -> list[Instance]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..instance import Instance
 from ..libraries.roster import families_of
+from .compiling import has_loops
 
 __all__ = ["Entry", "named", "planned"]
 
@@ -19,11 +20,17 @@ __all__ = ["Entry", "named", "planned"]
     kw_only=True,
 )
 class Entry:
-    """A solver with its name, its description, and the bytes that are sent to its process."""
+    """A solver with its name, its description, and the bytes that are sent to its process.
+
+    `takes_model` tells that it takes the programme as arrays; `has_loops`, that loops of margin's
+    are compiled when it is first called.
+    """
 
     name: str
     options: str
     pickled: bytes
+    takes_model: bool
+    has_loops: bool
 
 
 def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -57,6 +64,8 @@ def planned(
             name=name,
             options=_described(limited),
             pickled=_pickled(name, limited),
+            takes_model=callable(getattr(limited, "solve_instance", None)),
+            has_loops=has_loops(limited),
         )
     plan = []
     for instance in instances:

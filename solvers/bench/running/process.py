@@ -18,7 +18,7 @@ from typing import Any
 from . import tree
 from .messages import Message, Reader, unpacked_answer
 
-__all__ = ["Found", "Limits", "Task", "run"]
+__all__ = ["Found", "Limits", "Task", "environment", "run"]
 
 _SETTING_UP = 300.0
 """Seconds for the work between two solves: starting Python, and reading the instance."""
@@ -97,6 +97,9 @@ class Task:
         The number of solves after the first.
     limits
         What the process may use.
+    takes_model
+        Whether the solver takes the programme as arrays (`Instance.model`). They are then written
+        before the clock of a solve starts.
     processors
         The numbers of the processors to which the process is bound; empty for any.
     """
@@ -105,6 +108,7 @@ class Task:
     solver: bytes
     repeats: int
     limits: Limits
+    takes_model: bool = False
     processors: tuple[int, ...] = ()
 
 
@@ -204,6 +208,7 @@ def run(task: Task, stop: threading.Event) -> list[Found]:
         told = {
             "repeats": task.repeats,
             "memory_limit": task.limits.memory,
+            "takes_model": task.takes_model,
             "processors": task.processors,
         }
         (folder / "task.json").write_text(json.dumps(told))
@@ -237,7 +242,7 @@ class _Watch:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             pass_fds=[writing],
-            env=_environment(self._task.limits.threads, self._token),
+            env={**environment(self._task.limits.threads), tree.TOKEN: self._token},
             process_group=0,  # a session of its own would lose the priority (`nice`) of this one
         )
         os.close(writing)
@@ -377,14 +382,15 @@ class _Watch:
             was_killed = not why and code == -signal.SIGKILL
             found.lost = found.end == "died" and (was_killed or not has_begun)
             last = output.splitlines()[-1:] if found.end == "died" else []
-            found.detail = ": ".join([_told(why, code), *last])
+            found.detail = ": ".join([_told(why, code, found.repeat), *last])
         self._found[-1].runaways = runaways
 
 
-def _told(why: str, code: int) -> str:
+def _told(why: str, code: int, repeat: int) -> str:
     """How a process ended, in words."""
     if why == "time":
-        return "the process was ended after the time limit"
+        first = " of its first solve, which counts imports and compilation" if repeat == 0 else ""
+        return f"the process was ended after the time limit{first}"
     if why == "memory":
         return "the process was ended because it exceeded the memory limit"
     if why:
@@ -392,8 +398,8 @@ def _told(why: str, code: int) -> str:
     return f"the process died of signal {-code}" if code < 0 else f"the process left with {code}"
 
 
-def _environment(threads: int, token: str) -> dict[str, str]:
-    """The environment of the process: its threads, its token, and where its modules lie."""
+def environment(threads: int) -> dict[str, str]:
+    """The environment of a process that solves: its threads, and where its modules lie."""
     count = str(threads)
     places: Sequence[str] = [place or os.getcwd() for place in sys.path]
     one = "true" if threads > 1 else "false"
@@ -404,5 +410,4 @@ def _environment(threads: int, token: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(places),
         "PYTHONHASHSEED": "0",
         "MPLBACKEND": "Agg",
-        tree.TOKEN: token,
     }

@@ -2,7 +2,9 @@
 
 It is started by `process`. Before each solve it reads the instance anew, so that what a solver
 keeps of a problem does not speed up the next solve. The first solve is cold: its time includes the
-import of the solver's module and all that is loaded or compiled on first use.
+import of the solver's module and all that is loaded or compiled on first use. An engine takes the
+programme as arrays: they are written before the clock of each solve, because this takes all engines
+equally long.
 """
 
 import inspect
@@ -16,14 +18,16 @@ from pathlib import Path
 from time import perf_counter  # names of our own: a solver may replace those of the module
 from typing import Any
 
-from ...status import Status
+from ...status import Status, UnsolvedError
+from ..families.family import Claim
 from ..instance import Instance, load
+from ..libraries.by_model import Answered
 from .fingerprint import fingerprint
 from .machine import loaded_versions
 from .messages import encoded, packed_answer
 from .tree import own_peak
 
-__all__ = ["main"]
+__all__ = ["answer_of", "claim_of", "main"]
 
 _getrusage = resource.getrusage
 _MOST_TEXT = 500
@@ -52,8 +56,7 @@ def main() -> None:
     for repeat in range(task["repeats"] + 1):
         instance = load(folder / "instance.npz")
         before = fingerprint(instance)
-        if callable(getattr(solver, "solve_instance", None)):
-            # An engine takes the programme as arrays. Writing it takes all engines equally long.
+        if task["takes_model"]:
             _ = instance.model
         channel.send({"kind": "begin", "repeat": repeat})
         begun = perf_counter()
@@ -64,7 +67,7 @@ def main() -> None:
         try:
             if solver is None:
                 solver = pickle.loads((folder / "solver.pickle").read_bytes())
-            answer = _solve(solver, instance, _reporter(channel, begun))
+            answer = answer_of(solver, instance, _reporter(channel, begun))
         except MemoryError as raised:
             is_memory = True
             error = _text(raised)
@@ -84,7 +87,7 @@ def main() -> None:
             "is_memory": is_memory,
             "answer": kind,
             "changed": not error and fingerprint(instance) != before,
-            "claim": {} if error else _claim(instance, answer),
+            "claim": {} if error else claim_of(instance, answer),
             "versions": loaded_versions(type(solver).__module__),
         }
         channel.send(told, arrays)
@@ -107,8 +110,19 @@ def _limit(task: dict[str, Any]) -> None:
         os.sched_setaffinity(0, task["processors"])
 
 
+def answer_of(solver: Any, instance: Instance, improved: Callable[[Any], None]) -> Any:
+    """Call the solver; a solver that takes `improved` is given it.
+
+    A solver that raises an `UnsolvedError` answers nothing, with the status of the error.
+    """
+    try:
+        return _solve(solver, instance, improved)
+    except UnsolvedError as error:
+        claim = Claim(status=error.status)
+        return Answered(answer=None, claim=claim, detail=str(error))
+
+
 def _solve(solver: Any, instance: Instance, improved: Callable[[Any], None]) -> Any:
-    """Call the solver; a solver that takes `improved` is given it."""
     whole = getattr(solver, "solve_instance", None)
     if callable(whole):
         return whole(instance, improved=improved)
@@ -133,7 +147,7 @@ def _reporter(channel: _Channel, begun: float) -> Callable[[Any], None]:
     return improved
 
 
-def _claim(instance: Instance, answer: Any) -> dict[str, Any]:
+def claim_of(instance: Instance, answer: Any) -> dict[str, Any]:
     """What the answer says of itself, as JSON values; empty if it cannot be read."""
     try:
         claim = getattr(answer, "claim", None)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from .times import NOT_TRIED, Row, by_family
 
-__all__ = ["notes"]
+__all__ = ["notes", "untried"]
 
 _ENDED = {
     "raised": "raised an error on",
@@ -49,15 +49,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
         instances = {row["instance"] for row in part}
         for solver in dict.fromkeys(row["solver"] for row in part):
             own = [row for row in part if row["solver"] == solver]
-            lost = {row["instance"] for row in own if row["outcome"] == NOT_TRIED}
-            tried = {row["instance"] for row in own} - lost
-            if len(tried) < len(instances):
-                causes = [row["cause"] for row in own if row["outcome"] == NOT_TRIED]
-                why = f"; not counted: {causes[0]}" if causes and causes[0] else ""
-                found.append(
-                    f"{family}: {solver} was tried on {len(tried)} of {len(instances)} "
-                    f"instances{why}"
-                )
+            found += [f"{family}: {line}" for line in _lacking(solver, own, len(instances))]
             wrong = [row for row in own if row["outcome"] == "wrong"]
             if wrong:
                 first = wrong[0]
@@ -67,6 +59,27 @@ def notes(rows: Iterable[Row]) -> list[str]:
                 )
             found += [f"{family}: {solver} {line}" for line in _unsolved(own, len(instances))]
     return found
+
+
+def untried(rows: Iterable[Row]) -> list[str]:
+    """Sentences on the solvers of one family that were not tried on all its instances."""
+    listed = list(rows)
+    instances = {row["instance"] for row in listed}
+    lines = []
+    for solver in dict.fromkeys(row["solver"] for row in listed):
+        own = [row for row in listed if row["solver"] == solver]
+        lines += _lacking(solver, own, len(instances))
+    return lines
+
+
+def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
+    """A sentence if the solver of these rows was not tried on all instances, else none."""
+    lost = [row for row in own if row["outcome"] == NOT_TRIED]
+    tried = {row["instance"] for row in own} - {row["instance"] for row in lost}
+    if len(tried) == instances:
+        return []
+    why = f"; not counted: {lost[0]['cause']}" if lost and lost[0]["cause"] else ""
+    return [f"{solver} was tried on {len(tried)} of {instances} instances{why}"]
 
 
 def _unsolved(rows: list[Row], instances: int) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .notes import untried
 from .pictures import (
     INK,
     draw_data_profile,
@@ -17,7 +18,7 @@ from .pictures import (
     draw_performance_profile,
 )
 from .summaries import summary
-from .tables import shown
+from .tables import caption, shown
 from .times import Clock, Row, by_family
 
 __all__ = ["page", "write_page"]
@@ -57,12 +58,13 @@ answer is feasible and as good as the best known one, within the stated gap."""
 _PICTURES = {
     "Performance profile": (
         draw_performance_profile,
-        "Share of the instances that a solver solves within a factor of the fastest solver's time. "
-        "Higher is better; factors depend on who takes part.",
+        "Share of all instances that a solver solves within a factor of the fastest solver's time. "
+        "Higher is better; factors depend on who takes part. An instance that a solver was not "
+        "tried on counts as not solved.",
     ),
     "Data profile": (
         draw_data_profile,
-        "Share of the instances that a solver solves within some seconds.",
+        "Share of all instances that a solver solves within some seconds.",
     ),
     "Gap against time": (
         draw_gaps,
@@ -152,10 +154,12 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
+    lines = [caption(clock), *untried(rows)]
+    below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (
         f"<h2>{html.escape(family)}: {count} instances</h2>"
-        f'<div class="scroll">{_table(summary(rows, clock=clock))}</div>'
+        f'<div class="scroll">{_table(summary(rows, clock=clock))}</div>{below}'
         f'<div class="pictures">{"".join(figures)}</div>'
     )
 

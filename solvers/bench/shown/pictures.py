@@ -203,7 +203,7 @@ def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
     stop = max(last * 1.3, start * 2)
     for place, (solver, at) in enumerate(profile.at.items()):
         colour, dash, mark = _style(place)
-        share = np.arange(1, len(at) + 1) / profile.instances[solver]
+        share = np.arange(1, len(at) + 1) / profile.instances
         x = np.concatenate([[start], at, [stop]])
         y = np.concatenate([[0.0], share, [share[-1] if len(at) else 0.0]])
         axes.step(
@@ -217,7 +217,7 @@ def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
             markersize=4,
             # A few marks are enough to follow a line.
             markevery=max(1, len(x) // _MARKED),
-            label=_short(solver),
+            label=_label(profile, solver),
         )
     axes.set_xscale("log")
     axes.set_xlim(start, stop)
@@ -231,6 +231,13 @@ def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
     axes.set_xlabel(label)
     axes.set_ylabel("share of instances solved")
     return _finished(figure, axes, len(profile.at))
+
+
+def _label(profile: Profile, solver: str) -> str:
+    """The name of a solver; also on how many instances it was tried, if not on all."""
+    tried = profile.tried[solver]
+    partly = "" if tried == profile.instances else f"\n(tried on {tried} of {profile.instances})"
+    return f"{_short(solver)}{partly}"
 
 
 def _ticker() -> Any:

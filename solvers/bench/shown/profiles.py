@@ -19,21 +19,27 @@ __all__ = ["Profile", "data_profile", "performance_profile"]
 class Profile:
     """For each solver the share of instances that it solves, as a step function.
 
+    Shares are of all instances of the comparison. A solver that was not tried on some of them, as
+    after an interruption, did not solve these.
+
     Attributes
     ----------
     at
         For each solver the ratios or seconds at which it solves one more instance, ascending.
-    instances
+    tried
         For each solver the number of instances that it was tried on.
+    instances
+        The number of instances of the comparison.
     """
 
     at: dict[str, Floats]
-    instances: dict[str, int]
+    tried: dict[str, int]
+    instances: int
 
     def share(self, solver: str, at: float) -> float:
         """The share of instances that a solver solves within a ratio, or within seconds."""
         solved = np.searchsorted(self.at[solver], at, side="right")
-        return float(solved / self.instances[solver])
+        return float(solved / self.instances)
 
 
 def performance_profile(
@@ -103,7 +109,6 @@ def _profile(solvers: list[str], values: Floats) -> Profile:
     columns = dict(zip(solvers, values.T, strict=True))
     return Profile(
         at={solver: np.sort(column[np.isfinite(column)]) for solver, column in columns.items()},
-        instances={
-            solver: max(1, int((~np.isnan(column)).sum())) for solver, column in columns.items()
-        },
+        tried={solver: int((~np.isnan(column)).sum()) for solver, column in columns.items()},
+        instances=len(values),
     )

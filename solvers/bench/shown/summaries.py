@@ -11,6 +11,7 @@ from ...types import Floats
 from .times import NOT_TRIED, Clock, Row, by_family, check_limit, times
 
 __all__ = [
+    "SHIFT",
     "agreement",
     "failures",
     "primal_integral",
@@ -19,11 +20,14 @@ __all__ = [
     "summary",
 ]
 
+SHIFT = 0.01
+"""Seconds that are added to each time before the geometric mean is taken, and then subtracted."""
+
 
 def shifted_geometric_means(
     rows: Iterable[Row],
     *,
-    shift: float = 0.01,
+    shift: float = SHIFT,
     clock: Clock = "cpu",
     warm: bool = True,
     gap: float | None = None,
@@ -137,7 +141,7 @@ def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
 def summary(
     rows: Iterable[Row],
     *,
-    shift: float = 0.01,
+    shift: float = SHIFT,
     clock: Clock = "cpu",
     warm: bool = True,
     gap: float | None = None,
@@ -189,7 +193,7 @@ def agreement(
     rows: Iterable[Row],
     others: Iterable[Row],
     *,
-    shift: float = 0.01,
+    shift: float = SHIFT,
     clock: Clock = "cpu",
 ) -> dict[str, float]:
     """Kendall's tau between the ranks of the solvers in two comparisons, family by family.

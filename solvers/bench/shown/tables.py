@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from .summaries import summary
+from .summaries import SHIFT, summary
 from .times import Clock, Row
 
-__all__ = ["Format", "table_of"]
+__all__ = ["Format", "caption", "shown", "table_of"]
 
 Format = Literal["markdown", "latex", "csv"]
 
@@ -27,7 +27,7 @@ def table_of(
     rows: Iterable[Row],
     form: Format = "markdown",
     *,
-    shift: float = 0.01,
+    shift: float = SHIFT,
     clock: Clock = "cpu",
     warm: bool = True,
     gap: float | None = None,
@@ -53,6 +53,16 @@ def table_of(
     if form not in writers:
         raise ValueError(f"form must be markdown, latex or csv, but it is {form!r}; choose one")
     return writers[form](lines)
+
+
+def caption(clock: Clock = "cpu") -> str:
+    """What the columns of times of a `summary` hold, in words."""
+    kind = "processor" if clock == "cpu" else "wall"
+    return (
+        f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
+        "instance that is not solved counts with the time limit, and a solver that solved none has "
+        "no mean"
+    )
 
 
 def shown(name: str, value: Any) -> str:

@@ -1,10 +1,12 @@
 """`margin bench`: lists, runs and shows; its errors say what to do."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
 
+from margin.cli.bench.minutes import each_minute
 from margin.cli.main import main
 from margin.solvers import bench
 from margin.solvers.bench import Instance
@@ -58,6 +60,45 @@ def test_a_page_and_a_picture_are_written(saved, capsys):
     assert main(show) == 0 and page.exists() and picture.exists()
     assert main(show) == 2
     assert "--force" in capsys.readouterr().err
+
+
+def test_what_is_kept_is_told_and_can_be_run_again(saved, capsys):
+    rows = saved / "rows.parquet"
+    command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
+    command += ["--solvers", "IPF", "--repeats", "1"]
+    said = []
+    for words in ([], [], ["--again"]):
+        assert main([*command, *words]) == 0
+        said.append(capsys.readouterr().out.splitlines()[-1])
+    assert said[0] == said[2] and said[0].endswith("2 solves")
+    assert "2 were kept from before and 0 were run now; add --again" in said[1]
+
+
+def test_another_ending_is_refused(saved, capsys):
+    path = saved / "rows.csv"
+    command = ["bench", "run", "-o", str(path), "--instances", str(saved / "nothing.npz")]
+    assert main([*command, "--solvers", "IPF"]) == 2
+    assert "write rows.parquet" in capsys.readouterr().err and not path.exists()
+
+
+def test_an_interrupt_says_what_is_kept(saved, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "compare", interrupted)
+    path = saved / "rows.parquet"
+    command = ["bench", "run", "-o", str(path), "--instances", str(saved / "nothing.npz")]
+    assert main([*command, "--solvers", "IPF"]) == 130
+    assert "holds 0 solves, and the same command continues" in capsys.readouterr().err
+
+
+def test_progress_is_a_line_now_and_then(capsys):
+    log = logging.getLogger("margin")
+    for pause, lines in ((0.0, "margin: run 1 of 2\nmargin: run 2 of 2\n"), (60.0, "")):
+        with each_minute(pause):
+            for number in (1, 2):
+                log.info("run %d of 2", number)
+        assert capsys.readouterr().err == lines
 
 
 def test_the_list_names_solvers_and_instances(capsys):

@@ -2,15 +2,18 @@
 
 import importlib
 import json
+import os
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from margin.solvers import IPF, LeastSquares, Newton, bench
+from margin.solvers import IPF, ByComponents, LeastSquares, Newton, Status, UnsolvedError, bench
 from margin.solvers.bench import Instance
 from margin.solvers.bench.running import messages, tree
 from margin.solvers.bench.running.plan import planned
+from margin.solvers.bench.running.process import Found, _told
 from margin.solvers.testing import examples
 
 
@@ -58,9 +61,61 @@ def test_what_is_done_is_kept(instance, made, monkeypatch):
 
 
 def test_a_file_of_something_else_is_refused(tmp_path, instance):
-    (tmp_path / "x").write_text("no rows")
+    path = tmp_path / "x.parquet"
+    path.write_text("no rows")
     with pytest.raises(ValueError, match="must hold the rows of a comparison"):
-        bench.compare([instance], {"IPF": IPF()}, to=tmp_path / "x")
+        bench.compare([instance], {"IPF": IPF()}, to=path)
+
+
+def test_a_file_with_another_ending_is_refused(tmp_path, instance):
+    with pytest.raises(ValueError, match=r"ends in \.parquet, but .*; write x\.parquet"):
+        bench.compare([instance], {"IPF": IPF()}, to=tmp_path / "x.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_done_is_run_again_if_that_is_asked_for(instance, tmp_path):
+    path = tmp_path / "rows.parquet"
+    others = bench.compare([instance], {"other": IPF()}, repeats=0, to=path)
+    (first,) = bench.compare([instance], {"IPF": IPF()}, repeats=0, to=path)
+    (second,) = bench.compare([instance], {"IPF": IPF()}, repeats=0, to=path, again=True)
+    assert (first["wall"], first["cpu"]) != (second["wall"], second["cpu"])
+    held = [(row["solver"], row["wall"]) for row in bench.read_rows(path)]
+    assert held == [("other", others[0]["wall"]), ("IPF", second["wall"])]
+
+
+class Slow:
+    """An engine of which it is known whether the arrays were written before its clock started."""
+
+    families = ("exact-entropy",)
+
+    def solve_instance(self, instance, *, improved=None):
+        is_written = "model" in vars(instance)
+        status = Status.ITERATION_LIMIT if is_written else Status.TIME_LIMIT
+        return bench.Answered(answer=None, claim=bench.Claim(status=status))
+
+
+def test_writing_the_arrays_is_never_counted(instance):
+    rows = bench.compare([instance], {"slow": Slow()}, repeats=1)
+    assert [row["status"] for row in rows] == ["ITERATION_LIMIT", "ITERATION_LIMIT"]
+
+
+class Unsolved:
+    families = ("consistency",)
+
+    def __call__(self, tables):
+        raise UnsolvedError("no tables after 9 rounds; take more", Status.ITERATION_LIMIT)
+
+
+def test_a_projection_can_say_that_it_found_nothing():
+    (easy, *_) = bench.instances(family="consistency", size="small")
+    (row,) = bench.compare([easy], {"mine": Unsolved()}, repeats=0)
+    assert row["outcome"] == "nothing" and row["status"] == "ITERATION_LIMIT"
+    assert row["cause"] == "no answer: ITERATION_LIMIT" and "9 rounds" in row["detail"]
+
+
+def test_the_first_solve_at_its_limit_says_what_it_counts():
+    assert "compilation" in _told("time", 0, repeat=0)
+    assert "compilation" not in _told("time", 0, repeat=1)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +245,43 @@ def test_the_memory_of_a_process_is_known():
     assert tree.own_peak() > 1e7
     if os.path.isdir("/proc"):
         assert tree.memory(os.getpid()) > 1e7
+
+
+def test_loops_are_compiled_before_the_first_solve_that_needs_them(instance, monkeypatch):
+    module = bench.compare.__module__
+    done = []
+    monkeypatch.setattr(f"{module}.compile_loops", lambda: done.append("loops"))
+    monkeypatch.setattr(f"{module}.run", lambda *_: done.append("run") or [Found(repeat=0)])
+    bench.compare([instance], {"IPF": IPF()}, repeats=0)
+    assert done == ["run"]
+    (easy, *_) = bench.instances(family="response", size="small")
+    bench.compare([easy], {"ours": ByComponents()}, repeats=0)
+    assert done == ["run", "loops", "run"]
+
+
+_MISSES = """
+import gc
+from margin.solvers import bench
+from margin.solvers.bench.running import compiling
+{first}
+names = ("ByComponents", "Anneal", "Greedy", "Enumerate")
+for instance in bench.instances(family="response", size="small")[::4]:
+    for name in names:
+        bench.ROSTER[name].make().solve(instance.problem)
+from numba.core.dispatcher import Dispatcher
+found = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]
+print(sum(sum(one.stats.cache_misses.values()) for one in found))
+"""
+
+
+@pytest.mark.slow
+def test_every_loop_is_compiled_before(tmp_path):
+    """No solver of a best response compiles anything after `compile_loops`."""
+    place = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    for code in ("compiling.main()", ""):
+        command = [sys.executable, "-c", _MISSES.format(first=code)]
+        ended = subprocess.run(command, env=place, capture_output=True, text=True, check=True)
+    assert ended.stdout.split()[-1] == "0"
 
 
 @pytest.mark.slow

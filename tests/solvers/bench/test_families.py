@@ -197,6 +197,27 @@ def test_the_lagrangian_bound_holds_for_any_multipliers():
             assert tight == pytest.approx(optimum, rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("dual", "box", "words"),
+    [
+        ([1, 2], np.inf, r"1 finite numbers, one for each row"),
+        ([np.nan], np.inf, r"an entry that is not finite"),
+        ([1], [1, 2, 3], r"2 entries"),
+    ],
+)
+def test_multipliers_that_do_not_fit_are_refused(dual, box, words):
+    model = bench.Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[np.inf])
+    with pytest.raises(ValueError, match=words):
+        model.lower_bound(dual, box=box)
+
+
+def test_multipliers_of_the_wrong_sign_prove_nothing():
+    model = bench.Model(cost=[1, 1], matrix=[[1, 1]], lower=[2], upper=[2], least=-np.inf)
+    assert model.lower_bound([1.0]) == 2.0
+    assert model.lower_bound([-1.0]) == -np.inf
+    assert model.lower_bound([-1.0], box=5) == -22.0
+
+
 def test_bad_models_and_covers_are_refused():
     model = {"cost": [1, 1], "matrix": [[1, 2]], "lower": [2], "upper": [np.inf]}
     for change, message in (

@@ -53,7 +53,8 @@ def test_what_stays_lost_counts_as_not_tried_and_runs_again(instance, monkeypatc
     assert "waited 50 s for a processor" in rows[0]["cause"]
     assert math.isnan(bench.times(rows).seconds[0, 0])
     assert bench.shifted_geometric_means(rows)["IPF"] == pytest.approx(0.1)
-    assert bench.performance_profile(rows).share("IPF", 1) == 1
+    profile = bench.performance_profile(rows)
+    assert profile.share("IPF", 1) == 0.5 and profile.tried == {"IPF": 1}
     assert bench.summary(rows)[0]["instances"] == 1
     again = bench.compare([instance, other], {"IPF": IPF()}, **options)
     assert [row["outcome"] for row in again] == ["solved", "solved"] and not left

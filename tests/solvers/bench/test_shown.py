@@ -100,6 +100,21 @@ def test_a_profile_is_its_definition(grid, failed, factor):
         assert profile.share(solver, factor) == pytest.approx(count / len(grid))
 
 
+def test_profiles_say_which_solvers_lack_instances():
+    """A solver that was tried on the easy half would else seem to solve all."""
+    rows = [*ROWS[:2], row("two", "A", 4.0)]
+    for profile in (bench.performance_profile(rows), bench.data_profile(rows)):
+        assert [profile.share(solver, 99) for solver in "AB"] == [1, 0.5]
+        assert profile.tried == {"A": 2, "B": 1} and profile.instances == 2
+    pytest.importorskip("matplotlib")
+    for draw in (bench.draw_performance_profile, bench.draw_data_profile):
+        (axes,) = draw(rows).axes
+        assert [line.get_label() for line in axes.lines] == ["A", "B\n(tried on 1 of 2)"]
+        assert max(axes.lines[1].get_ydata()) == 0.5
+    assert "B was tried on 1 of 2 instances" in bench.page(rows)
+    assert "B was tried on 1 of 2 instances" in "".join(bench.notes(rows))
+
+
 def test_means_count_failures_with_the_limit():
     means = bench.shifted_geometric_means(ROWS, shift=1.0)
     logs = [math.log(1 + t) for t in (1.0, 4.0, 3.0, LIMIT)]

@@ -1,0 +1,102 @@
+"""`check_answers` passes solvers of every family, and says what is wrong with others."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from margin.solvers import (
+    Clip,
+    JointProjection,
+    LatticeConsistency,
+    ResidualConsistency,
+    Status,
+    UnsolvedError,
+    bench,
+)
+from margin.testing import check_solver
+
+
+@pytest.mark.parametrize(
+    ("solver", "family"),
+    [
+        (ResidualConsistency(), "consistency"),
+        (LatticeConsistency(), "consistency"),
+        (JointProjection(growth=0.0), "nonnegativity"),
+        (bench.ROSTER["IPF"].make(), "exact-entropy"),
+    ],
+    ids=lambda given: type(given).__name__ if not isinstance(given, str) else given,
+)
+def test_what_works_passes(solver, family):
+    assert bench.check_answers(solver, family).endswith("0 without an answer")
+
+
+def test_a_finer_tolerance_finds_the_best_known_tables():
+    """Figures of docs/bench.md: at its own default, three answers are not as good."""
+    assert bench.check_answers(JointProjection(growth=0.0), "nonnegativity").startswith("12 solved")
+    finer = JointProjection(growth=0.0, tolerance=1e-7)
+    assert bench.check_answers(finer, "nonnegativity").startswith("15 solved")
+
+
+class Nothing:
+    def __call__(self, tables):
+        raise UnsolvedError("no tables after 9 rounds", Status.ITERATION_LIMIT)
+
+
+class OnlyWithoutZeros:
+    """Right where nothing is known but the tables."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __call__(self, tables):
+        alone = dataclasses.replace(tables, zeros=None, known=None)
+        return self.change(tables, ResidualConsistency()(alone))
+
+
+class Changes:
+    def __call__(self, tables):
+        tables.values[0][...] = 1.0
+        return tables
+
+
+class Raises:
+    def __call__(self, tables):
+        raise KeyError("three")
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        (Nothing(), "answers none; raise its limits"),
+        (OnlyWithoutZeros(lambda before, after: after), "with the same zeros and known"),
+        (
+            OnlyWithoutZeros(lambda before, after: before.with_values(after.values)),
+            "is not zero that must be zero",
+        ),
+        (Changes(), "changed the problem"),
+        (Raises(), "it raises KeyError"),
+        (lambda tables: None, "no answer"),
+        (Clip(), "not feasible"),
+        (ResidualConsistency, "call it: ResidualConsistency()"),
+    ],
+    ids=["nothing", "forgets", "fills", "changes", "raises", "none", "clip", "class"],
+)
+def test_what_is_wrong_is_told(solver, words):
+    with pytest.raises(AssertionError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        bench.check_answers(solver, "consistency")
+
+
+def test_a_known_total_must_be_kept():
+    def scaled(before, after):
+        empty = before.empty or [np.zeros(value.shape, bool) for value in after.values]
+        values = [np.where(cells, 0, v) for cells, v in zip(empty, after.values, strict=True)]
+        return before.with_values(values)
+
+    with pytest.raises(AssertionError, match="must sum to the known total"):
+        bench.check_answers(OnlyWithoutZeros(scaled), "consistency")
+
+
+def test_the_other_battery_names_this_one():
+    with pytest.raises(AssertionError, match=r"bench\.check_answers"):
+        check_solver(ResidualConsistency())
