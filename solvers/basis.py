@@ -203,12 +203,14 @@ class Transform:
     ) -> Floats:
         """Apply one operator to each block of axes; values have the shape (..., cells)."""
         shape = values.shape
-        if len(shape) == 1 and len(operators) == 2:
-            first, second = operators
-            if isinstance(first, _Product) and isinstance(second, _Product):
-                # A single small table: two plain products of matrices are fastest.
+        if len(shape) == 1 and 0 < len(operators) <= 2:
+            # A single small table: one or two plain products of matrices are fastest.
+            first, last = operators[0], operators[-1]
+            if isinstance(first, _Product) and isinstance(last, _Product):
+                if first is last:
+                    return first.matrix @ values
                 grid = values.reshape(self._sizes)
-                return (first.matrix @ grid @ second.transposed).reshape(shape)
+                return (first.matrix @ grid @ last.transposed).reshape(shape)
         after = self.cells
         for operator, size in zip(operators, self._sizes, strict=True):
             after //= size

@@ -189,7 +189,7 @@ VARIANCE_NUMBERS_AT_ONCE = 1 << 22
 CONTEXT_CELLS_AT_ONCE = 1 << 22
 """Cells that are solved together when context is asked for. Beyond it: work in parts."""
 
-EVIDENCE_CELLS_AT_ONCE = 1 << 22
+EVIDENCE_CELLS_AT_ONCE = 1 << 18
 """Cells that `Evidence.tables` makes at a time. Beyond it: work in parts."""
 
 QUERY_ENTRIES_AT_ONCE = 1 << 18

@@ -15,7 +15,7 @@ from .attributes import Domain, Sets, checked_sizes, numbered, worded
 from .covering_views import covers
 from .error import check_power, contrast_weights, marginal_weights
 from .local import Candidate, LocalSearch
-from .shares import Contrasts, Shares, ViewPlan, best_shares
+from .shares import Contrasts, Holdings, Shares, ViewPlan, best_shares
 from .worth import WorthCover
 
 CELLS = 4096  # largest number of cells of a view, unless a marginal has more
@@ -256,28 +256,30 @@ def _priced(
             pool.update(dict.fromkeys(cover.run(noise, rng)))
     # Rounds of pricing.
     views = list(pool)
+    holdings = contrasts.holdings(views)
     found = best_shares(
-        contrasts.holdings(views),
+        holdings,
         1,
         tolerance=1e-3,
         steps=300,
     )
     useful = sorted({j for a in wanted for j in a})
     for _ in range(ROUNDS * effort):
-        joining = _helpful(contrasts, views, found, useful, limit)
+        joining = _helpful(contrasts, holdings, views, found, useful, limit)
         if not joining:
             break
         start = np.concatenate([found.shares, np.full(len(joining), 0.1 / len(views))])
         views += joining
+        holdings = contrasts.holdings(views)
         found = best_shares(
-            contrasts.holdings(views),
+            holdings,
             1,
             start=start,
             tolerance=1e-3,
             steps=300,
         )
     # Certify the shares over the whole pool, then drop the views that hardly count.
-    final = best_shares(contrasts.holdings(views), 1, start=found.shares)
+    final = best_shares(holdings, 1, start=found.shares)
     used = [i for i, share in enumerate(final.shares) if share * len(views) > USELESS]
     kept = [views[i] for i in used]
     last = best_shares(contrasts.holdings(kept), 1, start=final.shares[used])
@@ -290,6 +292,7 @@ def _priced(
 
 def _helpful(
     contrasts: Contrasts,
+    holdings: Holdings,
     views: list[Block],
     found: Shares,
     useful: Sequence[int],
@@ -300,15 +303,15 @@ def _helpful(
     The price of a view is the decrease of the error per unit of its share. At the best shares,
     every view in use has a price equal to the error. So a view with a higher price helps. Only
     neighbours of views in use are priced. At most as many views are returned as may join.
+    `holdings` is that of `views`.
     """
-    holdings = contrasts.holdings(views)
+    room = min(POOL - len(views), JOINING)
+    if room <= 0 or holdings.view.size > ENTRIES:
+        return []
     theta = holdings.precision(found.shares, 1)
     worth = (holdings.kappa / theta**2).tolist()
     known = set(views)
     prices: dict[Block, float] = {}
-    room = min(POOL - len(views), JOINING)
-    if room <= 0 or holdings.view.size > ENTRIES:
-        return []
     for view, share in zip(views, found.shares, strict=True):
         if share * len(views) < IN_USE:
             continue

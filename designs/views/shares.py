@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import inf, prod
 from typing import Any
 
@@ -227,7 +228,7 @@ class Contrasts:
         held = [self.held(view) for view in views]
         return Holdings(
             view=np.repeat(np.arange(len(views)), [len(row) for row in held]),
-            contrast=np.array([place for row in held for place in row], np.int64),
+            contrast=np.fromiter(chain.from_iterable(held), np.int64),
             cells=np.array([self.cells(view) for view in views], np.float64),
             kappa=self._kappa,
         )

@@ -128,17 +128,21 @@ class Components:
             sizes = tuple([self.domain[name].size for name in view])
             alike.setdefault(sizes, []).append(row)
         # Components of one shape together, a bounded number of cells at a time.
+        position = self.domain.position
         for sizes, rows in alike.items():
             step = max(1, _CELLS_TOGETHER // math.prod(sizes))
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
                 found = [measured.pop(row) for row in some]
-                values = np.stack([answer.values for answer in found])
-                moments = np.ascontiguousarray(_moments(sizes, values))
-                for row, own, answer in zip(some, moments, found, strict=True):
-                    axes = tuple([self.domain.position[name] for name in self.sets[row]])
-                    variance = answer.variance / moments_in_answers(sizes)
-                    evidence.add_component(axes, own, max(variance, LEAST_VARIANCE))
+                axes = [tuple([position[name] for name in self.sets[row]]) for row in some]
+                values = np.stack([answer.noisy for answer in found]).astype(np.float64)
+                variances = np.array([answer.variance for answer in found])
+                variances /= moments_in_answers(sizes)
+                evidence.add_components(
+                    axes,
+                    np.ascontiguousarray(_moments(sizes, values)),
+                    np.maximum(variances, LEAST_VARIANCE),
+                )
 
     def expected_error(self, budget: Budget) -> float:
         """The expected squared error of `answers`, in squared rows.

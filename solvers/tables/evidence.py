@@ -79,20 +79,54 @@ class Evidence:
         ValueError
             If the axes do not ascend, the shape does not fit, or a number is not finite.
         """
-        expected = tuple(self.sizes[axis] - 1 for axis in axes)
-        if list(axes) != sorted(set(axes)) or moments.shape != expected:
+        self.add_components([axes], moments[None], np.array([variance]))
+
+    def add_components(
+        self,
+        components: Sequence[Axes],
+        moments: Floats,
+        variances: Floats,
+    ) -> None:
+        """Add a measurement of each of n components of one shape.
+
+        Parameters
+        ----------
+        components
+            The axes of each, as for `add_component`.
+        moments
+            Total times moment, shape (n, ...).
+        variances
+            For each component the variance of the independent error of each entry, > 0, shape
+            (n,).
+
+        Raises
+        ------
+        ValueError
+            As for `add_component`.
+        """
+        for axes in components:
+            expected = tuple([self.sizes[axis] - 1 for axis in axes])
+            if list(axes) != sorted(set(axes)) or moments.shape[1:] != expected:
+                raise ValueError(
+                    f"the component on axes {axes} must have ascending axes and moments of shape "
+                    f"{expected}, but its moments have shape {moments.shape[1:]}; sort the axes or "
+                    "reshape the moments"
+                )
+        positive = (variances > 0) & np.isfinite(variances)
+        if not (np.isfinite(moments).all() and positive.all()):
             raise ValueError(
-                f"the component on axes {axes} must have ascending axes and moments of shape "
-                f"{expected}, but its moments have shape {moments.shape}; sort the axes or reshape "
-                "the moments"
+                f"the components on axes {components[0]} and others of one shape must have finite "
+                "moments and positive finite variances, but one of these numbers is not; correct it"
             )
-        if not (np.isfinite(moments).all() and 0 < variance < math.inf):
-            raise ValueError(
-                f"the component on axes {axes} must have finite moments and a positive finite "
-                "variance, but one of these numbers is not; correct it"
-            )
-        self.precision[axes] = self.precision.get(axes, 0.0) + 1 / variance
-        self.weighted[axes] = self.weighted.get(axes, 0.0) + moments / variance
+        precisions = 1 / variances
+        # One array for all of them, so that its memory goes back to the system as a whole.
+        weighted = moments / variances.reshape(-1, *[1] * (moments.ndim - 1))
+        for axes, own, precision in zip(components, weighted, precisions.tolist(), strict=True):
+            if axes in self.precision:
+                own = self.weighted[axes] + own
+                precision += self.precision[axes]
+            self.weighted[axes] = own
+            self.precision[axes] = precision
 
     def add_table(
         self,
@@ -157,11 +191,10 @@ class Evidence:
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
                 asked = [views[row] for row in some]
-                known = self._precisions(asked, precision)
+                made, known = self._estimated(shape, asked, precision)
                 # See `Tables.covered_variances`.
                 parts = widths(np.array(shape, dtype=np.int64)) / known
                 variances[some] = parts.sum(axis=1) / math.prod(shape) ** 2
-                made = self._synthesised(shape, asked)
                 for row, value, own in zip(some, made, known, strict=True):
                     values[row] = value
                     precisions[row] = own
@@ -214,44 +247,37 @@ class Evidence:
         alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
         return sorted(tuple(sorted(axes + alone)) for axes in precision.keys() - inner)
 
-    def _synthesised(
+    def _estimated(
         self,
         shape: tuple[int, ...],
         views: list[Axes],
-    ) -> Floats:
-        """Make tables of one shape from estimated components, shape (views, *shape)."""
+        precision: Mapping[Axes, float],
+    ) -> tuple[Floats, Floats]:
+        """Make tables of one shape from estimated components, shape (views, *shape).
+
+        The second result is the precision of each of their components, by bit masks: shape (views,
+        masks). An axis of one category is not part of any component.
+        """
         moments = np.zeros((len(views), *shape))
-        varying = [place for place, size in enumerate(shape) if size > 1]
-        for places in _subsets(varying):
-            parts = [tuple([view[place] for place in places]) for view in views]
+        precisions = np.empty((len(views), 1 << len(shape)))
+        columns = list(zip(*views, strict=True))
+        for mask in range(1 << len(shape)):
+            places = [place for place, size in enumerate(shape) if mask >> place & 1 and size > 1]
+            # The component on these places of each view.
+            chosen = [columns[place] for place in places]
+            parts: list[Axes] = list(zip(*chosen, strict=True)) if places else [()] * len(views)
+            precisions[:, mask] = [precision[axes] for axes in parts]
             # A component that was not measured is known: it is put in later.
             rows = [row for row, axes in enumerate(parts) if axes in self.weighted]
             if rows:
-                weighted = np.stack([self.weighted[parts[row]] for row in rows])
-                precision = np.array([self.precision[parts[row]] for row in rows])
-                estimates = weighted / precision.reshape(-1, *[1] * len(places))
+                weighted = np.array([self.weighted[parts[row]] for row in rows])
+                measured = np.array([self.precision[parts[row]] for row in rows])
+                estimates = weighted / measured.reshape(-1, *[1] * len(places))
                 moments[(rows, *_part(places, len(shape)))] = estimates
         cells = math.prod(shape)
         coefficients = moments.reshape(-1, cells) / math.sqrt(cells)
-        return transform(shape).synthesise(coefficients).reshape(-1, *shape)
-
-    def _precisions(
-        self,
-        views: Sequence[Axes],
-        precision: Mapping[Axes, float],
-    ) -> Floats:
-        """The precision of each component of views of one shape, by bit masks: (views, masks).
-
-        An axis of one category is not part of any component.
-        """
-        known = []
-        for view in views:
-            sets: list[Axes] = [()]
-            for axis in view:
-                varies = self.sizes[axis] > 1
-                sets += [(*some, axis) if varies else some for some in sets]
-            known.append([precision[axes] for axes in sets])
-        return np.array(known)
+        tables = transform(shape).synthesise(coefficients).reshape(-1, *shape)
+        return tables, precisions
 
 
 def _subsets(items: Sequence[int]) -> Iterator[Axes]:
@@ -260,6 +286,6 @@ def _subsets(items: Sequence[int]) -> Iterator[Axes]:
         yield from itertools.combinations(items, size)
 
 
-def _part(places: Axes, count: int) -> tuple[slice | int, ...]:
+def _part(places: Sequence[int], count: int) -> tuple[slice | int, ...]:
     """The index of the component on these places, in a table of coefficients of `count` axes."""
     return tuple(slice(1, None) if place in places else 0 for place in range(count))

@@ -137,8 +137,8 @@ class Residual:
             zeros=domain.zeros,
             known=domain.constraints,
         )
-        components = self.components(domain, workload, private.budget)
-        components.measure(private, evidence)
+        # The plan is not kept: its many objects would take memory.
+        self.components(domain, workload, private.budget).measure(private, evidence)
         tables = self._possible(evidence.tables(), domain, workload)
         return ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
 

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ...basis import transform
+from ...basis import Transform, transform
 from ...types import Floats, Integers
 from ..problem import Problem
 
@@ -36,6 +37,9 @@ class Block:
         The marginal t, of sum one, of the block's shape.
     ridge
         The tolerance of one cell, > 0.
+    share
+        The part of the weight 1 / ridge_S of the moments `slots` that is the block's, shape (n -
+        1,).
     """
 
     axes: tuple[int, ...]
@@ -44,36 +48,45 @@ class Block:
     slots: Integers
     target: Floats
     ridge: float
+    share: Floats
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """The number of cells of the marginal."""
         return math.prod(self.shape)
 
     def marginal(self, table: Floats) -> Floats:
         """Sum a table of the problem's shape over the other axes."""
-        return np.asarray(table.sum(axis=self.dropped))
+        return np.asarray(np.add.reduce(table, axis=self.dropped))
 
     def spread(self, marginal: Floats) -> Floats:
         """Give a marginal's array an axis of size one for each of the other axes."""
-        return np.expand_dims(marginal, self.dropped)
+        return marginal.reshape(self._spread_shape)
 
-    def dual(self, theta: Floats, ridge: Floats) -> Floats:
+    def dual(self, theta: Floats) -> Floats:
         """The block's dual variables, one for each cell, that stand for some `theta` at least cost.
 
         A part S of the logits can be held by every block whose axes contain S. The penalty of the
-        dual is least if each holds a share in proportion to its weight, 1 / (n ridge) of the
-        1 / ridge_S of all together. `theta` and `ridge` have shape (m,).
+        dual is least if each holds a share in proportion to its weight: `share`, of all `theta` of
+        shape (m,).
         """
-        share = ridge[self.slots] / (self.cells * self.ridge)
         coefficients = np.zeros(self.cells)
-        coefficients[1:] = theta[self.slots] * share
-        logits = transform(self.shape).synthesise(coefficients) * math.sqrt(self.cells)
-        return logits.reshape(self.shape)
+        coefficients[1:] = theta[self.slots] * (self.share * math.sqrt(self.cells))
+        return self._basis.synthesise(coefficients).reshape(self.shape)
 
     def theta(self, dual: Floats) -> Floats:
         """The dual variables of the moments `slots` that give the same logits, shape (n - 1,)."""
-        return transform(self.shape).analyse(dual.ravel())[1:] / math.sqrt(self.cells)
+        return self._basis.analyse(dual.ravel())[1:] / math.sqrt(self.cells)
+
+    @cached_property
+    def _basis(self) -> Transform:
+        return transform(self.shape)
+
+    @cached_property
+    def _spread_shape(self) -> tuple[int, ...]:
+        sizes = iter(self.shape)
+        every = range(len(self.axes) + len(self.dropped))
+        return tuple(1 if axis in self.dropped else next(sizes) for axis in every)
 
 
 def blocks_of(problem: Problem, ridge: Floats) -> tuple[Block, ...] | None:
@@ -107,14 +120,16 @@ def blocks_of(problem: Problem, ridge: Floats) -> tuple[Block, ...] | None:
         corner = tuple(slice(None) if axis in axes else 0 for axis in every)
         place = positions[corner].ravel()
         target = transform(shape).synthesise(moments[place]) / math.sqrt(len(place))
+        slots = np.searchsorted(problem.index, place[1:])
         blocks.append(
             Block(
                 axes=axes,
                 shape=shape,
                 dropped=tuple(axis for axis in every if axis not in axes),
-                slots=np.searchsorted(problem.index, place[1:]),
+                slots=slots,
                 target=target.reshape(shape),
                 ridge=1 / (weight * len(place)),
+                share=ridge[slots] * weight,
             )
         )
     return tuple(reversed(blocks))

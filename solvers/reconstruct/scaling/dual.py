@@ -13,7 +13,7 @@ from ..sums import covariances, open_variances
 from .blocks import Block
 from .pairs import PairSweeps
 from .relative import Relative
-from .sweeps import SWEEPS, Extrapolation, cell_changes
+from .sweeps import SWEEPS, Extrapolation, cell_changes, largest_of
 
 _NEAR = 1e-3
 """Largest error of a cell, as a share of the total, at which Newton's method takes over."""
@@ -40,6 +40,8 @@ class ScaledDual(LargeDual):
     ) -> None:
         super().__init__(problem, ridge)
         self.blocks = blocks
+        self._by_size = np.argsort(problem.shape, kind="stable")
+        self._by_place = np.argsort(self._by_size)
 
     def start(self, tolerance: float) -> Floats:
         """Minimise the dual by sweeps until no entry of its gradient is larger; shape (m,).
@@ -98,14 +100,16 @@ class ScaledDual(LargeDual):
 
         Returns the new dual variables, and the largest error of a cell before its block's turn.
         """
-        table = self.distribution(theta).reshape(self.problem.shape).copy()
+        table = self.distribution(theta).reshape(self.problem.shape)
+        # A copy in which the largest axis is the innermost in memory: its loops are the longest.
+        table = table.transpose(self._by_size).copy().transpose(self._by_place)
         swept = np.zeros_like(theta)
         worst = 0.0
         for block in self.blocks:
-            dual = block.dual(theta, self.ridge)
+            dual = block.dual(theta)
             marginal = block.marginal(table)
             error = marginal + block.ridge * dual - block.target
-            worst = max(worst, float(np.abs(error).max()))
+            worst = max(worst, largest_of(error))
             change = cell_changes(marginal, error, block.ridge)
             # A cell without mass has none to be scaled.
             table *= block.spread(np.exp(np.where(marginal > 0, change, 0.0)))

@@ -99,7 +99,7 @@ def cell_changes(marginal: Floats, error: Floats, ridge: float) -> Floats:
     converges. `error` is m + ridge y - t. The solution is only as exact as the next sweep needs.
     """
     change = -error / (marginal + ridge)
-    largest = _largest(change)
+    largest = largest_of(change)
     if largest > _SMALL:
         # Start where the ridge alone, or the marginal alone, gives the target.
         goal = marginal - error
@@ -112,16 +112,17 @@ def cell_changes(marginal: Floats, error: Floats, ridge: float) -> Floats:
         largest = math.inf
     # The error after a step of Newton's method is about the square of the step.
     for _ in range(_CELL_STEPS):
-        if largest**2 <= _ENOUGH * _largest(change):
+        if largest**2 <= _ENOUGH * largest_of(change):
             break
         scaled = marginal * np.exp(np.minimum(change, 700.0))
         step = (scaled - marginal + error + ridge * change) / (scaled + ridge)
-        np.clip(step, -2.0, 2.0, out=step)
+        np.minimum(step, 2.0, out=step)
+        np.maximum(step, -2.0, out=step)
         change -= step
-        largest = _largest(step)
+        largest = largest_of(step)
     return change
 
 
-def _largest(values: Floats) -> float:
+def largest_of(values: Floats) -> float:
     """The largest absolute value."""
-    return max(float(values.max()), -float(values.min()))
+    return float(np.maximum.reduce(np.abs(values), axis=None))

@@ -174,6 +174,26 @@ def test_projection_does_not_depend_on_how_tables_were_told(seed):
         )
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_components_added_together_are_those_added_one_by_one(count):
+    rng = np.random.default_rng(count)
+    sets = list(itertools.combinations(range(4), count))
+    together, apart = Evidence(sizes=(3, 3, 3, 3)), Evidence(sizes=(3, 3, 3, 3))
+    # Each component is measured twice.
+    for _ in range(2):
+        moments = rng.normal(size=(len(sets), *[2] * count))
+        variances = rng.uniform(1.0, 5.0, len(sets))
+        together.add_components(sets, moments, variances)
+        for axes, own, variance in zip(sets, moments, variances.tolist(), strict=True):
+            apart.add_component(axes, own, variance)
+    assert together.precision == apart.precision
+    for axes in sets:
+        assert np.array_equal(together.weighted[axes], apart.weighted[axes])
+    nothing = np.where(np.arange(len(sets)) == len(sets) - 1, 0.0, 1.0)
+    with pytest.raises(ValueError, match="positive finite variances"):
+        together.add_components(sets, moments, nothing)
+
+
 def test_what_does_not_fit_is_refused():
     evidence = Evidence(sizes=(2, 3))
     with pytest.raises(ValueError, match="nothing was measured"):
