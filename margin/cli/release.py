@@ -166,10 +166,10 @@ def _released(parsed: argparse.Namespace) -> Said:
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
     """Write the release. If this fails, the error says that the budget has been spent anyway.
 
-    A signal that arrives meanwhile waits for the end of the writing.
+    A signal that arrives meanwhile waits for the end of the writing. Then the release is complete,
+    and signals are ignored from here on.
     """
     lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
-    kept = f"the release was made, its budget spent, and {str(path)!r} was written"
     with watched() as watch, shielded():
         watch.explain = lambda: f"interrupted; {lost}"
         try:
@@ -182,6 +182,6 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
             error.add_note(Fate(lost))
             raise
         else:
-            watch.explain = lambda: f"interrupted; {kept}"
+            watch.complete()
             return
     raise FileError(f"{problem}; {lost}")
