@@ -21,6 +21,8 @@ from margin.mechanisms import Flat
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
+pytest.importorskip("duckdb")  # an import that a signal interrupts cannot be repeated
+
 ROOT = Path(__file__).parent.parent.parent
 CODES = np.array([[0], [1], [1]])
 DOMAIN = margin.Domain({"a": 2})
