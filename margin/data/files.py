@@ -481,7 +481,7 @@ def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
 
 
 def similar(path: Path) -> str:
-    """Suggest the name of a file or folder for a path that does not exist; empty if none is similar.
+    """Suggest another name for a path that does not exist; empty if none in its folder is similar.
 
     A folder named `name=value` holds a value of the data, so its name is not shown.
     """

@@ -2,9 +2,9 @@
 may name people.
 
 Only its owner can read a folder. It is removed when the work is done, when the process ends, and
-when the process is stopped by Ctrl-C, SIGTERM or SIGHUP. After SIGKILL or a loss of power, the next release
-of the same user with the same temporary folder removes it. Until then it stays on the disk, so keep
-TMPDIR on an encrypted disk.
+when the process is stopped by Ctrl-C, SIGTERM or SIGHUP. After SIGKILL or a loss of power, the next
+release of the same user with the same temporary folder removes it. Until then it stays on the disk,
+so keep TMPDIR on an encrypted disk.
 
 Each folder contains a file that names it and that its process keeps locked. The lock ends with the
 process, however the process ends. So a folder whose file can be locked is not in use. Other folders
