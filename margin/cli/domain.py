@@ -28,8 +28,7 @@ def add_commands(commands: Any) -> None:
         examples=[
             "margin domain suggest people.csv -o draft.json",
             "margin domain suggest 'people*.csv' > draft.json",
-            'margin domain suggest --sql "SELECT * FROM people" --attach people.duckdb '
-            "-o draft.json",
+            'margin domain suggest --sql "SELECT * FROM rows" --table rows=people.csv',
         ],
     )
     add_table(suggest)
@@ -48,7 +47,7 @@ def add_commands(commands: Any) -> None:
         does="list everything in a table that does not fit a domain; the list is not private",
         examples=[
             "margin domain check people.csv domain.json",
-            "margin domain check visits.csv domain.json --unit person_id",
+            "margin domain check people.csv domain.json --unit person_id",
             'margin domain check --sql "SELECT * FROM rows" --table rows=people.csv domain.json',
         ],
     )

@@ -152,8 +152,8 @@ def open_path(
         return FileSource(path, memory_limit=memory_limit)
     else:
         raise DataError(
-            "the table must be a file or a folder of files, but there is none at "
-            f"{masked(_masked(path))!r}; check the path{similar(path)}"
+            f"there is no file or folder {masked(shown)!r}; check the path{similar(path)}; a data "
+            f"file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         )
     names = [file.name.lower() for file in found]
     kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}

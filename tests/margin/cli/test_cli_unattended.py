@@ -119,7 +119,7 @@ def test_a_misspelt_folder_is_not_taken_for_a_file(folder, capsys):
     (folder / "event=s3cr3t").mkdir()
     line = ["release", "eventss", *RELEASE[2:], "-o", "o.margin"]
     refused = ran(capsys, *line, code=2).err
-    assert "there is none at 'eventss'; check the path; did you mean 'events'?" in refused
+    assert "there is no file or folder 'eventss'; check the path; did you mean 'events'?" in refused
     line[1] = "event=s3cr3"
     assert "s3cr3t" not in ran(capsys, *line, code=2).err
     line[1] = "tt.csv"
