@@ -1,9 +1,16 @@
 """The command line as ``python -m margin``, and the entry point of the installed command.
 
-The commands are imported in `run`, so that Ctrl-C during the import is told like any other.
+The commands are imported in `run`, so that a signal during the import is told like any other.
 """
 
+import atexit
+import contextlib
+import os
+import signal
 import sys
+import threading
+from types import FrameType
+from typing import Any
 
 __all__ = ["run"]
 
@@ -11,16 +18,59 @@ _BEFORE = "interrupted before the command began; nothing has been charged"
 
 
 def run() -> int:
-    """Run the command line; the result is its exit code, see `margin.cli.main.main`."""
-    try:
-        from .interrupts import watched
+    """Run the command line, and end the process with its exit code; see `margin.cli.main.command`.
 
+    It returns the code only if a thread is left that Python has to wait for.
+    """
+    code = _run()
+    others = [thread for thread in threading.enumerate() if not thread.daemon]
+    if len(others) == 1:
+        _end(code)
+    return code
+
+
+def _run() -> int:
+    try:
+        watched = _watched()
         with watched(ends=True, text=_BEFORE):
-            from .cli.main import main
-        return main()
+            from .cli.main import command
+        return command()
     except KeyboardInterrupt as error:
         print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130
+
+
+def _watched() -> Any:
+    """Import `watched`. A SIGTERM or SIGHUP meanwhile is told before it ends the process."""
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    own = [number for number in numbers if number and signal.getsignal(number) == signal.SIG_DFL]
+    for number in own:
+        signal.signal(number, _stopped)
+    from .interrupts import watched
+
+    for number in own:
+        signal.signal(number, signal.SIG_DFL)
+    return watched
+
+
+def _stopped(number: int, frame: FrameType | None) -> None:
+    """Tell that a signal came before the command began, and end the process by the signal."""
+    print(f"margin: {_BEFORE}", file=sys.stderr, flush=True)
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
+
+
+def _end(code: int) -> None:
+    """End the process at once, after what Python does at its end for files and for programs.
+
+    Python also takes apart all modules, which takes about half a second of computing after the
+    last output. Nothing needs it, and a scheduler waits for it.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # the reader has closed the pipe
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,8 @@ def release(
         fails after the charge.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
-        the ledger. After SIGTERM the message is printed, and the process ends.
+        the ledger. After SIGTERM or SIGHUP the message is printed, and the
+        process ends.
 
     Examples
     --------

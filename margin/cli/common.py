@@ -18,6 +18,7 @@ from .._secrecy import masked
 from ..errors import FileError, MarginError
 
 if TYPE_CHECKING:
+    from ..privacy.statement import Statement
     from ..synopses.source import Source
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "add_group",
     "add_spreadsheet",
     "add_synopsis",
+    "budget_values",
     "check_free",
     "check_picture",
     "check_release_file",
@@ -383,11 +385,21 @@ def explained(
     return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits) if text)
 
 
+def budget_values(statement: "Statement") -> dict[str, Any]:
+    """The budget of a statement as JSON values, with the neighbours in the words of its guarantee
+    and the rows of a person as a number."""
+    neighbours = statement.guarantee.partition("neighbours: ")[2]
+    return {
+        **statement.budget.to_json(),
+        "neighbours": neighbours,
+        "rows_per_person": statement.rows,
+    }
+
+
 def spent_of(synopsis: "margin.Synopsis") -> dict[str, Any]:
-    """The budget of a release as JSON values, with the neighbours in the words of its guarantee."""
+    """The budget of a release as JSON values; see `budget_values`."""
     assert synopsis.provenance is not None
-    neighbours = synopsis.provenance.statement.guarantee.partition("neighbours: ")[2]
-    return {**synopsis.spent.to_json(), "neighbours": neighbours}
+    return budget_values(synopsis.provenance.statement)
 
 
 def measured_views(synopsis: "margin.Synopsis") -> list[list[str]] | None:

@@ -28,9 +28,10 @@ def add_commands(commands: Any) -> None:
         examples=[
             "margin domain suggest people.csv -o draft.json",
             "margin domain suggest 'people*.csv' > draft.json",
+            'margin domain suggest --sql "SELECT * FROM rows" --table rows=people.csv',
         ],
     )
-    _add_table(suggest)
+    add_table(suggest)
     suggest.add_argument(
         "-o",
         "--output",
@@ -46,6 +47,7 @@ def add_commands(commands: Any) -> None:
         does="list everything in a table that does not fit a domain; the list is not private",
         examples=[
             "margin domain check people.csv domain.json",
+            "margin domain check people.csv domain.json --unit person_id",
             'margin domain check --sql "SELECT * FROM rows" --table rows=people.csv domain.json',
         ],
     )
@@ -56,14 +58,11 @@ def add_commands(commands: Any) -> None:
         metavar="DOMAIN.json",
         help="the file that declares the attributes",
     )
-
-
-def _add_table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="TABLE",
-        help="a CSV, Parquet or JSON file, a folder of such files, or a pattern such as "
-        "'people*.csv'",
+    check.add_argument(
+        "--unit",
+        metavar="COLUMN",
+        help="also check that every row names its unit (such as a person) in this column, as "
+        "margin release --unit requires",
     )
 
 
@@ -72,7 +71,7 @@ def _suggest(parsed: argparse.Namespace) -> Said:
 
     if parsed.output is not None:
         check_free(parsed.output, parsed)
-    draft = suggest_domain(parsed.file)
+    draft = suggest_domain(table_of(parsed))
     _warn("this draft is derived from the data, so it is not private; review it")
     # One attribute per line.
     lines = []
@@ -103,20 +102,30 @@ def _check(parsed: argparse.Namespace) -> Said:
             f"{parsed.domain} is a draft derived from the data, which no release accepts; review "
             f'it, then delete its line "{DRAFT}"'
         )
-    found = check_fit(data, domain)
+    found = check_fit(data, domain, unit=parsed.unit)
     misfits = [misfit for misfit in found if not misfit.fits]
     values = []
     lines = []
     for misfit in found:
         values.append({**vars(misfit), "values": [list(shown) for shown in misfit.values]})
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
+    wrong = sum(not misfit.is_unit for misfit in misfits)
     heading = f"all {len(domain)} attributes fit"
-    if misfits:
-        heading = f"{len(misfits)} of {len(domain)} attributes do not fit"
+    if wrong:
+        heading = f"{wrong} of {len(domain)} attributes do not fit"
+    if parsed.unit is not None:
+        named = wrong == len(misfits)
+        heading += f"; {'every row names' if named else 'not every row names'} its unit"
     if found:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
     text = "\n".join([f"{parsed.file or parsed.sql}: {heading}", *map(printable, lines)])
-    said = {"fits": not misfits, "draft": is_draft, "private": False, "attributes": values}
+    said = {
+        "fits": not misfits,
+        "draft": is_draft,
+        "unit": parsed.unit,
+        "output_may_be_published": False,
+        "attributes": values,
+    }
     return Said(text, said, code=2 if misfits else 0)
 
 

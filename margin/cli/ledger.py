@@ -10,10 +10,10 @@ import margin
 
 from ..errors import FileError, MarginError
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
-from .common import Said, add_command, add_group, printable
+from .common import Said, add_command, add_group, budget_values, printable
 
 if TYPE_CHECKING:
-    from ..privacy.ledger import Dataset, Token
+    from ..privacy.ledger import Charged, Dataset, Token
     from ..privacy.statement import Statement
     from ..privacy.strength import Strength
 
@@ -32,13 +32,14 @@ def add_commands(commands: Any) -> None:
             "margin ledger create agency.db --dataset people --epsilon 3",
             "margin ledger create agency.db --dataset visits --epsilon 3 --unit person_id "
             "--rows-per-person 5",
+            "margin ledger create agency.db --dataset people --epsilon 3 --if-missing",
         ],
     )
     show = add_command(
         ledger,
         "show",
         _show,
-        does="print the spent and the remaining budget of each data set",
+        does="print the spent and the remaining budget of each data set, and its charges",
         examples=["margin ledger show agency.db", "margin ledger show agency.db --json"],
     )
     verify = add_command(
@@ -67,6 +68,11 @@ def add_commands(commands: Any) -> None:
         required=True,
         help="the name of the data set",
     )
+    create.add_argument(
+        "--if-missing",
+        action="store_true",
+        help="succeed if the data set is registered already with the same budget and unit",
+    )
     add_budget(create, with_unit=True)
     add_unit(create)
     check.add_argument(
@@ -78,15 +84,24 @@ def add_commands(commands: Any) -> None:
     )
 
 
-def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
+def charged(
+    ledger: Path | None,
+    dataset: str | None,
+    label: str | None,
+) -> "Dataset | None":
     """Find the data set that the options --ledger and --dataset name; None if neither is given.
 
     Raises
     ------
     MarginError
-        If only one of the options is given, or the ledger has no such data set.
+        If only one of the options is given, --label without them, or the ledger has no such data
+        set.
     """
     if ledger is None and dataset is None:
+        if label is not None:
+            raise MarginError(
+                "--label is kept in a ledger, but no ledger is given; add --ledger and --dataset"
+            )
         return None
     if ledger is None or dataset is None:
         found = "--dataset" if ledger is None else "--ledger"
@@ -94,25 +109,29 @@ def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
             f"--ledger and --dataset must be given together, but only {found} is given; add the "
             "other, or leave out both"
         )
-    return margin.Ledger(ledger).dataset(dataset)
+    return margin.Ledger(ledger).dataset(dataset, label=label or "")
 
 
 def _create(parsed: argparse.Namespace) -> Said:
     ledger = margin.Ledger(parsed.ledger)
-    ledger.register(
+    is_new = ledger.register(
         parsed.dataset,
         budget_of(parsed),
         **unit_of(parsed),
+        if_missing=parsed.if_missing,
     )
     dataset = ledger.dataset(parsed.dataset).name
     statement = ledger.statement(dataset)
     values = {
         "ledger": str(parsed.ledger),
         "dataset": dataset,
-        "budget": statement.budget.to_json(),
+        "created": is_new,
+        "budget": budget_values(statement),
         "statement": statement.to_json(),
     }
     guarantee = f"{statement.guarantee}; protects {statement.protects}"
+    if not is_new:
+        guarantee = f"is registered already: {guarantee}"
     return Said(printable(f"{parsed.ledger}: {dataset}: {guarantee}"), values)
 
 
@@ -132,19 +151,35 @@ def _show(parsed: argparse.Namespace) -> Said:
         strength = ledger.strength(name)
         if strength is not None and strength.steps > 1:
             lines.append(f"  {_given_totals(statement, strength, totals)}")
+        charges = ledger.charged(name)
+        for charge in charges:
+            label = f" ({charge.label})" if charge.label else ""
+            lines.append(printable(f"  entry {charge.sequence}{label}: {_amount(charge)}"))
         datasets.append(
             {
                 "dataset": name,
                 "spent": spent,
                 "remaining": remaining,
-                "budget": statement.budget.to_json(),
+                "budget": budget_values(statement),
                 "statement": statement.to_json(),
                 "strength": None if strength is None else dataclasses.asdict(strength),
-                "charges": [charge.to_json() for charge in ledger.charges(name)],
+                "charges": [
+                    {
+                        "entry": charge.sequence,
+                        "label": charge.label or None,
+                        **charge.statement.to_json(),
+                    }
+                    for charge in charges
+                ],
                 "public_totals": list(totals),
             }
         )
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
+
+
+def _amount(charge: "Charged") -> str:
+    """The numbers of the budget of a charge, such as "epsilon = 1"."""
+    return charge.statement.budget.describe().partition(", ")[2].partition(", neighbours")[0]
 
 
 def _given_totals(

@@ -13,7 +13,7 @@ from typing import Any
 from .. import __version__
 from .._secrecy import masked
 from ..errors import BudgetSpentError, Fate, MarginError
-from ..interrupts import watched
+from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
 from . import compare as cli_compare
 from . import count as cli_count
@@ -30,7 +30,7 @@ from .arguments.words import in_words_of_the_command
 from .bench import commands as cli_bench
 from .common import Parser, Said, add_command, add_force, check_release_file, did_you_mean, painted
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -71,17 +71,27 @@ exit codes:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
+    """Run one command in a program that goes on, and return its exit code; see `command`."""
+    with handlers_kept():
+        return command(arguments)
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """Run one command in a process of its own, and return its exit code.
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
     explains, 3 for a release that costs more than what is left in the ledger, and 130 for an
-    interrupt. Before the command begins, an interrupt is the exception KeyboardInterrupt.
+    interrupt. Before the command begins, an interrupt is the exception KeyboardInterrupt. Once the
+    command has written its result, signals are ignored, also after this function has returned: a
+    scheduler must not take a complete release for a failed one.
     """
     with watched(ends=True, text=_BEFORE):
         parser, parsed = _parsed(arguments)
     try:
-        with watched(ends=True):
-            return _run(parsed)
+        with watched(ends=True) as watch:
+            code = _run(parsed)
+            watch.complete()
+            return code
     except BrokenPipeError:
         # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
         # it, so that this does not fail again.

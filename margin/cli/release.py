@@ -2,10 +2,11 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import margin
 
+from .._numbers import text
 from ..errors import Fate, FileError
 from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
@@ -20,9 +21,13 @@ from .common import (
     add_force,
     check_release_file,
     measured_views,
+    printable,
     spent_of,
 )
 from .ledger import charged
+
+if TYPE_CHECKING:
+    from ..privacy.ledger import Dataset, Token
 
 __all__ = ["add_commands"]
 
@@ -31,7 +36,7 @@ _EXAMPLES = [
     f"{_START} -o people.margin",
     "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
     f"{_START} --unit person_id --rows-per-person 3 -o people.margin",
-    f"{_START} --ledger agency.db --dataset people -o people.margin",
+    f"{_START} --ledger agency.db --dataset people --label 'spring 2026' -o people.margin",
     f"{_START} --base last_year.margin -o people.margin",
     f"{_START} --known states.csv -o people.margin",
     f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
@@ -102,6 +107,12 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
         help="charge the budget to a data set of this ledger; needs --dataset",
     )
     parser.add_argument("--dataset", help="the name of the data set in the ledger")
+    parser.add_argument(
+        "--label",
+        metavar="TEXT",
+        help="a text that the ledger keeps with the charge, such as the name of the release or "
+        "its period; never derive it from the data",
+    )
 
 
 def _release(parsed: argparse.Namespace) -> Said:
@@ -121,7 +132,7 @@ def _released(parsed: argparse.Namespace) -> Said:
     mechanism = mechanism_of(parsed, domain, views)
     check_release_file(parsed.output, parsed)
     data = table_of(parsed)
-    ledger = charged(parsed.ledger, parsed.dataset)
+    ledger = charged(parsed.ledger, parsed.dataset, parsed.label)
     workload = workload_of(domain, parsed.workload, parsed.asked)
     synopsis = margin.release(
         data,
@@ -138,16 +149,18 @@ def _released(parsed: argparse.Namespace) -> Said:
 
     # Describe the synopsis by the first line of its summary, such as "45 views".
     summary = synopsis.summary()
-    title, text = next(iter(summary.items()))
-    number = text.split()[0].rstrip(",")
+    title, first = next(iter(summary.items()))
+    number = first.split()[0].rstrip(",")
     provenance = synopsis.provenance
     assert provenance is not None
     guarantee = provenance.statement.guarantee
+    charge = None if ledger is None else _charge_values(ledger, provenance.token)
     values = {
         "output": str(parsed.output),
         "guarantee": guarantee,
         "spent": spent_of(synopsis),
         "statement": provenance.statement.to_json(),
+        "charge": charge,
         "mechanism": provenance.mechanism,
         "base": provenance.base,
         "known": [list(view) for view in provenance.known],
@@ -156,20 +169,42 @@ def _released(parsed: argparse.Namespace) -> Said:
     }
     if number == "1":
         title = title.removesuffix("s")
-    described = f"{number} {title}" if number[0].isdigit() else f"{title} of {text}"
+    described = f"{number} {title}" if number[0].isdigit() else f"{title} of {first}"
     # Attributes that the workload left out are easily taken for measured ones.
     lacking = summary.get("unmeasured")
     more = f"; not measured: {lacking}" if lacking else ""
-    return Said(f"{parsed.output}: {described}; {guarantee}{more}", values)
+    if charge is not None:
+        left = "" if charge["remaining"] is None else f", {charge['remaining']} remaining"
+        more = f"; charged to {charge['dataset']} as entry {charge['entry']}{left}{more}"
+    return Said(printable(f"{parsed.output}: {described}; {guarantee}{more}"), values)
+
+
+def _charge_values(ledger: "Dataset", token: "Token | None") -> dict[str, Any]:
+    """The charge of a release as JSON values, with what is left in the ledger.
+
+    The release is complete: a ledger that cannot be read now does not make it fail.
+    """
+    assert token is not None
+    try:
+        remaining = text(ledger.ledger.remaining(ledger.name))
+    except FileError:
+        remaining = None
+    return {
+        "ledger": str(ledger.ledger.path),
+        "dataset": ledger.name,
+        "entry": token.sequence,
+        "label": ledger.label or None,
+        "remaining": remaining,
+    }
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
     """Write the release. If this fails, the error says that the budget has been spent anyway.
 
-    A signal that arrives meanwhile waits for the end of the writing.
+    A signal that arrives meanwhile waits for the end of the writing. Then the release is complete,
+    and signals are ignored from here on.
     """
     lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
-    kept = f"the release was made, its budget spent, and {str(path)!r} was written"
     with watched() as watch, shielded():
         watch.explain = lambda: f"interrupted; {lost}"
         try:
@@ -182,6 +217,6 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
             error.add_note(Fate(lost))
             raise
         else:
-            watch.explain = lambda: f"interrupted; {kept}"
+            watch.complete()
             return
     raise FileError(f"{problem}; {lost}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..interrupts.share import tell, teller
+from ..interrupts.share import teller
 
 __all__ = ["RowsRead", "rows_of_file", "telling_query", "telling_tasks"]
 
@@ -36,12 +36,15 @@ class RowsRead:
     def __init__(self, expected: float) -> None:
         self._expected = expected
         self._rows = 0
+        self._tell = teller()
 
     def add(self, rows: int, at_least: float = 0.0) -> None:
-        """Tell the share after some more rows. `at_least` is the share by another measure."""
+        """Tell the share after some more rows, from any thread. `at_least` is the share by another
+        measure."""
         self._rows += rows
         share = min(_FULL, self._rows / self._expected) if self._expected else 0.0
-        tell(max(share, at_least))
+        if self._tell is not None:
+            self._tell(max(share, at_least))
 
 
 def rows_of_file(path: Path) -> float:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._names import did_you_mean
 from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
-from ..interrupts import interruptible
+from ..interrupts import interruptible, shielded
 from ..interrupts.share import is_heard
 from .advance import RowsRead, rows_of_file
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
@@ -32,6 +33,7 @@ __all__ = [
     "identifier",
     "measure",
     "quoted",
+    "similar",
     "stream",
 ]
 
@@ -197,7 +199,7 @@ class FileSource:
             When the file does not exist, or has another format than its name says.
         """
         if not self.path.exists():
-            raise DataError(f"{self.described} does not exist; check the path")
+            raise DataError(f"{self.described} does not exist; check the path{similar(self.path)}")
         if not self.path.is_file():
             raise DataError(f"{self.described} is not a file; give the path of a file")
         if self._is_parquet:
@@ -372,7 +374,8 @@ class Field:
 def connect(memory_limit: str = MEMORY) -> Any:
     """A new DuckDB connection in memory. It uses at most this much memory, and it prints, writes
     and downloads nothing."""
-    import duckdb
+    with shielded():  # its import cannot be repeated after an interrupt
+        import duckdb
 
     options: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory_limit,
@@ -475,6 +478,18 @@ def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
             if definition not in found and name.casefold() in text.casefold():
                 found.append(definition)
     return found
+
+
+def similar(path: Path) -> str:
+    """Suggest another name for a path that does not exist; empty if none in its folder is similar.
+
+    A folder named `name=value` holds a value of the data, so its name is not shown.
+    """
+    try:
+        names = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, [name for name in names if "=" not in name])
 
 
 def identifier(name: str) -> str:

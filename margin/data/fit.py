@@ -18,6 +18,7 @@ from .encode import Encoder, one_chunk, plain_values
 from .files import FileSource
 from .folders import FilesSource
 from .opening import open_source
+from .rows_per_person import possible_identities
 from .source import Source, Tabular
 
 __all__ = ["Misfit", "check_fit"]
@@ -74,6 +75,8 @@ class Misfit:
     advice
         What to do about values that are written in the manner of another country or program; else
         empty.
+    is_unit
+        Whether the column is the one that names the unit of each row.
     """
 
     column: str
@@ -85,6 +88,7 @@ class Misfit:
     rows: int = 0
     others: int = 0
     advice: str = ""
+    is_unit: bool = False
 
     @property
     def fits(self) -> bool:
@@ -94,7 +98,12 @@ class Misfit:
     def lines(self) -> list[str]:
         """The misfit in words, one line for each problem."""
         lines = [self.problem] if self.problem else []
-        if self.missing:
+        if self.missing and self.is_unit:
+            lines.append(
+                f"names no unit in {_rows(self.missing)} (null, NaN or blank), but every row must: "
+                "leave such rows out, or give each of them its own id"
+            )
+        elif self.missing:
             rows = _rows(self.missing)
             declare = 'add "missing": "unknown" to the attribute'
             lines.append(f"empty in {rows} (null or blank): {declare}")
@@ -114,7 +123,12 @@ class Misfit:
         return lines
 
 
-def check_fit(data: object, domain: Domain) -> list[Misfit]:
+def check_fit(
+    data: object,
+    domain: Domain,
+    *,
+    unit: str | None = None,
+) -> list[Misfit]:
     """Compare a table with a domain. All columns and all rows are looked at.
 
     A column of which most rows are counted as `other` fits, but is listed, too: most often its
@@ -130,11 +144,14 @@ def check_fit(data: object, domain: Domain) -> list[Misfit]:
         Data that `open_source` accepts and that has named columns.
     domain
         The declared attributes.
+    unit
+        The column that names the unit of each row, as for `release`.
 
     Returns
     -------
     list of Misfit
-        One for each column that does not fit or is mostly `other`; empty if there is none.
+        One for each column that does not fit or is mostly `other`, and one for the unit column if a
+        row does not name its unit; empty if there is none.
 
     Raises
     ------
@@ -158,14 +175,35 @@ def check_fit(data: object, domain: Domain) -> list[Misfit]:
         misfits = {name: Misfit(name, problem) for name, problem in _unreadable(source, domain)}
         present = [name for name in domain if name not in misfits]
         columns = [_Column(name, domain[name]) for name in present]
-        if present:
-            for arrays in source.columns(present):
-                for column, array in zip(columns, arrays, strict=True):
+        units, without = _unit_column(source, unit)
+        read = list(dict.fromkeys([*present, *([units.name] if units else [])]))
+        if read:
+            for arrays in source.columns(read):
+                # The attributes come first; a unit that is not declared is the last column.
+                for column, array in zip(columns, arrays, strict=False):
                     column.add(array)
+                if units:
+                    units.add(arrays[read.index(units.name)])
     for column in columns:
         if column.missing or column.unseen or column.has_odd_others:
             misfits[column.name] = column.misfit()
-    return [misfits[name] for name in domain if name in misfits]
+    found = [misfits[name] for name in domain if name in misfits]
+    if units:
+        without = units.misfit()
+    return [*found, without] if without else found
+
+
+def _unit_column(
+    source: Source,
+    unit: str | None,
+) -> "tuple[_Units | None, Misfit | None]":
+    """The unit column if there is one to look at, or what is wrong with it."""
+    if unit is None:
+        return None, None
+    problems = _unreadable(source, Domain({unit: 1}))
+    if problems:
+        return None, Misfit(unit, problems[0][1], is_unit=True)
+    return _Units(unit), None
 
 
 def _unreadable(source: Source, domain: Domain) -> list[tuple[str, str]]:
@@ -208,6 +246,35 @@ def _names(source: Source) -> list[str]:
     except DataError:
         return []
     return []
+
+
+class _Units:
+    """The unit column, and what does not fit in it so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._rows = 0
+        self._without = 0
+        self._problem = ""
+
+    def add(self, array: Any) -> None:
+        """Look at the values of some rows, an Arrow array."""
+        self._rows += len(array)
+        try:
+            self._without += possible_identities(self.name, array).null_count
+        except DataError as error:
+            self._problem = str(error)
+
+    def misfit(self) -> Misfit | None:
+        """The result; None if every row names its unit."""
+        found = Misfit(
+            self.name,
+            self._problem,
+            missing=self._without,
+            rows=self._rows,
+            is_unit=True,
+        )
+        return None if found.fits else found
 
 
 class _Column:

@@ -10,11 +10,12 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts.share import within
 from .encode import Batch, encode_batches, locate
-from .files import MEMORY, SUFFIXES, Field, FileSource, quoted
+from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
 
 __all__ = ["FilesSource", "open_path"]
 
@@ -138,8 +139,8 @@ def open_path(
     Raises
     ------
     DataError
-        When a name does not end in one of `SUFFIXES`, when there are no files, or when they are of
-        different kinds.
+        When a name does not end in one of `SUFFIXES`, when there are no files, when they are of
+        different kinds, or when a name without an ending is that of no file or folder.
     """
     path = Path(data)
     shown = str(data)
@@ -147,8 +148,13 @@ def open_path(
         found = [file for file in path.rglob("*") if file.name[0] not in "._" and file.is_file()]
     elif glob.has_magic(shown) and not path.exists():
         found = [file for file in map(Path, glob.glob(shown, recursive=True)) if file.is_file()]
-    else:
+    elif path.suffix or path.exists():
         return FileSource(path, memory_limit=memory_limit)
+    else:
+        raise DataError(
+            f"there is no file or folder {masked(shown)!r}; check the path{similar(path)}; a data "
+            f"file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        )
     names = [file.name.lower() for file in found]
     kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
     if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):

@@ -18,7 +18,15 @@ from .parts import PARTS, Parts
 from .scratch import scratch
 from .source import Source, Tabular
 
-__all__ = ["BoundedSource", "Bounds", "bound", "identities", "order", "part_of"]
+__all__ = [
+    "BoundedSource",
+    "Bounds",
+    "bound",
+    "identities",
+    "order",
+    "part_of",
+    "possible_identities",
+]
 
 _ITSELF = (
     r"^(0|-?[1-9][0-9]{0,300}"  # a whole number
@@ -207,19 +215,30 @@ def identities(name: str, units: Any) -> Any:
     """
     import pyarrow.compute as pc
 
-    check_type(name, units.type)
-    wrong = (
-        f"column {name!r} cannot tell units apart: it must hold whole numbers, texts or dates, "
-        "but a floating-point number of 2**53 or more may have been rounded; store such ids as "
-        "integers or texts"
-    )
-    found = quietly(lambda: _identities(units), wrong)
+    found = possible_identities(name, units)
     if found.null_count:
         raise DataError(
             f"column {name!r} holds nulls, NaN or blank cells, but every row must name its unit; "
             "leave such rows out, or give each of them its own id"
         )
     return pc.cast(found, "string")
+
+
+def possible_identities(name: str, units: Any) -> Any:
+    """`identities`, but null for a row without a unit.
+
+    Raises
+    ------
+    DataError
+        When a value may stand for several units. The message names the column only.
+    """
+    check_type(name, units.type)
+    wrong = (
+        f"column {name!r} cannot tell units apart: it must hold whole numbers, texts or dates, "
+        "but a floating-point number of 2**53 or more may have been rounded; store such ids as "
+        "integers or texts"
+    )
+    return quietly(lambda: _identities(units), wrong)
 
 
 def _identities(units: Any) -> Any:

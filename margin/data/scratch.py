@@ -2,9 +2,9 @@
 may name people.
 
 Only its owner can read a folder. It is removed when the work is done, when the process ends, and
-when the process is stopped by SIGTERM or Ctrl-C. After SIGKILL or a loss of power, the next release
-of the same user with the same temporary folder removes it. Until then it stays on the disk, so keep
-TMPDIR on an encrypted disk.
+when the process is stopped by Ctrl-C, SIGTERM or SIGHUP. After SIGKILL or a loss of power, the next
+release of the same user with the same temporary folder removes it. Until then it stays on the disk,
+so keep TMPDIR on an encrypted disk.
 
 Each folder contains a file that names it and that its process keeps locked. The lock ends with the
 process, however the process ends. So a folder whose file can be locked is not in use. Other folders
@@ -30,7 +30,7 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 from ..errors import FileError
-from ..interrupts import at_the_end, shielded
+from ..interrupts import ENDING, at_the_end, shielded
 
 __all__ = ["check_temporary", "remove_stale", "scratch"]
 
@@ -42,8 +42,8 @@ _held: dict[Path, int] = {}
 """The folders in use, each with the id of the process that made it. A forked process inherits this
 dictionary, but does not own the folders."""
 
-_before: Any = None
-"""The handler of SIGTERM from before the first folder was made."""
+_before: dict[int, Any] = {}
+"""The handlers of SIGTERM and SIGHUP from before the first folder was made."""
 
 
 def check_temporary() -> None:
@@ -134,31 +134,33 @@ def remove_stale() -> None:
 
 
 def _watch() -> None:
-    """Make SIGTERM remove the folders. Only the main thread may set a handler. A SIGTERM that is
-    ignored stays ignored."""
-    global _before
+    """Make SIGTERM and SIGHUP remove the folders. Only the main thread may set a handler. A signal
+    that is ignored, such as SIGHUP under nohup, stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         return
-    current = signal.getsignal(signal.SIGTERM)
-    if current is not _stopped and (current == signal.SIG_DFL or callable(current)):
-        _before = current
-        signal.signal(signal.SIGTERM, _stopped)
+    for number in ENDING:
+        current = signal.getsignal(number)
+        if current is not _stopped and (current == signal.SIG_DFL or callable(current)):
+            _before[number] = current
+            signal.signal(number, _stopped)
 
 
 def _unwatch() -> None:
-    """Restore the handler of SIGTERM once no folder is in use."""
+    """Restore the handlers once no folder is in use."""
     if _held or threading.current_thread() is not threading.main_thread():
         return
-    if signal.getsignal(signal.SIGTERM) is _stopped:
-        signal.signal(signal.SIGTERM, _before)
+    for number in ENDING:
+        if signal.getsignal(number) is _stopped:
+            signal.signal(number, _before[number])
 
 
 def _stopped(number: int, frame: FrameType | None) -> None:
-    """The handler of SIGTERM: remove the folders, then do what the previous handler did. By default
-    the process is killed by the signal, and its parent sees this."""
+    """The handler: remove the folders, then do what the previous handler did. By default the
+    process is killed by the signal, and its parent sees this."""
     _remove_held()
-    signal.signal(number, _before)
-    if callable(_before):
-        _before(number, frame)
+    before = _before[number]
+    signal.signal(number, before)
+    if callable(before):
+        before(number, frame)
     else:
         os.kill(os.getpid(), number)

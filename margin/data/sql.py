@@ -130,7 +130,7 @@ class Sql:
     def check(self, domain: Domain) -> None:
         """Refuse a query that the database does not accept, or whose result lacks a declared
         column. The query is not run."""
-        with self._result(rows=False) as reader:
+        with self.result(rows=False) as reader:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -140,9 +140,9 @@ class Sql:
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
         """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
-        with self._result() as reader:
+        with self.result() as reader:
             places = self._places(reader.schema, names)
-            while (batch := quietly(lambda: next(reader, None), self._failed)) is not None:
+            while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
                 for start in range(0, batch.num_rows, ROWS):
                     yield [batch.column(place).slice(start, ROWS) for place in places]
 
@@ -180,7 +180,7 @@ class Sql:
             check_type(name, schema.field(place).type)
         return list(places.values())
 
-    def _failed(self, error: Exception) -> str:
+    def failed(self, error: Exception) -> str:
         """The message for a failure. It shows the database's own message if that holds no row."""
         state = getattr(error, "sqlstate", None)
         kind = type(error).__name__
@@ -194,7 +194,7 @@ class Sql:
             "database's own shell to see why"
         )
 
-    def _result(self, *, rows: bool = True) -> Any:
+    def result(self, *, rows: bool = True) -> Any:
         """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
 
         If `rows` is false, the reader has the columns and no rows.
@@ -203,13 +203,13 @@ class Sql:
 
     @contextmanager
     def _from_duckdb(self, rows: bool) -> Generator[Any]:
-        """Run the query on DuckDB; see `_result`."""
+        """Run the query on DuckDB; see `result`."""
         named = {name: open_path(path) for name, path in self.files.items()}
         # First look at the plan, without any rows, for types that DuckDB would guess.
         stubs = {name: _stub(name, file) for name, file in named.items()}
         with self._connected(stubs) as connection:
-            plan = quietly(lambda: self._plan(connection), self._failed)
-            texts = quietly(lambda: definitions(connection.sql, [self.text]), self._failed)
+            plan = quietly(lambda: self._plan(connection), self.failed)
+            texts = quietly(lambda: definitions(connection.sql, [self.text]), self.failed)
         if guesses_types(plan):
             raise DataError(
                 f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
@@ -226,8 +226,8 @@ class Sql:
         with self._connected(views) as connection:
             if is_heard():
                 measure(connection)
-            query = quietly(lambda: connection.sql(self.text), self._failed)
-            reader = quietly(lambda: stream(query if rows else query.limit(0)), self._failed)
+            query = quietly(lambda: connection.sql(self.text), self.failed)
+            reader = quietly(lambda: stream(query if rows else query.limit(0)), self.failed)
             yield _Telling(reader, percent=connection.query_progress) if is_heard() else reader
 
     @contextmanager
@@ -276,7 +276,7 @@ class Sql:
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
-        """Run the query on PostgreSQL; see `_result`."""
+        """Run the query on PostgreSQL; see `result`."""
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
@@ -299,14 +299,14 @@ class Sql:
             stack.enter_context(closing(cursor))
             # The result is of one snapshot of the database, and nothing can be written.
             begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-            quietly(lambda: cursor.execute(begin), self._failed)
+            quietly(lambda: cursor.execute(begin), self.failed)
             query = self.text.rstrip(" \t\r\n;")
             if rows:
                 expected = self._expected(connection, query) if is_heard() else 0.0
-                quietly(lambda: cursor.execute(query), self._failed)
-                yield _Telling(quietly(cursor.fetch_record_batch, self._failed), expected)
+                quietly(lambda: cursor.execute(query), self.failed)
+                yield _Telling(quietly(cursor.fetch_record_batch, self.failed), expected)
             else:
-                schema = quietly(lambda: cursor.adbc_execute_schema(query), self._failed)
+                schema = quietly(lambda: cursor.adbc_execute_schema(query), self.failed)
                 yield _Columns(schema)
 
     def _expected(self, connection: Any, query: str) -> float:
@@ -315,8 +315,8 @@ class Sql:
             # The driver reads results by COPY, which takes no EXPLAIN.
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             explain = _EXPLAIN.replace("\\", "")
-            quietly(lambda: cursor.execute(f"{explain}{query}"), self._failed)
-            ((plan,),) = quietly(cursor.fetchall, self._failed)
+            quietly(lambda: cursor.execute(f"{explain}{query}"), self.failed)
+            ((plan,),) = quietly(cursor.fetchall, self.failed)
         return float(json.loads(plan)[0]["Plan"]["Plan Rows"])
 
 

@@ -4,7 +4,7 @@ of the data has reviewed it."""
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ from ..errors import DataError
 from ..interrupts.share import within
 from .advance import telling_query
 from .encode import check_type, quietly
-from .files import FileSource, connect, measure
+from .files import MEMORY, FileSource, connect, measure
 from .folders import FilesSource
 from .opening import open_source
 from .source import ColumnsSource, FrameSource
+from .sql import Sql
 
 __all__ = ["suggest_domain"]
 
@@ -30,6 +31,12 @@ _SURELY_MORE = 2 * _MOST_VALUES
 
 _MOST_DISTINCT = 1_000
 """Largest number of distinct texts of which the most frequent ones are listed."""
+
+_FEWEST_ROWS = 3
+"""Number of rows below which a text is rare: it is counted as `other`, and not shown."""
+
+_SMALL_TABLE = 100
+"""Number of values below which no text of a column is called rare."""
 
 _OWN = 0.7
 """Share of distinct texts from which on nearly every row has a value of its own."""
@@ -142,11 +149,15 @@ class _Facts:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table in a DuckDB connection, the SQL that reads it, and the message if that fails."""
+    """A table in a DuckDB connection, the SQL that reads it, and the message if that fails.
+
+    The rows of a query are registered anew, as `frame`, for each pass.
+    """
 
     connection: Any
     text: str
     failed: Callable[[Exception], str]
+    query: Sql | None = None
 
     def row(
         self,
@@ -158,9 +169,21 @@ class _Table:
         listed = ", ".join(named)
         cells = ", ".join(column.cells for column in columns)
         query = f"SELECT {listed} FROM (SELECT {cells} FROM {self.text})"
-        with telling_query(self.connection):
+        with ExitStack() as stack:
+            if self.query is None:
+                stack.enter_context(telling_query(self.connection))
+            else:
+                rows = _reader(stack.enter_context(self.query.result()))
+                self.connection.register("frame", rows)
             found = quietly(lambda: self.connection.sql(query).to_arrow_table(), self.failed)
         return [column[0].as_py() for column in found.columns]
+
+
+def _reader(batches: Any) -> Any:
+    """An Arrow reader of the result of a query, which DuckDB can read."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(batches.schema, iter(batches))
 
 
 def suggest_domain(data: object) -> dict[str, Any]:
@@ -171,16 +194,19 @@ def suggest_domain(data: object) -> dict[str, Any]:
     ... without a gap. A numeric column with more values has about ten bins, open at both ends.
     Their edges are rounded deciles. So has a column of which up to a tenth are texts such as
     "unknown", with `other` for these; the mark says how many they are. A text column with more
-    values has its 49 most frequent values and `other`. A column with nulls has `missing`.
+    values has its 49 most frequent values and `other`. Texts in fewer than three rows are `other`
+    too, in a column of 100 values or more; the mark says how many they are. A column with nulls has
+    `missing`.
 
     These columns are left out, and the mark lists them with the reason: columns without a name;
-    columns whose cells are not plain values; and, if they have more than 50 values, identifiers,
-    free texts, dates, numbers with a decimal comma and texts that are nearly all different.
+    columns whose cells are not plain values; dates; and, if they have more than 50 values,
+    identifiers, free texts, numbers with a decimal comma and texts that are nearly all different.
 
     Parameters
     ----------
     data
-        Data that `open_source` accepts, except arrays of codes and `Source` objects.
+        Data that `open_source` accepts, except arrays of codes and `Source` objects other than
+        `Sql`. The query runs twice.
 
     Raises
     ------
@@ -188,7 +214,10 @@ def suggest_domain(data: object) -> dict[str, Any]:
         When the data cannot be read, or two columns have the same name.
     """
     source = open_source(data)
-    with closing(connect()) as connection:
+    query = None
+    limit = getattr(source, "memory_limit", MEMORY)
+    wrong = f"the memory limit ({limit!r}) must be a size such as '500MB'"
+    with closing(quietly(lambda: connect(limit), wrong)) as connection:
         measure(connection)
         if isinstance(source, FileSource):
             found = source.fields()
@@ -203,16 +232,21 @@ def suggest_domain(data: object) -> dict[str, Any]:
             rows = source.table()
             failed = _unreadable
             quietly(lambda: connection.register("frame", rows), failed)
-            sql_names = [f"c{place}" for place in range(rows.num_columns)]
-            table = f"frame AS rows({', '.join(sql_names)})"
+            table = _named_anew(rows.schema)
             fields = [(field.name, field.type) for field in rows.schema]
+        elif isinstance(source, Sql):
+            query = source
+            failed = source.failed
+            with source.result(rows=False) as columns_only:
+                table = _named_anew(columns_only.schema)
+                fields = [(field.name, field.type) for field in columns_only.schema]
         else:
             raise DataError(
-                "a domain can be suggested for files, a data frame or a dict of columns only, but "
-                f"data is of type {type(data).__name__}; convert it to one of these"
+                "a domain can be suggested for files, a query, a data frame or a dict of columns "
+                f"only, but data is of type {type(data).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
-        described, odd = _describe(_Table(connection, table, failed), columns)
+        described, odd, rare = _describe(_Table(connection, table, failed, query), columns)
     forms = {}
     for column, form in zip(columns, described, strict=True):
         if isinstance(form, _Reason):
@@ -224,7 +258,16 @@ def suggest_domain(data: object) -> dict[str, Any]:
     kept = [f"{name!r} ({number:,})" for name, number in odd.items() if name in forms]
     if kept:
         note += f"; cells that are not numbers, counted as other: {', '.join(kept)}"
+    if rare:
+        numbers = ", ".join(f"{name!r} ({number:,})" for name, number in rare.items())
+        note += f"; texts in fewer than {_FEWEST_ROWS} rows each, counted as other: {numbers}"
     return {DRAFT: note, **forms}
+
+
+def _named_anew(schema: Any) -> str:
+    """SQL for the registered rows, with the columns c0, c1, ... whatever their names are."""
+    names = [f"c{place}" for place in range(len(schema))]
+    return f"frame AS rows({', '.join(names)})"
 
 
 @dataclass(frozen=True)
@@ -294,12 +337,12 @@ def _is_plain(name: str, kind: Any) -> bool:
 def _describe(
     table: _Table,
     columns: Sequence[_Column],
-) -> tuple[list[Any], dict[str, int]]:
+) -> tuple[list[Any], dict[str, int], dict[str, int]]:
     """Suggest an attribute for each column, in its JSON form; also counts the cells of columns of
-    numbers that are not numbers. A first pass over the table finds facts about each column, a
-    second pass its values if they are few."""
+    numbers that are not numbers, and the rare texts of other columns. A first pass over the table
+    finds facts about each column, a second pass its values if they are few."""
     if not columns:
-        return [], {}
+        return [], {}, {}
     first = []
     for column in columns:
         first += _first_pass(column)
@@ -309,20 +352,38 @@ def _describe(
     facts = [_Facts(*row[at : at + width]) for at in range(0, len(row), width)]
     second = []
     for column, known in zip(columns, facts, strict=True):
-        if known.distinct <= _SURELY_MORE:
-            second.append(f"histogram(v_{column.sql})")
-        elif known.odd and not known.has_some_odd:
-            second.append(f"approx_top_k(v_{column.sql}, {_MOST_VALUES - 1})")
-        else:
-            second.append("NULL")
+        is_listed = known.distinct <= _SURELY_MORE or (known.odd and not known.has_some_odd)
+        is_needed = is_listed and _reason(column, known) is None
+        second.append(f"histogram(v_{column.sql})" if is_needed else "NULL")
     with within(_FIRST, 1):
         values = table.row(columns, second)
     forms = []
+    rare = {}
     for column, known, found in zip(columns, facts, values, strict=True):
-        forms.append(_reason(column, known) or _form(known, found or []))
+        frequent, dropped = _frequent(known, found or [])
+        if dropped:
+            rare[column.name] = dropped
+        forms.append(_reason(column, known) or _form(known, frequent, is_other=dropped > 0))
     pairs = zip(columns, facts, strict=True)
     odd = {column.name: known.odd for column, known in pairs if known.has_some_odd}
-    return forms, odd
+    return forms, odd, rare
+
+
+def _frequent(
+    facts: _Facts,
+    found: Sequence[tuple[Any, int]],
+) -> tuple[list[tuple[Any, int]], int]:
+    """The values of a column with their counts, the most frequent ones first, without rare texts;
+    and the number of rare texts."""
+    counted = sorted(found, key=lambda pair: -pair[1])
+    if facts.values < _SMALL_TABLE or facts.is_numeric:
+        return counted, 0
+    kept = [
+        (value, rows)
+        for value, rows in counted
+        if rows >= _FEWEST_ROWS or not isinstance(value, str)
+    ]
+    return kept, len(counted) - len(kept)
 
 
 def _first_pass(column: _Column) -> list[str]:
@@ -347,17 +408,17 @@ def _first_pass(column: _Column) -> list[str]:
 
 
 def _reason(column: _Column, facts: _Facts) -> _Reason | None:
-    """Why a column of many values should not be declared; None if it should."""
+    """Why a column should not be declared as it stands; None if it should."""
+    texts = column.is_text and facts.odd > 0
+    if (column.is_date and facts.values) or (texts and facts.dates == facts.values):
+        form = '{"dates": {"from": "2020-01-01", "to": "2025-12-31", "by": "month"}}'
+        return _Reason(f"dates: declare the first and the last one, as in {form}")
     if facts.distinct <= _SURELY_MORE:
         return None
-    texts = column.is_text and facts.odd > 0
     # Texts among numbers do not make a column one of texts.
     words = texts and not facts.has_some_odd
     among = f"; {facts.odd:,} of {facts.values:,} cells are not numbers"
     mixed = among if facts.odd < facts.values else ""
-    if column.is_date or (texts and facts.dates == facts.values):
-        form = '{"dates": {"from": "2020-01-01", "to": "2025-12-31", "by": "month"}}'
-        return _Reason(f"dates: declare the first and the last one, as in {form}")
     if texts and facts.commas > facts.values / 2:
         return _Reason(
             "numbers with a decimal comma: a query with --sql can convert them; then declare bins"
@@ -388,20 +449,22 @@ def _unreadable(error: Exception) -> str:
     return "the data frame must be readable by DuckDB, but it is not; pass it as a Parquet file"
 
 
-def _form(facts: _Facts, found: list[Any]) -> Any:
-    """The JSON form of an attribute. `found` contains pairs of a value and its count, or only the
-    most frequent values if there are many."""
+def _form(
+    facts: _Facts,
+    found: Sequence[tuple[Any, int]],
+    *,
+    is_other: bool,
+) -> Any:
+    """The JSON form of an attribute. `found` contains pairs of a value and its count, the most
+    frequent ones first. `is_other` says whether the column has other texts too."""
     extras = {"missing": "missing"} if facts.is_missing else {}
     if facts.is_numeric:
         return _numeric_form(facts, found, extras)
     if facts.has_some_odd:
         # Texts among numbers, such as "unknown", have no place in bins.
         return {"bins": _edges(facts.quantiles or [0.0, 0.0]), "other": "other", **extras}
-    if facts.distinct > _SURELY_MORE:
-        values = found
-    else:
-        values = [value for value, _ in sorted(found, key=lambda pair: -pair[1])]
-    if len(values) > _MOST_VALUES or facts.distinct > _SURELY_MORE:
+    values = [value for value, _ in found]
+    if len(values) > _MOST_VALUES or is_other:
         return {"values": _different(values[: _MOST_VALUES - 1]), "other": "other", **extras}
     kept = _different(values)
     if not kept:
@@ -411,7 +474,7 @@ def _form(facts: _Facts, found: list[Any]) -> Any:
 
 def _numeric_form(
     facts: _Facts,
-    found: list[Any],
+    found: Sequence[tuple[Any, int]],
     extras: dict[str, str],
 ) -> Any:
     """The JSON form of a numeric attribute: its values, their number, or bins."""

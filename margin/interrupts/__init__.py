@@ -1,5 +1,24 @@
-"""While the library works: what Ctrl-C and SIGTERM do, and how far the reading of a table is."""
+"""While the library works: what Ctrl-C, SIGTERM and SIGHUP do, and how far the reading of a table
+is."""
 
-from .watch import Watch, at_the_end, check, interruptible, shielded, watched
+from .watch import (
+    ENDING,
+    Watch,
+    at_the_end,
+    check,
+    handlers_kept,
+    interruptible,
+    shielded,
+    watched,
+)
 
-__all__ = ["Watch", "at_the_end", "check", "interruptible", "shielded", "watched"]
+__all__ = [
+    "ENDING",
+    "Watch",
+    "at_the_end",
+    "check",
+    "handlers_kept",
+    "interruptible",
+    "shielded",
+    "watched",
+]

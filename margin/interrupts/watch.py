@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: an interrupt is never lost, never taken for another error, and acted on soon.
+"""Ctrl-C, SIGTERM and SIGHUP: an interrupt is never lost, never taken for another error, and acted
+on soon. After `Watch.complete` it comes too late, and is ignored.
 
 By default Python raises KeyboardInterrupt wherever the main thread is. A library may drop that
 exception (in a callback) or report it as an error of its own. And while the main thread waits for a
@@ -23,7 +24,16 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Watch", "at_the_end", "check", "interruptible", "shielded", "watched"]
+__all__ = [
+    "ENDING",
+    "Watch",
+    "at_the_end",
+    "check",
+    "handlers_kept",
+    "interruptible",
+    "shielded",
+    "watched",
+]
 
 _PAUSE = 0.25
 """Seconds between two attempts to stop the main thread."""
@@ -31,7 +41,12 @@ _PAUSE = 0.25
 _PATIENCE = 1.5
 """Seconds after which the process of a command is ended, if the main thread does not stop."""
 
-_NUMBERS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+ENDING: tuple[int, ...] = tuple(
+    int(getattr(signal, name)) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""The signals that end a process: SIGTERM, and SIGHUP (its terminal was closed) on POSIX."""
+
+_NUMBERS: tuple[int, ...] = (signal.SIGINT, *ENDING)
 
 _watch: "Watch | None" = None
 """The watch of this process. Watches inside another one are the same watch."""
@@ -62,6 +77,7 @@ class Watch:
         self._pending = 0  # a signal that arrived under a shield
         self._again = False  # the next signal is the thread's
         self._settled = False
+        self._complete = False
         self._before: dict[int, Any] = {}
         self._ended = threading.Event()
         self._fd = -1
@@ -75,6 +91,17 @@ class Watch:
     def settle(self) -> None:
         """Raise no exception any more: the interrupt is being reported."""
         self._settled = True
+
+    def complete(self) -> None:
+        """Ignore signals from here on: the work is done, and its result is written.
+
+        A watch of a command (`ends`) leaves them ignored when it ends, until its process ends.
+        """
+        self._complete = True
+        self.number = self._pending = self._seen = 0
+        if self._ends:
+            for number in self._before:
+                signal.signal(number, signal.SIG_IGN)
 
     def taken(self) -> None:
         """Forget the interrupt: the program has done what it asked for."""
@@ -95,7 +122,8 @@ class Watch:
         self._thread.start()
         for number in _NUMBERS:
             handler = signal.getsignal(number)
-            # A SIGTERM that the program handles itself, and an ignored signal, stay as they are.
+            # A SIGTERM that the program handles itself, and an ignored signal, such as SIGHUP under
+            # nohup, stay as they are.
             if callable(handler) if number == signal.SIGINT else handler == signal.SIG_DFL:
                 self._before[number] = handler
         if self._before:
@@ -130,11 +158,11 @@ class Watch:
         return 0 if self._settled else self.number or self._pending
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
-        """The handler of both signals."""
+        """The handler of all signals."""
         if os.getpid() != self._process:  # a forked process has its own life
             signal.signal(number, self._before[number])
             signal.raise_signal(number)
-        elif self._settled:
+        elif self._settled or self._complete:
             return
         elif self._shields:
             self._pending = number
@@ -181,7 +209,9 @@ class Watch:
         since = time.monotonic()
         _cancel()
         while not self._ended.wait(_PAUSE) and self._seen:
-            if not self._shields and not self._settled:
+            if self._shields or self._complete:  # a release is being written, or was written
+                continue
+            if not self._settled:
                 _cancel()
                 if self.number:  # otherwise the handler has not run yet
                     self._again = True
@@ -190,10 +220,12 @@ class Watch:
                 self._end_process()
 
     def _end_process(self) -> None:
-        """Say what happened and end the process."""
+        """Say what happened and end the process, unless the work went on meanwhile."""
         told = self.explain()
-        sys.stderr.write(f"\nmargin: {told}\n")
-        sys.stderr.flush()
+        if self._shields or self._complete:
+            return
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            print(f"\nmargin: {told}", file=sys.stderr, flush=True)
         for ending in _endings:
             ending()
         os._exit(128 + self._seen)
@@ -218,8 +250,8 @@ def watched(*, ends: bool = False, text: str = "interrupted") -> Iterator[Watch]
     ------
     KeyboardInterrupt
         If a signal arrived, whatever else happened in the block. Its text is that of the exception
-        in the block, or of `Watch.explain`. After SIGTERM the text is printed instead, and the
-        signal ends the process.
+        in the block, or of `Watch.explain`. After SIGTERM and SIGHUP the text is printed instead,
+        and the signal ends the process.
     """
     global _watch
     if threading.current_thread() is not threading.main_thread():
@@ -254,9 +286,11 @@ def watched(*, ends: bool = False, text: str = "interrupted") -> Iterator[Watch]
 
 
 def _end_by(number: int, text: str) -> None:
-    """After SIGTERM: print the text, and end the process by the signal, as its sender expects."""
-    if number == signal.SIGTERM:
-        print(f"margin: {text}", file=sys.stderr, flush=True)
+    """After SIGTERM and SIGHUP: print the text, and end the process by the signal, as its sender
+    expects."""
+    if number in ENDING:
+        with contextlib.suppress(OSError):  # after SIGHUP the terminal is closed
+            print(f"margin: {text}", file=sys.stderr, flush=True)
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
@@ -279,6 +313,18 @@ def shielded() -> Iterator[None]:
         yield
     finally:
         watch.shield(-1)
+
+
+@contextmanager
+def handlers_kept() -> Iterator[None]:
+    """Restore the handlers of all signals at the end of a `with` block."""
+    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) != handler:
+                signal.signal(number, handler)
 
 
 def interruptible(connection: Any, method: str = "interrupt") -> None:

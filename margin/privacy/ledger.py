@@ -26,7 +26,7 @@ from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Statement, for_unit
 from .strength import Strength, together
 
-__all__ = ["Charge", "Dataset", "Ledger", "Token"]
+__all__ = ["Charge", "Charged", "Dataset", "Ledger", "Token"]
 
 
 @dataclass(
@@ -50,6 +50,28 @@ class Token:
     dataset: str
     sequence: int
     head: str
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Charged:
+    """One charge in a ledger, as `Ledger.charged` lists it.
+
+    Attributes
+    ----------
+    sequence
+        Number of its entry in the ledger.
+    statement
+        The guarantee of the release that was charged.
+    label
+        The text that its user gave it; empty if there is none.
+    """
+
+    sequence: int
+    statement: Statement
+    label: str
 
 
 _LISTED = 12
@@ -100,7 +122,8 @@ class Ledger:
         *,
         unit: str | None = None,
         rows_per_person: int | None = None,
-    ) -> None:
+        if_missing: bool = False,
+    ) -> bool:
         """Declare a data set and the total that may ever be spent on it.
 
         Parameters
@@ -113,12 +136,20 @@ class Ledger:
         unit, rows_per_person
             The values that you will pass to `release`. By default the unit of protection is one
             row, or all rows of a person, as many as the budget declares.
+        if_missing
+            Accept a data set that is already registered with the same budget and the same unit.
+
+        Returns
+        -------
+        bool
+            True if the data set was registered now; False if it was registered before.
 
         Raises
         ------
         BudgetError
-            When the name is already registered or is not a plain text, when `budget` is not a
-            budget, or when `unit` and `rows_per_person` do not fit it.
+            When the name is already registered (with `if_missing`: with another budget or unit) or
+            is not a plain text, when `budget` is not a budget, or when `unit` and
+            `rows_per_person` do not fit it.
         DomainError
             When `unit` is not the name of a column.
         FileError
@@ -132,11 +163,16 @@ class Ledger:
         )
         detail = json.dumps({"name": plain, "statement": whole.to_json()})
         with writing(self.path, create=True) as (db, entries):
-            if plain in _datasets(self.path, entries):
+            registered = _datasets(self.path, entries).get(plain)
+            if registered is not None:
+                before = _statement(self.path, registered)
+                if if_missing and before == whole:
+                    return False
                 raise BudgetError(
-                    f"the name of a new data set must not be in the ledger, but data set {plain!r} "
-                    "is already registered, and its budget cannot be changed; charge it as it is, "
-                    "or choose another name"
+                    f"data set {plain!r} is already registered with {before.guarantee} (protects "
+                    f"{before.protects}), and this cannot be changed; charge it as it is. Do not "
+                    "register the same people under a second name: their charges would not be "
+                    "added up"
                 )
             number = secrets.token_hex(16)
             append(
@@ -147,11 +183,29 @@ class Ledger:
                 units=whole.budget.units,
                 detail=detail,
             )
+        return True
 
-    def dataset(self, name: str) -> "Dataset":
-        """The data set with that name, to pass to `release(..., ledger=...)`."""
+    def dataset(self, name: str, *, label: str = "") -> "Dataset":
+        """The data set with that name, to pass to `release(..., ledger=...)`.
+
+        Parameters
+        ----------
+        name
+            Name of the data set.
+        label
+            A text that the ledger keeps with each charge, such as the name of the release: up to
+            200 printable characters. You state it; never derive it from the data. The ledger does
+            not protect it.
+
+        Raises
+        ------
+        BudgetError
+            When there is no such data set, or the label has another form.
+        FileError
+            When the file is missing, locked or damaged.
+        """
         self._state(name)
-        return Dataset(self, _plain_name(name))
+        return Dataset(self, _plain_name(name), label=label)
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all data sets, in the order of their registration."""
@@ -168,10 +222,23 @@ class Ledger:
 
     def charges(self, name: str) -> tuple[Statement, ...]:
         """The guarantee of each release that was charged to a data set, in order."""
+        return tuple(charge.statement for charge in self.charged(name))
+
+    def charged(self, name: str) -> tuple[Charged, ...]:
+        """Each charge to a data set, with the number of its entry and its label, in order.
+
+        `check` and the receipt of a release (`Token.sequence`) give charges the same numbers.
+        """
         with reading(self.path) as entries:
             registered = _find(self.path, entries, name)
-            charges = _charges(entries, registered.dataset)
-            return tuple(_statement(self.path, entry) for entry in charges)
+            return tuple(
+                Charged(
+                    sequence=entry.sequence,
+                    statement=_statement(self.path, entry),
+                    label=_label(self.path, entry),
+                )
+                for entry in _charges(entries, registered.dataset)
+            )
 
     def spent(self, name: str) -> Fraction:
         """The amount spent on a data set: epsilon if its budget is `PureDP`, else rho."""
@@ -251,6 +318,7 @@ class Ledger:
         said: Statement,
         mark: str,
         total_is_public: bool,
+        label: str = "",
     ) -> Token:
         """Record a charge with a random mark, by which `_has` can find the entry again."""
         with writing(self.path) as (db, entries):
@@ -258,7 +326,8 @@ class Ledger:
             whole = _statement(self.path, registered)
             units = _cost(name, whole, said)
             _check_rest(name, whole.budget, _sum(entries, registered.dataset), units)
-            detail = json.dumps({"statement": said.to_json(), "total_is_public": total_is_public})
+            record = {"statement": said.to_json(), "total_is_public": total_is_public}
+            detail = json.dumps({**record, "label": label} if label else record)
             number = registered.dataset
             entry = append(
                 db,
@@ -411,14 +480,26 @@ class Dataset:
         The ledger that holds the data set.
     name
         Name of the data set in this ledger.
+    label
+        The text that each charge keeps; see `Ledger.dataset`.
     """
 
     ledger: Ledger
     name: str
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not _is_label(self.label):
+            raise BudgetError(
+                "a label must be a text of at most 200 printable characters, but it is "
+                f"{shown(self.label)}; shorten it, or leave it out"
+            )
 
     def charge(self, budget: Budget, /) -> Token:
         """Record that a release spends all of `budget` on this data set; see `Ledger.charge`."""
-        return self.ledger.charge(self.name, budget)
+        _check_budget(budget)
+        said = Statement(budget=budget)
+        return self.ledger._charge(self.name, said, secrets.token_hex(16), False, self.label)
 
 
 class _Chargeable(Protocol):
@@ -459,7 +540,8 @@ class Charge:
             return self._ledger.charge(budget)
         said = dataclasses.replace(self._statement, budget=budget)
         ledger, name = self._ledger.ledger, self._ledger.name
-        return ledger._charge(name, said, self._mark, self._total_is_public)
+        label = self._ledger.label
+        return ledger._charge(name, said, self._mark, self._total_is_public, label)
 
     def is_made(self) -> bool | None:
         """True if the charge is on the disk; None if a user's own ledger was charged, which cannot
@@ -588,6 +670,18 @@ def _total_is_public(path: Path, entry: Entry) -> bool | None:
     raise damaged(path, f"entry {entry.sequence} holds a value that is not true or false")
 
 
+def _label(path: Path, entry: Entry) -> str:
+    """The label of a charge; empty if it has none, as charges of earlier versions."""
+    label = _detail(path, entry).get("label", "")
+    if _is_label(label):
+        return str(label)
+    raise damaged(path, f"entry {entry.sequence} holds a label that is no plain text")
+
+
+def _is_label(label: object) -> bool:
+    return isinstance(label, str) and len(label) <= 200 and label.isprintable()
+
+
 def _is_consistent(
     path: Path,
     entry: Entry,
@@ -596,6 +690,7 @@ def _is_consistent(
     """True if an entry (not the first) has the content and the units that the software writes."""
     said = _statement(path, entry)
     _total_is_public(path, entry)
+    _label(path, entry)
     registered = next((it for it in datasets.values() if it.dataset == entry.dataset), None)
     if registered is None:
         return False

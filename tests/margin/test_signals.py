@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at random moments: never lost, never another error, and truly told."""
+"""Ctrl-C, SIGTERM and SIGHUP at random moments: never lost, never another error, and truly told."""
 
 import contextlib
 import json
@@ -16,10 +16,12 @@ import margin
 from margin import DataError, Ledger, PureDP
 from margin.cli.main import main
 from margin.data.encode import quietly
-from margin.interrupts import check, shielded, watched
+from margin.interrupts import ENDING, check, handlers_kept, shielded, watched
 from margin.mechanisms import Flat
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+pytest.importorskip("duckdb")  # an import that a signal interrupts cannot be repeated
 
 ROOT = Path(__file__).parent.parent.parent
 CODES = np.array([[0], [1], [1]])
@@ -52,6 +54,9 @@ def test_signals_at_random_moments_are_told_truly(tmp_path):
             continue
         if trial["unclear"]:  # whether the release had ended
             assert (NOTHING in trial["text"]) == (not trial["charged"]), trial
+            continue
+        if trial["source"] == "command" and not trial["code"]:  # the file was being written
+            assert trial["charged"] and not trial["text"].count("interrupted"), trial
             continue
         expected = 130 if trial["signal"] == signal.SIGINT else -trial["signal"]
         assert trial["code"] == expected, trial
@@ -238,10 +243,14 @@ sys.exit(run())
 
 @pytest.mark.parametrize(
     ("program", "module", "code"),
-    [(IN_A_PROGRAM, "margin.private", 1), (ON_THE_COMMAND_LINE, "margin.cli.main", 130)],
-    ids=["program", "command"],
+    [
+        (IN_A_PROGRAM, "margin.private", 1),
+        (ON_THE_COMMAND_LINE, "margin.cli.main", 130),
+        (ON_THE_COMMAND_LINE, "margin.interrupts.watch", 130),
+    ],
+    ids=["program", "command", "command, first module"],
 )
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])
 def test_a_signal_while_modules_are_imported_is_told(program, module, code, number):
     done = subprocess.run(
         [sys.executable, "-c", WHILE_IMPORTED + program, module, str(int(number))],
@@ -275,6 +284,76 @@ def test_a_signal_while_a_watch_ends_is_told(monkeypatch):
     with pytest.raises(KeyboardInterrupt, match="told"), watched(text="told"):
         pass
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_an_ignored_signal_stays_ignored(number):
+    """As SIGHUP is under nohup."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with watched():
+            signal.raise_signal(number)
+            check()
+            assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])
+def test_signals_are_ignored_once_the_work_is_complete(number):
+    before = signal.getsignal(number)
+    with handlers_kept():
+        with watched(ends=True) as watch:
+            with shielded():
+                signal.raise_signal(number)
+                watch.complete()
+            signal.raise_signal(number)
+            check()
+        assert signal.getsignal(number) is signal.SIG_IGN
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])
+def test_a_release_is_complete_once_its_file_is_written(tmp_path, monkeypatch, capsys, number):
+    (tmp_path / "d.json").write_text('{"a": 2}')
+    (tmp_path / "t.csv").write_text("a\n0\n1\n")
+    save = margin.Synopsis.save
+
+    def saved(synopsis, path):
+        save(synopsis, path)
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(margin.Synopsis, "save", saved)
+    table, declared, output = (str(tmp_path / name) for name in ("t.csv", "d.json", "o.margin"))
+    line = ["release", table, "--domain", declared, "--epsilon", "1", "-o", output, "--json"]
+    assert main(line) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["output"] == output and not told.err
+    assert margin.load(output).summary()
+
+
+AT_THE_END = """
+import atexit, os, signal, sys
+from margin.__main__ import run
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(print, "last")
+atexit.register(os.kill, os.getpid(), int(sys.argv[1]))
+sys.argv[1:] = ["ledger", "create", sys.argv[2], "--dataset", "p", "--epsilon", "1", "--json"]
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])
+def test_a_signal_after_the_output_changes_nothing(tmp_path, number):
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END, str(int(number)), str(tmp_path / "l.db")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    printed, _, last = done.stdout.rpartition("}")
+    assert done.returncode == 0 and not done.stderr
+    assert json.loads(printed + "}")["dataset"] == "p" and last.strip() == "last"
 
 
 STUCK = """

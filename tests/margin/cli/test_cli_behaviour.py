@@ -160,7 +160,8 @@ def test_json_agrees_with_python(folder, capsys):
     assert json.loads(out)["counts"] == synopsis.marginal(["sex", "age"]).counts.tolist()
     _, out, _ = run(capsys, ["info", "people.margin", "--json"])
     assert margin.Domain(json.loads(out)["domain"]) == synopsis.domain
-    assert json.loads(out)["spent"] == synopsis.spent.to_json()
+    spent = {**synopsis.spent.to_json(), "rows_per_person": 1}
+    assert json.loads(out)["spent"] == spent
     assert json.loads(out)["views"] == [list(names) for names in synopsis.names]
     _, out, _ = run(capsys, ["design", "9", "6", "2", "--json"])
     assert len(json.loads(out)["blocks"]) == 3 == json.loads(out)["bound"]

@@ -97,7 +97,11 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     assert "empty in 1 row" in out and "did you mean 'female'?" in out
     assert main(["domain", "check", "--json", str(path), str(declared)]) == 2
     told = json.loads(capsys.readouterr().out)
-    assert told["fits"] is False and told["private"] is False and len(told["attributes"]) == 4
+    assert (
+        told["fits"] is False
+        and told["output_may_be_published"] is False
+        and len(told["attributes"]) == 4
+    )
     declared.write_text('{"children": 4}')
     assert main(["domain", "check", str(path), str(declared)]) == 0
     assert "all 1 attributes fit" in capsys.readouterr().out

@@ -13,6 +13,7 @@ import pytest
 import margin
 from margin.data.files import quoted
 from margin.data.scratch import scratch
+from margin.interrupts import ENDING
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals of POSIX")
 
@@ -99,25 +100,27 @@ def ended(process, number):
 
 
 HANDLERS = {
-    "none": ("", -signal.SIGTERM),
-    "one that exits": ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))", 7),
-    "one that exits at once": ("signal.signal(signal.SIGTERM, lambda *_: os._exit(9))", 9),
+    "none": ("", None),
+    "one that exits": ("lambda *_: sys.exit(7)", 7),
+    "one that exits at once": ("lambda *_: os._exit(9)", 9),
 }
 
 
-@pytest.mark.parametrize(("before", "code"), HANDLERS.values(), ids=HANDLERS)
-def test_sigterm_removes_it_and_does_what_it_did_before(parent, before, code):
+@pytest.mark.parametrize("number", ENDING)
+@pytest.mark.parametrize(("handler", "code"), HANDLERS.values(), ids=HANDLERS)
+def test_a_signal_removes_it_and_does_what_it_did_before(parent, handler, code, number):
+    before = f"signal.signal({int(number)}, {handler})" if handler else ""
     process, folder = child(parent, before=before)
     assert (folder / "rows").exists()
-    assert ended(process, signal.SIGTERM) == code
+    assert ended(process, number) == (-number if code is None else code)
     assert not os.listdir(parent)
 
 
-def test_who_ignores_sigterm_goes_on(parent):
-    process, folder = child(
-        parent, before="signal.signal(signal.SIGTERM, signal.SIG_IGN)", then="print(input())"
-    )
-    process.send_signal(signal.SIGTERM)
+@pytest.mark.parametrize("number", ENDING)
+def test_who_ignores_a_signal_goes_on(parent, number):
+    before = f"signal.signal({int(number)}, signal.SIG_IGN)"
+    process, folder = child(parent, before=before, then="print(input())")
+    process.send_signal(number)
     assert (folder / "rows").exists()
     assert ended(process, None) == 0
     assert not os.listdir(parent)

@@ -15,11 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import margin
 from margin.data import count
 from margin.data.opening import open_source
 from margin.data.suggest import _bins, suggest_domain
 from margin.domain.domain import DRAFT, Domain
 from margin.errors import DataError, DomainError
+from margin.interrupts.share import listening
 
 rng = np.random.default_rng(11)
 MANY = [f"w{number:03}" for number in range(300)]
@@ -63,7 +65,8 @@ def in_forms(table, folder):
 def test_each_kind_of_column(tmp_path, form):
     data = in_forms(TABLE, tmp_path)[form]
     draft = suggest_domain(data)
-    assert list(draft) == [DRAFT, *TABLE.column_names]
+    assert list(draft) == [DRAFT, *(name for name in TABLE.column_names if name != "day")]
+    assert "'day' (dates: declare the first and the last one" in draft[DRAFT]
     assert "not private" in draft[DRAFT]
     assert "delete this line" in draft[DRAFT]
     assert draft["run"] == 4
@@ -81,7 +84,6 @@ def test_each_kind_of_column(tmp_path, form):
     assert sorted(str(value).lower() for value in draft["truth"]) == ["false", "true"]
     assert draft["holes"] == {"values": ["x"], "missing": "missing"}
     assert draft["numbers with holes"] == {"values": [0, 1], "missing": "missing"}
-    assert draft["day"] == ["2020-01-31", "2020-02-01"]
     assert json.loads(json.dumps(draft, allow_nan=False)) == draft
     assert taken(draft, data) == 500
     with pytest.raises(DomainError, match="draft"):
@@ -133,9 +135,6 @@ cells = st.one_of(
             lambda values: pa.array(values, pa.decimal128(5, 1))
         ),
         st.lists(st.booleans(), max_size=3).map(lambda values: pa.array(values, pa.bool_())),
-        st.lists(st.datetimes(), max_size=3).map(
-            lambda values: pa.array(values, pa.timestamp("us"))
-        ),
     )
 )
 def test_the_draft_takes_the_table_it_was_made_from(column):
@@ -192,6 +191,44 @@ def test_cells_that_are_no_numbers_are_counted():
     assert "cells that are not numbers, counted as other: 'income' (28)" in draft[DRAFT]
     assert "'row' (an identifier: whole numbers that are nearly all different)" in draft[DRAFT]
     assert "all different; 3,000 of 4,000 cells are not numbers)" in draft[DRAFT]
+
+
+@pytest.mark.parametrize("extra", [0, 100])
+def test_rare_texts_are_not_shown(extra):
+    """Also beside `other`, where there are many texts."""
+    common = ["a", "b"] * 60 + [f"c{place}" for place in range(extra)] * 3
+    secrets = ["secret", "twice", "twice"]
+    numbers = [*range(9), *[0] * (len(common) - 6)]
+    draft = suggest_domain({"word": common + secrets, "number": numbers})
+    assert "secret" not in json.dumps(draft) and "twice" not in json.dumps(draft)
+    assert draft["word"]["other"] == "other"
+    assert draft[DRAFT].endswith("in fewer than 3 rows each, counted as other: 'word' (2)")
+    assert draft["number"] == 9
+    few = suggest_domain({"word": ["a", "a", "once"]})
+    assert few["word"] == ["a", "once"]
+
+
+@pytest.mark.parametrize("kind", ["files", "database"])
+def test_a_query(tmp_path, kind):
+    path = in_forms(TABLE, tmp_path)["parquet"]
+    if kind == "files":
+        query = margin.Sql("SELECT * FROM t", files={"t": str(path)}, memory_limit="200MB")
+    else:
+        with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+            database.execute(f"CREATE TABLE t AS SELECT * FROM '{path}'")
+        query = margin.Sql("SELECT * FROM t", attach=str(tmp_path / "t.duckdb"))
+    assert suggest_domain(query) == suggest_domain(path)
+    shares = []
+    with listening(lambda share, declared: shares.append(share)):
+        suggest_domain(query)
+    assert shares == sorted(shares) and all(0 <= share <= 1 for share in shares)
+
+
+def test_an_error_of_a_query_shows_no_row():
+    query = margin.Sql("SELECT CAST('s3cr' || i AS INT) AS a FROM range(3) AS r(i)")
+    with pytest.raises(DataError, match="must run without an error") as caught:
+        suggest_domain(query)
+    assert "s3cr" not in str(caught.value)
 
 
 LEFT_OUT = {
@@ -287,8 +324,8 @@ def test_what_is_left_out_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.zeros((3, 2), int), "files, a data frame or a dict"),
-        (open_source(np.zeros((3, 2), int)), "files, a data frame or a dict"),
+        (np.zeros((3, 2), int), "files, a query, a data frame or a dict"),
+        (open_source(np.zeros((3, 2), int)), "files, a query, a data frame or a dict"),
         (
             pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]),
             "more than one column named 'a'",

@@ -838,9 +838,8 @@ def test_the_command_takes_the_unit(tmp_path, capsys):
     assert "at most 3 of them counted" in capsys.readouterr().out
     run("ledger", "show", path, "--json")
     (shown,) = json.loads(capsys.readouterr().out)["datasets"]
-    assert shown["statement"] == ledger.statement("visits").to_json() and shown["charges"] == [
-        said.to_json()
-    ]
+    assert shown["statement"] == ledger.statement("visits").to_json()
+    assert shown["charges"] == [{"entry": 2, "label": None, **said.to_json()}]
 
 
 TABLE = {"sex": [0, 1, 1, 0, 1]}
@@ -913,3 +912,20 @@ def test_show_tells_the_guarantee_given_public_totals(tmp_path, capsys):
     (shown,) = json.loads(capsys.readouterr().out)["datasets"]
     assert shown["strength"]["epsilon"] == 4
     assert shown["public_totals"] == [False, True]
+
+
+def test_a_label_is_kept_with_its_charge(tmp_path):
+    """Charges without a label, as earlier versions wrote them, have an empty one."""
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(2))
+    ledger.charge("p", PureDP("0.5"))
+    dataset = ledger.dataset("p", label="spring 2026")
+    assert dataset.charge(PureDP("0.5")).sequence == 3
+    margin.release({"a": [0, 1]}, domain={"a": 2}, budget=PureDP("0.5"), ledger=dataset)
+    charges = ledger.charged("p")
+    assert [charge.sequence for charge in charges] == [2, 3, 4]
+    assert [charge.label for charge in charges] == ["", "spring 2026", "spring 2026"]
+    assert ledger.verify() == 3
+    for label in ("x" * 201, "two\nlines", 3):
+        with pytest.raises(BudgetError, match="a label must be a text"):
+            ledger.dataset("p", label=label)

@@ -1,0 +1,133 @@
+"""What jobs without a terminal read: ledgers, charges and checks as JSON."""
+
+import json
+
+import pytest
+
+from margin import Ledger
+from margin.cli.main import main
+from margin.domain.domain import DRAFT
+
+UNIT = ["--unit", "id", "--rows-per-person", "3"]
+WORDS = "add or remove all rows of a person, 3 at most"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("id,a\n" + "".join(f"{at // 2},{at % 2}\n" for at in range(50)))
+    (tmp_path / "d.json").write_text('{"a": 2}')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ran(capsys, *line, code=0):
+    assert main([*line]) == code
+    return capsys.readouterr()
+
+
+def told(capsys, *line, code=0):
+    return json.loads(ran(capsys, *line, "--json", code=code).out)
+
+
+CREATE = ["ledger", "create", "l.db", "--dataset", "p", "--epsilon", "3", *UNIT]
+RELEASE = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1", *UNIT]
+
+
+def test_the_unit_is_the_same_in_all_outputs(folder, capsys):
+    created = told(capsys, *CREATE)
+    made = told(capsys, *RELEASE, "--ledger", "l.db", "--dataset", "p", "-o", "o.margin")
+    (shown,) = told(capsys, "ledger", "show", "l.db")["datasets"]
+    for budget in (created["budget"], made["spent"], shown["budget"]):
+        assert budget["neighbours"] == WORDS and budget["rows_per_person"] == 3
+    for statement in (created["statement"], made["statement"], shown["statement"]):
+        assert (statement["unit"], statement["rows"]) == ("id", 3)
+    assert WORDS in ran(capsys, "ledger", "show", "l.db").out
+
+
+def test_a_release_and_the_ledger_name_a_charge_by_the_same_number(folder, capsys):
+    ran(capsys, *CREATE)
+    paid = ["--ledger", "l.db", "--dataset", "p"]
+    (folder / "made").mkdir()
+    first = told(capsys, *RELEASE, *paid, "--label", "night 1", "-o", "made/1.margin")
+    assert first["charge"] == {
+        "ledger": "l.db",
+        "dataset": "p",
+        "entry": 2,
+        "label": "night 1",
+        "remaining": "2",
+    }
+    second = ran(capsys, *RELEASE, *paid, "-o", "2.margin").out
+    assert "charged to p as entry 3, 1 remaining" in second
+    (shown,) = told(capsys, "ledger", "show", "l.db")["datasets"]
+    assert [(one["entry"], one["label"]) for one in shown["charges"]] == [(2, "night 1"), (3, None)]
+    text = ran(capsys, "ledger", "show", "l.db").out
+    assert "entry 2 (night 1): epsilon = 1" in text and "entry 3: epsilon = 1" in text
+    checked = told(capsys, "ledger", "check", "l.db", "--releases", "made")
+    assert checked["without_release"] == {"p": [3]}
+    assert told(capsys, *RELEASE, "-o", "3.margin")["charge"] is None
+
+
+def test_a_label_needs_a_ledger_and_is_a_plain_text(folder, capsys):
+    ran(capsys, *CREATE)
+    alone = ran(capsys, *RELEASE, "--label", "x", "-o", "o.margin", code=2)
+    assert "--label is kept in a ledger" in alone.err
+    paid = ["--ledger", "l.db", "--dataset", "p", "-o", "o.margin"]
+    wrong = ran(capsys, *RELEASE, *paid, "--label", "x\n", code=2)
+    assert "a label must be a text" in wrong.err
+    assert not Ledger("l.db").charges("p")
+
+
+def test_a_data_set_is_created_once(folder, capsys):
+    assert told(capsys, *CREATE, "--if-missing")["created"] is True
+    again = told(capsys, *CREATE, "--if-missing")
+    assert again["created"] is False and again["budget"]["epsilon"] == "3"
+    assert "is registered already" in ran(capsys, *CREATE, "--if-missing").out
+    for line in (
+        CREATE,
+        [*CREATE, "--if-missing", "--epsilon", "4"],
+        [*CREATE[:-4], "--if-missing"],
+    ):
+        refused = ran(capsys, *line, code=2).err
+        assert "is already registered with pure differential privacy, epsilon = 3" in refused
+        assert "second name" in refused
+    assert Ledger("l.db").datasets() == ("p",)
+
+
+def test_a_check_tells_rows_without_a_unit(folder, capsys):
+    check = ["domain", "check", "t.csv", "d.json"]
+    fine = told(capsys, *check, "--unit", "id")
+    assert fine == {
+        "fits": True,
+        "draft": False,
+        "unit": "id",
+        "output_may_be_published": False,
+        "attributes": [],
+    }
+    (folder / "t.csv").write_text("id,a\n1,0\n,1\n  ,1\n")
+    assert told(capsys, *check)["fits"] is True
+    query = ["domain", "check", "d.json", "--sql", "SELECT * FROM r", "--table", "r=t.csv"]
+    for line in (check, query):
+        found = ran(capsys, *line, "--unit", "id", code=2).out
+        assert "all 1 attributes fit; not every row names its unit" in found
+        assert "id: names no unit in 2 rows" in found
+    assert "no such column" in ran(capsys, *check, "--unit", "ids", code=2).out
+    assert "a: names no unit" not in ran(capsys, *check, "--unit", "a").out
+
+
+def test_a_misspelt_folder_is_not_taken_for_a_file(folder, capsys):
+    (folder / "events").mkdir()
+    (folder / "event=s3cr3t").mkdir()
+    line = ["release", "eventss", *RELEASE[2:], "-o", "o.margin"]
+    refused = ran(capsys, *line, code=2).err
+    assert "there is no file or folder 'eventss'; check the path; did you mean 'events'?" in refused
+    line[1] = "event=s3cr3"
+    assert "s3cr3t" not in ran(capsys, *line, code=2).err
+    line[1] = "tt.csv"
+    assert "does not exist; check the path; did you mean 't.csv'?" in ran(capsys, *line, code=2).err
+
+
+def test_a_draft_of_a_query(folder, capsys):
+    query = ["--sql", "SELECT a FROM r", "--table", "r=t.csv", "--memory-limit", "200MB"]
+    assert told(capsys, "domain", "suggest", *query)["a"] == 2
+    whole = told(capsys, "domain", "suggest", "t.csv")
+    assert set(whole) == {DRAFT, "id", "a"}
