@@ -150,7 +150,7 @@ class Structure:
         self.solver = solver
         self._width = max(len(view) for view in tables.views)
         self._scales = dict(learnt or {})
-        self._likelihoods: dict[tuple[int, int], Floats] = {}
+        self._likelihoods: dict[tuple[int, int], Floats | None] = {}
 
     def missed_variance(
         self,
@@ -330,18 +330,37 @@ class Structure:
         count: int,
         median: float,
     ) -> float:
-        """The root of the posterior mean square of a scale; the median if no view can tell."""
-        if depth >= self._width:
+        """The root of the posterior mean square of a scale; the median if no view can tell.
+
+        Without evidence, the mean square is far above the median. It would become the next prior,
+        and so on for each depth.
+        """
+        likelihood = self._likelihood(depth, count)
+        if likelihood is None:
             return median
-        # Marginals on more axes than a view has learn from the same parts of views.
-        key = (depth, max(min(count, self._width), depth + 1))
-        if key not in self._likelihoods:
-            likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
-            self._likelihoods[key] = np.sum(likelihoods, axis=0)
         prior = -(np.log(_GRID / median) ** 2) / (2 * STRUCTURE_DOUBT**2)
-        log_density = prior + self._likelihoods[key]
+        log_density = prior + likelihood
         density = np.exp(log_density - log_density.max())
         return math.sqrt(float(density @ _GRID**2 / density.sum()))
+
+    def _likelihood(
+        self,
+        depth: int,
+        count: int,
+    ) -> Floats | None:
+        """The log-likelihood of the scales of the grid, shape (grid,); None if no view can tell.
+
+        It comes from parts of views on `count` axes. If there are none that are small enough, it
+        comes from parts on fewer axes.
+        """
+        for size in range(min(count, self._width), depth, -1):
+            key = (depth, size)
+            if key not in self._likelihoods:
+                likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
+                self._likelihoods[key] = np.sum(likelihoods, axis=0) if likelihoods else None
+            if self._likelihoods[key] is not None:
+                return self._likelihoods[key]
+        return None
 
     def _misses(
         self,
