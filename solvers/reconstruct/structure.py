@@ -30,7 +30,7 @@ from .sums import Sums
 
 __all__ = ["STRUCTURE_RULE", "Reconstructs", "Structure", "marginals_on", "parts_of_views"]
 
-STRUCTURE_RULE = 2
+STRUCTURE_RULE = 3
 """Number of the rule by which scales are learnt; another number for each change of the rule.
 
 Scales that were learnt by another rule are not used.
@@ -116,7 +116,9 @@ class Structure:
     from their marginals on t axes alone, and compared with the views. The prior of s is log-normal.
     For t = 0 and 1 its median is fixed, and for t = 2 it is a fixed part of the scale for t = 1.
     Beyond, it is the scale for t - 1 times the square of the ratio of the last two scales, within
-    0.1 and 1. The estimate is the root of the posterior mean square.
+    0.1 and 1. The estimate is the root of the posterior mean square. Where no part on k axes is
+    small enough to compare, parts on fewer axes tell s; where none tells, s is the median of its
+    prior.
 
     Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
     (p x cells) ** 0.4. But what is missed has no part in the known moments: if only one moment is
