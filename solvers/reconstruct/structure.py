@@ -30,7 +30,7 @@ from .sums import Sums
 
 __all__ = ["STRUCTURE_RULE", "Reconstructs", "Structure", "marginals_on", "parts_of_views"]
 
-STRUCTURE_RULE = 2
+STRUCTURE_RULE = 3
 """Number of the rule by which scales are learnt; another number for each change of the rule.
 
 Scales that were learnt by another rule are not used.
@@ -116,7 +116,9 @@ class Structure:
     from their marginals on t axes alone, and compared with the views. The prior of s is log-normal.
     For t = 0 and 1 its median is fixed, and for t = 2 it is a fixed part of the scale for t = 1.
     Beyond, it is the scale for t - 1 times the square of the ratio of the last two scales, within
-    0.1 and 1. The estimate is the root of the posterior mean square.
+    0.1 and 1. The estimate is the root of the posterior mean square. Where no part on k axes is
+    small enough to compare, parts on fewer axes tell s; where none tells, s is the median of its
+    prior.
 
     Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
     (p x cells) ** 0.4. But what is missed has no part in the known moments: if only one moment is
@@ -150,7 +152,7 @@ class Structure:
         self.solver = solver
         self._width = max(len(view) for view in tables.views)
         self._scales = dict(learnt or {})
-        self._likelihoods: dict[tuple[int, int], Floats] = {}
+        self._likelihoods: dict[tuple[int, int], Floats | None] = {}
 
     def missed_variance(
         self,
@@ -330,18 +332,37 @@ class Structure:
         count: int,
         median: float,
     ) -> float:
-        """The root of the posterior mean square of a scale; the median if no view can tell."""
-        if depth >= self._width:
+        """The root of the posterior mean square of a scale; the median if no view can tell.
+
+        Without evidence, the mean square is far above the median. It would become the next prior,
+        and so on for each depth.
+        """
+        likelihood = self._likelihood(depth, count)
+        if likelihood is None:
             return median
-        # Marginals on more axes than a view has learn from the same parts of views.
-        key = (depth, max(min(count, self._width), depth + 1))
-        if key not in self._likelihoods:
-            likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
-            self._likelihoods[key] = np.sum(likelihoods, axis=0)
         prior = -(np.log(_GRID / median) ** 2) / (2 * STRUCTURE_DOUBT**2)
-        log_density = prior + self._likelihoods[key]
+        log_density = prior + likelihood
         density = np.exp(log_density - log_density.max())
         return math.sqrt(float(density @ _GRID**2 / density.sum()))
+
+    def _likelihood(
+        self,
+        depth: int,
+        count: int,
+    ) -> Floats | None:
+        """The log-likelihood of the scales of the grid, shape (grid,); None if no view can tell.
+
+        It comes from parts of views on `count` axes. If there are none that are small enough, it
+        comes from parts on fewer axes.
+        """
+        for size in range(min(count, self._width), depth, -1):
+            key = (depth, size)
+            if key not in self._likelihoods:
+                likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
+                self._likelihoods[key] = np.sum(likelihoods, axis=0) if likelihoods else None
+            if self._likelihoods[key] is not None:
+                return self._likelihoods[key]
+        return None
 
     def _misses(
         self,

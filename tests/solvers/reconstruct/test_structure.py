@@ -262,3 +262,31 @@ def test_a_solver_that_tells_nothing_gives_nan():
     solutions = Reconstruction(tables, LBFGS()).solve(asked)
     solutions = dataclasses.replace(solutions, undetermined=None)
     assert np.isnan(Structure(tables, LBFGS()).missed_variance(asked, solutions)).all()
+
+
+def test_no_part_of_a_view_is_small_enough_for_four_axes():
+    """The scale is that of parts on three axes, not the mean square of the prior."""
+    rng = np.random.default_rng(3)
+    sizes = (12, 10, 8, 6, 3)
+    rows = np.stack([rng.integers(0, size, 50_000) for size in sizes], axis=1)
+    views = [(0, 1, 2, 3), (3, 4)]
+    values = []
+    for view in views:
+        counts = np.zeros([sizes[axis] for axis in view])
+        np.add.at(counts, tuple(rows[:, axis] for axis in view), 1.0)
+        values.append(counts)
+    tables = Tables(sizes=sizes, views=tuple(views), values=tuple(values), variances=(1.0, 1.0))
+    structure = Structure(tables, Newton(context=None))
+    assert structure.scale(1, 4) == pytest.approx(structure.scale(1, 3))
+    # The attributes are independent, and the views say so.
+    assert structure.scale(1, 4) < 0.01
+    assert structure.scale(3, 4) <= structure.scale(2, 4) <= structure.scale(1, 4)
+
+
+def test_scales_without_any_evidence_are_medians():
+    """No pair of a view is small enough to be compared."""
+    sizes = (80, 70, 2)
+    values = [np.full((80, 70), 2.0), np.array([5600.0, 5600.0])]
+    tables = Tables(sizes=sizes, views=((0, 1), (2,)), values=tuple(values), variances=(1.0, 1.0))
+    structure = Structure(tables, Newton(context=None))
+    assert structure.scale(1, 2) == pytest.approx(0.1)
