@@ -9,5 +9,7 @@ class Violation(Exception):
 
 
 class NotRepeatable(Violation):
-    """A mechanism that the audit cannot judge, because it does something else when it is repeated on
-    the same table with the same answers."""
+    """A mechanism that the audit cannot judge.
+
+    Repeated on the same table with the same answers, it does something else.
+    """

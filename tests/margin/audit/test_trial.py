@@ -119,7 +119,7 @@ class ByChance:
 
 UNSEEDED = {
     "generator": lambda answer: np.random.default_rng().integers(64),
-    "numpy": lambda answer: np.random.randint(64),  # noqa: NPY002
+    "numpy": lambda answer: np.random.randint(64),
     "operating system": lambda answer: os.urandom(1)[0] % 64,
     "random": lambda answer: random.randrange(64),
     "earlier runs": lambda answer, runs=itertools.count(): next(runs) % 64,
