@@ -35,8 +35,8 @@ log = logging.getLogger("margin")
 _MOST_VIEWS = 200
 """Largest number of views that are asked; of a larger workload, this many are drawn."""
 
-_CLEAR = 2
-"""A difference of two means is clear if it is more than this number of its standard errors."""
+_LEVEL = 0.95
+"""Two means are clearly different if a t-test at this level says so."""
 
 
 @dataclass(
@@ -188,16 +188,11 @@ class Comparison:
         if self.runs < 2:
             return " (a single run has no standard error; pass more runs)"
         best, *others = self.rows
-        close = [
-            row.name
-            for row in others
-            if not row.problem
-            and abs(row.error - best.error)
-            <= _CLEAR * math.hypot(row.standard_error, best.standard_error)
-        ]
+        close = [row.name for row in others if not row.problem and not _differ(row, best)]
         if not close:
             return ""
-        return f" (within {_CLEAR} standard errors of the difference: {', '.join(close)})"
+        percent = f"{100 * _LEVEL:.0f} %"
+        return f" (not clearly better at {percent}, by Welch's t-test, than: {', '.join(close)})"
 
     def _title(self) -> str:
         """What was compared, and that it is not private, as a line."""
@@ -270,6 +265,23 @@ class Comparison:
         return plot_comparison(self, axes=axes)
 
 
+def _differ(first: Compared, second: Compared) -> bool:
+    """True if the means of the first metric differ clearly, by the t-test of Welch (1947).
+
+    The degrees of freedom are at most 2 (runs - 1), so with few runs a difference must be many of
+    its standard errors.
+    """
+    # Imported here, because it takes a while.
+    from scipy.special import stdtrit
+
+    variances = np.square([first.standard_error, second.standard_error])
+    if not variances.any():
+        return first.error != second.error
+    freedom = (first.runs - 1) * variances.sum() ** 2 / np.square(variances).sum()
+    quantile = stdtrit(freedom, (1 + _LEVEL) / 2)
+    return bool(abs(first.error - second.error) > quantile * math.sqrt(variances.sum()))
+
+
 def _width(name: str) -> int:
     """The width of the column of a metric."""
     return max(12, len(name) + 2)
@@ -307,7 +319,7 @@ def compare(
     *,
     domain: Domain | Mapping[str, Any] | str,
     budget: Budget,
-    mechanisms: Mapping[str, Mechanism[Synopsis]],
+    mechanisms: Mapping[str, Mechanism[Synopsis] | None],
     workload: Iterable[Iterable[str]],
     metrics: Sequence[Metric | str] = (L2(),),
     runs: int = 3,
@@ -324,7 +336,8 @@ def compare(
     data, domain, budget
         The table, its declared attributes and the budget of each run; see `release`.
     mechanisms
-        The mechanisms to compare, by the names under which they are shown. Those that answer
+        The mechanisms to compare, by the names under which they are shown. None is the default of
+        `release`, `Adaptive(rounds=0)`. Those that answer
         queries, such as `DualQuery()`, take the cells of the views as their queries. One whose
         results answer no marginals of the table, such as counts of frequent items, is listed with
         the reason.
@@ -372,7 +385,8 @@ def compare(
             "such as {'PriView': PriView()}"
         )
     for mechanism in mechanisms.values():
-        check_has_run(mechanism)
+        if mechanism is not None:
+            check_has_run(mechanism)
     measured = metrics_of(metrics)
     asked = Workload.of(declared, workload)
     task = _Task(
@@ -433,7 +447,7 @@ class _Task(NamedTuple):
 
 def _compared(
     name: str,
-    mechanism: Mechanism[Synopsis],
+    mechanism: Mechanism[Synopsis] | None,
     task: _Task,
     truths: list[Marginal],
 ) -> Compared:
@@ -445,7 +459,7 @@ def _compared(
     release_seconds = answer_seconds = 0.0
     for run in range(task.runs):
         started = time.process_time()
-        simulation: Simulation[Synopsis] = simulate(
+        simulation: Simulation[Any] = simulate(
             task.data,
             domain=task.domain,
             budget=task.budget,

@@ -353,12 +353,13 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
     """
     with watched() as watch:
         work = _Work(request)
-        watch.explain = lambda: f"interrupted; {work.fate() or _NOTHING}"
+        if request.entropy.private:
+            watch.explain = lambda: f"interrupted; {work.fate() or _NOTHING}"
+        else:
+            watch.explain = lambda: "interrupted"
         try:
             done = work.run()
             watch.check()
-            if not request.entropy.private:
-                watch.explain = lambda: "interrupted"
             return done
         except (Exception, KeyboardInterrupt) as error:
             is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
@@ -469,10 +470,13 @@ class _Work:
 
     def fate(self) -> str:
         """Say at the end of a message whether the budget has been charged; empty if it has not.
+        A simulation spends nothing.
 
         The gate records an event after its charge and before its draw. A recorded event therefore
         proves the charge. Without one, the ledger is asked.
         """
+        if not self._request.entropy.private:
+            return ""
         if self._private is not None and self._private.events:
             return _CHARGED
         try:

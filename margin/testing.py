@@ -39,6 +39,8 @@ def check_mechanism(
 ) -> str:
     """Check that a mechanism works and is private: run it and audit it under several budgets.
 
+    The mechanism runs in a working folder of its own, so the files that it writes are deleted.
+
     Under at least one budget a simulated release must succeed. Where it does, the result must be a
     synopsis whose counts of single attributes have the right shape and are numbers. Under the
     other budgets the mechanism must refuse with a `MarginError`.
@@ -85,7 +87,7 @@ def check_mechanism(
         )
         findings += [f"{budget!r}: {finding}" for finding in report.findings]
     if findings:
-        title = f"{type(mechanism).__name__} is not private; correct what the audit found:"
+        title = f"{type(mechanism).__name__} does not pass the audit; correct what it found:"
         raise AssertionError("\n".join([title, *findings]))
     faults, refused = _faults(mechanism, declared, budgets, workload, seed)
     if refused == len(budgets) and domain is None:

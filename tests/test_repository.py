@@ -1,5 +1,6 @@
 """The files about the project agree with each other."""
 
+import datetime
 import re
 import tomllib
 from pathlib import Path
@@ -19,6 +20,25 @@ def test_the_version_and_the_licence_are_the_same_everywhere(name):
     text = (ROOT / name).read_text()
     assert re.search(r"^ *version: (.+)$", text, re.MULTILINE)[1] == VERSION
     assert re.search(r"^ *license: (.+)$", text, re.MULTILINE)[1] == PROJECT["license"]
+
+
+def test_the_citation_is_complete():
+    """The fields that version 1.2.0 of the Citation File Format requires, and those that we use."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    text = (ROOT / "CITATION.cff").read_text()
+    cited = yaml.safe_load(text)
+    assert cited["cff-version"] == "1.2.0" and cited["message"] and cited["title"]
+    assert cited["authors"] and isinstance(cited["date-released"], datetime.date)
+    entries = (ROOT / "docs" / "paper" / "paper.bib").read_text()
+    for reference in cited["references"]:
+        assert {"type", "title", "authors", "year", "notes"} <= set(reference)
+        assert all(
+            set(author) == {"family-names", "given-names"} for author in reference["authors"]
+        )
+        assert reference.get("doi", "") in entries
+        assert reference["title"].split()[0].strip(":").lower() in entries.lower()
+    names = " ".join(reference["notes"] for reference in cited["references"])
+    assert "PriView" in names and "DualQuery" in names
 
 
 def test_the_conda_package_needs_what_the_wheel_needs():

@@ -154,6 +154,9 @@ class Player(_AuditedGate):
     the true answers are as close as was declared.
     """
 
+    table = "a neighbouring table"
+    """The table of the replay, for messages."""
+
     def __init__(self, source: Source, **settings: Any) -> None:
         super().__init__(source, **settings)
         self.true: list[Sequence[Any]] = []
@@ -168,14 +171,14 @@ class Player(_AuditedGate):
             self._check_charged()
             if not self.tape:
                 raise Violation(
-                    f"{events[0].method}: the mechanism asks for more answers on a neighbouring "
-                    "table, although all earlier answers were equal."
+                    f"{events[0].method}: the mechanism asks for more answers on {self.table}, "
+                    "although all earlier answers were equal."
                 )
             reply = self.tape.pop(0)
             if reply.events != tuple(events):
                 raise Violation(
-                    f"{events[0].method}: the mechanism asks another question on a neighbouring "
-                    "table, although all earlier answers were equal. On the first table it called "
+                    f"{events[0].method}: the mechanism asks another question on {self.table}, "
+                    "although all earlier answers were equal. In the first run it called "
                     f"{reply.events[0].method}; the call must be the same, with equal arguments."
                 )
             self.true.append([_copied(table) for table in true])

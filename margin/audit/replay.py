@@ -21,11 +21,23 @@ from .laws.law import Law
 from .outputs.outcome import Outcome, outcome
 from .recorder import Player, Recorder, Reply
 from .thresholds import check_cuts
-from .violation import Violation
+from .violation import NotRepeatable, Violation
 
 __all__ = ["Replay", "check_replay", "check_tape"]
 
 TrueAnswers = list[Sequence[Any]]
+
+# Largest number of repetitions on the first table, if a replay on the second one fails. A mechanism
+# that chooses one of two things at random fails all but one of 1000 times.
+_REPETITIONS = 10
+
+_NOT_REPEATABLE = (
+    "The audit cannot replay this mechanism, so it does not say whether it is private: repeated on "
+    "the same table, with the same answers of the gate, the mechanism did something else. It draws "
+    "random numbers of its own, reads a clock, or keeps something from an earlier run. Seed its "
+    "random numbers from a field of the mechanism or from noisy answers, as in "
+    "docs/howto/own_mechanism.md. What differed: "
+)
 
 
 @dataclass(
@@ -58,6 +70,8 @@ class Replay:
         self,
         first: Callable[[], Source],
         second: Callable[[], Source],
+        *,
+        repeats: bool = False,
     ) -> tuple[TrueAnswers, TrueAnswers]:
         """Run on the first table and replay on the second one; the true answers on both.
 
@@ -65,33 +79,67 @@ class Replay:
         the same file. For an `ApproxDP` budget both are done a second time with a ledger: then no
         answer may be certified, and the ledger must be charged.
 
+        With `repeats`, a replay that fails is followed by replays on the first table. If these fail
+        too, the cause is in the mechanism and not in the rows.
+
         Raises
         ------
+        NotRepeatable
+            If a replay on the first table fails.
         Violation
             If anything but the answers depends on the rows.
         """
-        true = self._compare(first, second, watches_ledger=False)
+        true = self._compare(first, second, repeats, watches_ledger=False)
         if isinstance(self.budget, ApproxDP):
-            self._compare(first, second, watches_ledger=True)
+            self._compare(first, second, repeats, watches_ledger=True)
         return true
 
     def _compare(
         self,
         first: Callable[[], Source],
         second: Callable[[], Source],
+        repeats: bool,
         *,
         watches_ledger: bool,
     ) -> tuple[TrueAnswers, TrueAnswers]:
         recorder = self._gate(Recorder, first(), watches_ledger)
         before = outcome(self.mechanism, recorder, self.workload)
-        player = self._gate(Player, second(), watches_ledger)
-        player.tape = list(recorder.tape)
-        after = outcome(self.mechanism, player, self.workload)
         check_tape(recorder.tape, self.budget, may_certify=not watches_ledger)
         for reply in recorder.tape:
             self.law.add(reply.events, reply.true, reply.answer)
-        check_replay(player, before, after)
+        player = self._gate(Player, second(), watches_ledger)
+        try:
+            self._play(recorder.tape, player, before)
+        except Violation:
+            for _ in range(_REPETITIONS if repeats else 0):
+                again = self._gate(Player, first(), watches_ledger)
+                again.table = "the same table"
+                self._check_repeatable(recorder.tape, again, before)
+            raise
         return [reply.true for reply in recorder.tape], player.true
+
+    def _play(
+        self,
+        tape: Sequence[Reply],
+        player: Player,
+        before: Outcome,
+    ) -> None:
+        """Run with the answers of a tape, and compare with the run in which it was recorded."""
+        player.tape = list(tape)
+        after = outcome(self.mechanism, player, self.workload)
+        check_replay(player, before, after)
+
+    def _check_repeatable(
+        self,
+        tape: Sequence[Reply],
+        player: Player,
+        before: Outcome,
+    ) -> None:
+        """Check that a replay on the recorded table itself is like the recorded run."""
+        try:
+            self._play(tape, player, before)
+        except Violation as violation:
+            raise NotRepeatable(f"{_NOT_REPEATABLE}{violation}") from None
 
     def observe(self, source: Source) -> None:
         """Run on a table once, and let `law` look at many draws of each answer."""
@@ -129,14 +177,14 @@ def check_replay(
     """
     if player.tape:
         raise Violation(
-            "The mechanism asks for fewer answers on a neighbouring table, although all answers "
-            f"were equal: it does not ask for the last {len(player.tape)}."
+            f"The mechanism asks for fewer answers on {player.table}, although all answers were "
+            f"equal: it does not ask for the last {len(player.tape)}."
         )
     if before != after:
         raise Violation(
-            "The outcome on a neighbouring table is another one, although every answer was equal: "
-            "information about the rows, or random numbers from elsewhere, went past the gate. "
-            f"The first difference is in: {after.differs(before)}"
+            f"The outcome on {player.table} is another one, although every answer was equal: "
+            "something besides the answers went past the gate. The first difference is in: "
+            f"{after.differs(before)}"
         )
 
 

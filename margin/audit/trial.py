@@ -22,7 +22,7 @@ from .laws.law import Law
 from .neighbouring_tables import full_table, neighbours
 from .outputs.outcome import outcome
 from .replay import Replay
-from .violation import Violation
+from .violation import NotRepeatable, Violation
 
 __all__ = ["Audit", "Trial", "audit"]
 
@@ -237,11 +237,17 @@ class Trial:
                 outcome(self.mechanism, private, self.workload)
 
     def _compare_pairs(self, replay: Replay) -> Iterator[str]:
+        repeats = True
         for first, second in self.tables:
+            pair = (partial(self._opened, first), partial(self._opened, second))
             try:
-                replay.compare(partial(self._opened, first), partial(self._opened, second))
+                replay.compare(*pair, repeats=repeats)
+            except NotRepeatable as violation:
+                yield str(violation)
+                return  # nothing can be concluded from the other pairs
             except Violation as violation:
                 yield str(violation)
+                repeats = False  # the mechanism was repeated
 
     def _test_laws(self, replay: Replay, runs: int) -> Iterator[str]:
         for number in range(runs):

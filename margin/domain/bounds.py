@@ -1,5 +1,6 @@
 """`half_widths`: how far the bounds of intervals for true counts are from the counts."""
 
+import itertools
 import math
 from statistics import NormalDist
 
@@ -57,7 +58,10 @@ def half_widths(
     of the error is larger there than its variance M says if M is small, and smaller if M is large.
     The half-width is at most
 
-        z (sqrt(0.25^2 N + min(4^2 M, N + 0.4^2 M)) + (0.1 + 0.2 M / s^2) c).
+        z (sqrt(0.25^2 N + min(4^2 M, N + 0.4^2 M)) + (0.1 + 0.2 M / s^2) c),
+
+    but an interval that begins at zero holds the quantile of a Poisson law of mean c; see
+    `_with_few_rows`.
 
     Parameters
     ----------
@@ -101,11 +105,53 @@ def half_widths(
     growth = _GROWTH + _GROWTH_OF_MISSED * share
     near_zero = np.sqrt(noise + missed) + growth * np.maximum(counts, 0.0)
     spread = np.where(np.greater(missed_variance, 0), np.minimum(spread, near_zero), spread)
-    normal = np.asarray(NormalDist().inv_cdf((1 + level) / 2) * spread)
-    if isinstance(kurtosis, float) and kurtosis == 0:
-        return normal
-    heavy = _of_laplace_draws(variance, kurtosis, normal, level)
-    return np.where((np.asarray(kurtosis) > 0) & (variance > 0), heavy, normal)
+    half = np.asarray(NormalDist().inv_cdf((1 + level) / 2) * spread)
+    if not (isinstance(kurtosis, float) and kurtosis == 0):
+        heavy = _of_laplace_draws(variance, kurtosis, half, level)
+        half = np.where((np.asarray(kurtosis) > 0) & (variance > 0), heavy, half)
+    return _with_few_rows(np.asarray(counts, np.float64), np.asarray(missed_variance), half, level)
+
+
+def _with_few_rows(
+    counts: Floats,
+    missed_variance: Floats,
+    half: Floats,
+    level: float,
+) -> Floats:
+    """The half-widths of reconstructed counts near zero that leave room for a few whole rows.
+
+    A reconstructed count c below one is an expectation: the rows of a random sample in such a cell
+    follow the Poisson law of mean c. An interval that begins at zero must hold this law's quantile
+    at `level`, such as one row for c from 0.05 to 0.35 at 95 %. No constant is fitted.
+
+    Larger counts have wider intervals anyway: by the bound of Chernoff, P(X >= 2 c) is at most
+    exp(-0.38 c) for a Poisson law X of mean c, so only counts with 1 - level < exp(-0.38 c) can
+    have a quantile beyond an interval that begins at zero.
+    """
+    most = -math.log(1 - level) / 0.38
+    few = (missed_variance > 0) & (counts > 0) & (counts < most) & (half >= counts)
+    if not few.any():
+        return half
+    means = np.broadcast_to(counts, few.shape)[few]
+    widened = np.array(np.broadcast_to(half, few.shape))
+    widened[few] = np.maximum(widened[few], _poisson_quantiles(means, level) - means)
+    return widened
+
+
+def _poisson_quantiles(means: Floats, level: float) -> Floats:
+    """The smallest whole numbers that Poisson laws do not exceed with probability `level`."""
+    quantiles = np.zeros(means.shape)
+    term = np.exp(-means)
+    cumulated = term.copy()
+    for number in itertools.count(1):
+        # A term of zero ends the sum if rounding keeps it below the level.
+        beyond = (cumulated < level) & (term > 0)
+        if not beyond.any():
+            break
+        quantiles += beyond
+        term = term * means / number
+        cumulated += term
+    return quantiles
 
 
 def _of_laplace_draws(

@@ -212,8 +212,9 @@ class Marginal:
         reconstructed count also misses what no measured view says (`missed_variance`). That part
         is estimated: its size is learnt from the measured views, and the level then holds on
         average over many marginals, not for each one. Reconstructed counts near zero have shorter
-        intervals than their variance says, because true counts are not negative; see
-        `margin.domain.bounds.half_widths`. The bounds are NaN where the variance is not known.
+        intervals than their variance says, because true counts are not negative, but these leave
+        room for a few whole rows; see `margin.domain.bounds.half_widths`. The bounds are NaN where
+        the variance is not known.
 
         Parameters
         ----------

@@ -3,8 +3,9 @@
 import contextlib
 import itertools
 import math
+import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +40,18 @@ _MEAN = {
     "markeredgecolor": INK,
 }
 """The style of the mean in a box plot."""
+
+_STANDARD_ERROR: dict[str, Any] = {
+    "fmt": "none",
+    "ecolor": ORANGE,
+    "elinewidth": 2,
+    "capsize": 4,
+    "zorder": 3,
+}
+"""The style of the standard error of a mean."""
+
+_TITLE_WIDTH = 85
+"""Largest number of characters in a line of a title."""
 
 _MOST_BARS = 60
 """Largest number of cells that are drawn as bars."""
@@ -177,7 +190,8 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     """Draw the first metric of a comparison as box plots, one for each mechanism.
 
     A box shows the quartiles, its whiskers show the 5th and the 95th percentile, and a diamond
-    shows the mean.
+    shows the mean. If there were several runs, a bar through the diamond is one standard error of
+    the mean to each side. The picture says so, and names the budget.
 
     Parameters
     ----------
@@ -205,7 +219,7 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
             "a plot needs a mechanism that did not fail, but every mechanism of this comparison "
             "failed; print the comparison to see the reasons"
         )
-    height = 1.2 + 0.45 * len(good)
+    height = 1.7 + 0.45 * len(good)
     drawn = axes_of(axes, size=(7, height))
     drawn.boxplot(
         [row.errors for row in good],
@@ -216,14 +230,26 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
         medianprops=_MEDIAN,
         meanprops=_MEAN,
     )
+    parts = "box: quartiles; line: median; whiskers: 5 % to 95 %; diamond: mean"
     places = range(1, len(good) + 1)
+    if comparison.runs > 1:
+        parts += f",\nwith its standard error over {comparison.runs} runs"
+        drawn.errorbar(
+            [row.error for row in good],
+            places,
+            xerr=[row.standard_error for row in good],
+            **_STANDARD_ERROR,
+        )
     drawn.set_yticks(places, [row.name for row in good])
     metric = comparison.metrics[0]
-    drawn.set_xlabel(metric.name)
+    label = metric.name
     if not metric.larger_is_better:
-        drawn.set_xlabel(f"error of each answer, as {metric.name}")
+        label = f"error of each answer, as {metric.name}"
         log_errors(drawn)
-    drawn.set_title("Simulation on the true table: not private", fontsize=TITLE)
+    drawn.set_xlabel(f"{label}\n{parts}")
+    budget = textwrap.fill(comparison.budget.describe(), _TITLE_WIDTH)
+    title = f"Simulation on the true table: not private\n{budget}"
+    drawn.set_title(title, fontsize=TITLE)
     figure: Figure = plain(drawn).get_figure()  # type: ignore[assignment]
     return figure
 

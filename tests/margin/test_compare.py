@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import margin
 from margin import Domain, DomainError, Marginal, MarginError, PriView, PureDP, Workload, metrics
 from margin.cli.arguments.mechanisms import PLAIN
 from margin.cli.main import main
-from margin.compare import compare
+from margin.compare import Compared, Comparison, compare
 from margin.plots import plot_error, plot_lattice, plot_marginal
 
 GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
@@ -83,12 +85,61 @@ def test_the_standard_error_is_that_of_the_means_of_runs(table, domain, runs, me
             else:
                 assert error == pytest.approx(scipy.stats.sem(means), rel=1e-9)
     # Equal mechanisms cannot be told apart.
-    doubt = "a single run" if runs == 1 else "within 2 standard errors of the difference: "
+    doubt = "a single run" if runs == 1 else "by Welch's t-test, than: "
     assert doubt in str(found)
     shown = found._repr_html_()
     assert all(
         name in shown for name in ("std. error", "release CPU s", f"mean {measured[0].name}")
     )
+
+
+def runs_of(name, means):
+    return Compared(name=name, values=(tuple(means),), runs=len(means))
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(2, 6).flatmap(
+        lambda runs: st.tuples(*[st.lists(st.integers(1, 1000), min_size=runs, max_size=runs)] * 2)
+    )
+)
+def test_a_difference_is_clear_if_the_test_of_welch_says_so(pair):
+    first, second = sorted(pair, key=np.mean)
+    found = Comparison(
+        budget=PureDP(1),
+        views=(("a",),),
+        rows=(runs_of("first", first), runs_of("second", second)),
+        runs=len(first),
+    )
+    if np.var(first) + np.var(second) == 0:
+        clear = first != second
+    else:
+        moments = [(np.mean(means), np.std(means, ddof=1), len(means)) for means in pair]
+        tested = scipy.stats.ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False)
+        clear = tested.pvalue < 0.05
+    assert ("not clearly better" in str(found)) == (not clear)
+
+
+def test_two_runs_need_a_large_difference():
+    """With one degree of freedom each, four standard errors are not yet clear."""
+    rows = (runs_of("first", [1, 2]), runs_of("second", [4, 5]))
+    found = Comparison(budget=PureDP(1), views=(("a",),), rows=rows, runs=2)
+    gap = rows[1].error - rows[0].error
+    assert gap > 4 * math.hypot(*(row.standard_error for row in rows))
+    assert "not clearly better at 95 %, by Welch's t-test, than: second" in str(found)
+
+
+def test_none_is_the_default(table, domain):
+    found = compare(
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanisms={"none": None, "default": margin.Adaptive(rounds=0)},
+        workload=[["sex", "age"]],
+        runs=1,
+    )
+    first, second = found.rows
+    assert first.values == second.values and not first.problem
 
 
 def test_large_workloads_are_drawn_from(table, domain):
@@ -158,7 +209,10 @@ def test_nothing_works_is_said(table, domain):
 
 def test_the_pictures(compared, table, domain):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    assert len(compared.plot().axes[0].get_yticklabels()) == 2
+    axes = compared.plot().axes[0]
+    assert len(axes.get_yticklabels()) == 2
+    assert "not private\npure differential privacy, epsilon = 5" in axes.get_title()
+    assert "diamond: mean,\nwith its standard error over 2 runs" in axes.get_xlabel()
     synopsis = margin.release(table, domain=domain, budget=PureDP(5), mechanism=GOOD)
     bars = plot_marginal(synopsis.marginal(["sex", "age"]))
     labels = list(domain["age"].captions) * domain["sex"].size
@@ -327,7 +381,7 @@ def test_the_first_metric_orders_the_mechanisms(table, domain):
     assert all(f"mean {metric.name}" in shown for metric in measured)
     assert f"largest mean NDCG@3: {found.best}" in shown
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    assert found.plot().axes[0].get_xlabel() == "NDCG@3"
+    assert found.plot().axes[0].get_xlabel().startswith("NDCG@3\n")
 
 
 def test_items_of_sets_are_ranked():

@@ -217,6 +217,33 @@ def test_a_simulation_takes_no_ledger(table, domain):
         margin.simulate(table, domain=domain, budget=PureDP(1), ledger=object(), seed=1)
 
 
+class Stops:
+    """Measures, and then returns no synopsis or raises an error."""
+
+    def __init__(self, error=None):
+        self._error = error
+
+    def run(self, private, workload):
+        private.measure([["sex"]])
+        if self._error is not None:
+            raise self._error
+        return (1, 2)
+
+
+@pytest.mark.parametrize("error", [None, MarginError("no"), KeyError("no"), KeyboardInterrupt()])
+def test_what_stops_a_simulation_says_nothing_of_a_charge(table, domain, error):
+    settings = {"domain": domain, "budget": PureDP(1), "mechanism": Stops(error)}
+    expected = MarginError if error is None else type(error)
+    with pytest.raises(expected) as stopped:
+        margin.simulate(table, seed=0, **settings)
+    told = [str(stopped.value), *getattr(stopped.value, "__notes__", [])]
+    assert "charged" not in " ".join(told) and "budget" not in " ".join(told)
+    with pytest.raises(expected) as stopped:
+        margin.release(table, **settings)
+    told = [str(stopped.value), *getattr(stopped.value, "__notes__", [])]
+    assert "the budget has already been charged" in " ".join(told)
+
+
 def test_a_users_own_mechanism_is_one_class(table, domain):
     class TotalOnly:
         def run(self, private, workload):

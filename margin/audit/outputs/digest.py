@@ -94,7 +94,10 @@ def difference(
         for (part, ours), (_, theirs) in zip(first.parts, second.parts, strict=True):
             if ours.hash != theirs.hash:
                 return difference(ours, theirs, f"{name}{part}") or f"{name}{part}"
-    return name or "the value itself"
+    for part in [*names[0], *names[1]]:
+        if part not in names[0] or part not in names[1]:
+            return f"{name}{part.strip()}, which only one of both has"
+    return name.strip() or "the value itself"
 
 
 class _Walk:

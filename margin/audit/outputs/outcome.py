@@ -3,8 +3,9 @@
 The outcome contains the object that is returned or raised, with everything that can be reached from
 it; what is written to the standard streams, also by C code; warnings; the records of all loggers at
 all levels; files that are written, also by C code if they are in the working folder or among the
-temporary files; the environment, the working folder and settings of the process; programs that are
-started; the state of the mechanism itself, of its classes and of the variables of their modules.
+temporary files, which are the run's own; the environment, the working folder and settings of the
+process; programs that are started; the state of the mechanism itself, of its classes and of the
+variables of their modules.
 
 It does not contain what C code or another library keeps to itself, such as a cache, the state of a
 random generator, shared memory, or a file that C code writes elsewhere. The library's own clock
@@ -118,7 +119,8 @@ def _watched() -> Generator[dict[str, Any]]:
         found["environment"] = stack.enter_context(watched_environment())
         stack.enter_context(stopped_clock())
         yield found
-    found["files"] = files.found()
+    written = {name: digest_of(content) for name, content in files.found().items()}
+    found["files"] = combined(written)
     # Python collects the sockets by which pyspark fetched its results at any time, and then warns.
     # All other sockets are refused.
     found["warnings"] = [

@@ -1,7 +1,8 @@
 """What a run writes to files, which programs it starts, and what it connects to.
 
-Python reports such events to audit hooks (PEP 578). C code reports none, so the working folder and
-the folder of temporary files are compared before and after the run.
+Python reports such events to audit hooks (PEP 578). C code reports none, so the run has a working
+folder and a folder of temporary files of its own, which are compared before and after it. Nothing
+else counts, because other processes may write to other folders at the same time.
 
 A connection is refused, because the audit cannot see what is sent through it. There is one
 exception. To fetch a result, pyspark connects to a port of the loopback address that its Java
@@ -14,15 +15,14 @@ connections are not counted: a replay draws none, so it reads a sparse table few
 import contextlib
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from ..violation import Violation
+from .own_folders import OwnFolders, own_folders
 from .spark import is_drawing, is_file_of_spark
 
 __all__ = ["WatchedFiles", "watched_files"]
@@ -84,27 +84,19 @@ _SPARK_CONNECTION = "pyspark connects to its own Java process"
 
 @contextlib.contextmanager
 def watched_files() -> Generator["WatchedFiles"]:
-    """Watch files, programs and connections. Temporary files are in a folder of their own
-    meanwhile."""
+    """Watch files, programs and connections. The working folder and the folder of temporary files
+    are the run's own meanwhile."""
     if not _hooked:
         sys.addaudithook(_hook)  # Python offers no way to remove an audit hook
         _hooked.append(True)
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="margin-audit-"))
-    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
-    files = WatchedFiles(folder)
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
-    _watching.append(files)
-    try:
-        yield files
-    finally:
-        _watching.remove(files)
-        tempfile.tempdir = before
-        if variable is None:
-            os.environ.pop("TMPDIR", None)
-        else:
-            os.environ["TMPDIR"] = variable
-        files.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with own_folders(len(_watching)) as folders:
+        files = WatchedFiles(folders)
+        _watching.append(files)
+        try:
+            yield files
+        finally:
+            _watching.remove(files)
+            files.stop()
 
 
 class WatchedFiles:
@@ -112,17 +104,16 @@ class WatchedFiles:
 
     Parameters
     ----------
-    folder
-        The folder of temporary files.
+    folders
+        The folders of the run.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folders: OwnFolders) -> None:
+        self._folders = folders
         self._paths: set[str] = set()
         self._events: list[str] = []
         self._connections: list[str] = []
-        self._before = _listed(".")
-        self._result: list[Any] = []
+        self._result: dict[str, Any] = {}
 
     def note(
         self,
@@ -152,30 +143,28 @@ class WatchedFiles:
             self._events.append(f"{event} {arguments[0]!r}")
 
     def stop(self) -> None:
-        """Read everything that was written, before the folder of temporary files is deleted."""
-        paths = {*self._paths, *map(str, Path(self._folder).rglob("*"))}
-        for name, state in _listed(".").items():
-            if state != self._before.get(name):
-                paths.add(os.path.abspath(name))
-            # A new folder counts with everything in it.
-            if state is None and name not in self._before:
-                paths.update(os.path.abspath(path) for path in Path(name).rglob("*"))
-        for path in sorted(paths):
+        """Read everything that was written, before the folders of the run are deleted."""
+        temporary: list[bytes] = []
+        for path in sorted({*self._paths, *self._folders.changed()}):
             if path == os.devnull or any(part in path for part in _COMPILED):
                 continue
-            # Temporary files that were deleted are not compared: whether rows are written to disk
-            # depends on their number, as time does.
-            temporary = path.startswith(self._folder)
-            if os.path.isfile(path):
-                self._result.append(("temporary" if temporary else path, Path(path).read_bytes()))
-            elif os.path.lexists(path) and not temporary:
-                self._result.append((path, None))
-        self._result.sort(key=repr)
+            # The names of temporary files are random. Those that were deleted are not compared:
+            # whether rows are written to disk depends on their number, as time does.
+            is_temporary = Path(path).is_relative_to(self._folders.temporary)
+            content = Path(path).read_bytes() if os.path.isfile(path) else None
+            if is_temporary and content is not None:
+                temporary.append(content)
+            elif not is_temporary and os.path.lexists(path):
+                self._result[self._name(path)] = content
+        for number, content in enumerate(sorted(temporary)):
+            self._result[f"temporary file {number}"] = content
         events = [event for event in self._events if not any(part in event for part in _COMPILED)]
-        self._result += events
+        for number, event in enumerate(events):
+            self._result[f"event {number}"] = event
 
-    def found(self) -> list[Any]:
-        """The paths and contents of the files that were written, then the other events in order.
+    def found(self) -> dict[str, Any]:
+        """The contents of the files that were written by their names, then the other events in
+        order.
 
         Raises
         ------
@@ -189,13 +178,20 @@ class WatchedFiles:
             )
         return self._result
 
+    def _name(self, path: str) -> str:
+        """The path of a file in quotes, relative to the working folder if it is inside."""
+        working = self._folders.working
+        inside = Path(path).is_relative_to(working)
+        shown = os.path.relpath(path, working) if inside else path
+        return f"'{shown}'".encode(errors="backslashreplace").decode()
+
     def _add_path(self, path: object) -> None:
         if isinstance(path, str | bytes | os.PathLike):
             self._paths.add(os.path.abspath(os.fsdecode(path)))
 
     def _masked(self, text: str) -> str:
         """A text without the names of temporary files."""
-        return re.sub(re.escape(self._folder) + r"[^'\" ,)]*", "TEMPORARY", text)
+        return re.sub(re.escape(str(self._folders.temporary)) + r"[^'\" ,)]*", "TEMPORARY", text)
 
 
 def _is_spark(address: object, caller: FrameType | None) -> bool:
@@ -217,19 +213,3 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         # `sys._getframe` causes an event itself, so it is called for connections only.
         caller = sys._getframe(1) if event == "socket.connect" else None
         _watching[-1].note(event, arguments, caller)
-
-
-def _listed(folder: str) -> dict[str, tuple[int, int] | None]:
-    """The visible entries of a folder: for a file its time of change and its size, for a folder
-    nothing."""
-    found: dict[str, tuple[int, int] | None] = {}
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                found[entry.name] = None
-            elif entry.is_file(follow_symlinks=False):
-                state = entry.stat()
-                found[entry.name] = state.st_mtime_ns, state.st_size
-    return found

@@ -1,5 +1,9 @@
 """The auditor: it passes what is private, at a stated risk, and says what is wrong in words."""
 
+import itertools
+import os
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,8 +99,62 @@ def test_the_black_box_looks_at_the_tables_of_a_synopsis():
 def test_what_was_found_is_said():
     found = audit(Leaky(), domain=DOMAIN, budget=PureDP(1), pairs=5)
     assert not found.ok and "past the gate" in found.findings[0]
-    with pytest.raises(AssertionError, match="Leaky is not private"):
+    with pytest.raises(AssertionError, match="Leaky does not pass the audit"):
         check_mechanism(Leaky(), domain=DOMAIN, pairs=5)
+
+
+class ByChance:
+    """Measures one of 64 sets of views, which a function of the answers so far chooses."""
+
+    def __init__(self, choose):
+        self._choose = choose
+
+    def run(self, private, workload):
+        single = private.measure([["a"]], spend="1/2")[0]
+        chosen = self._choose(single.counts)
+        views = [["a"], *([name] for place, name in enumerate("bcd") if chosen >> place & 1)]
+        private.measure(views, spend="1/4")
+        return private.measure([["d"]], shares=[1 + (chosen >> 3)])[0].counts
+
+
+UNSEEDED = {
+    "generator": lambda answer: np.random.default_rng().integers(64),
+    "numpy": lambda answer: np.random.randint(64),
+    "operating system": lambda answer: os.urandom(1)[0] % 64,
+    "random": lambda answer: random.randrange(64),
+    "earlier runs": lambda answer, runs=itertools.count(): next(runs) % 64,
+}
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ApproxDP(1, "1e-6")], ids=repr)
+@pytest.mark.parametrize("choose", UNSEEDED.values(), ids=UNSEEDED)
+def test_a_mechanism_with_random_numbers_of_its_own_is_not_called_leaky(choose, budget):
+    """The replay fails in all but one of 64 cases, and the repetitions in all but one of 64^10."""
+    findings = audit(ByChance(choose), domain=DOMAIN, budget=budget, pairs=8).findings
+    assert len(findings) == 1
+    assert "cannot replay" in findings[0] and "random numbers of its own" in findings[0]
+    assert "neighbouring" not in findings[0]
+
+
+SEEDED = {
+    "field": lambda answer: np.random.default_rng(17).integers(64),
+    "answers": lambda answer: np.random.default_rng(np.abs(answer).astype(int)).integers(64),
+}
+
+
+@pytest.mark.parametrize("choose", SEEDED.values(), ids=SEEDED)
+def test_a_mechanism_with_seeded_random_numbers_passes(choose):
+    assert audit(ByChance(choose), domain=DOMAIN, budget=PureDP(1), pairs=8).ok
+
+
+def test_a_choice_by_the_rows_is_still_accused():
+    class ByRows:
+        def run(self, private, workload):
+            rows = int(private._tables([("a",)])[0].sum())
+            return ByChance(lambda answer: rows % 64).run(private, workload)
+
+    findings = audit(ByRows(), domain=DOMAIN, budget=PureDP(1), pairs=8).findings
+    assert findings and all("a neighbouring table" in finding for finding in findings)
 
 
 @pytest.mark.parametrize("mechanism", [PriView, None, "priview", object()])

@@ -1,9 +1,13 @@
 """Intervals of reconstructed counts near zero are shorter than their variance says."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from margin import Domain, Marginal
 from margin.domain.bounds import half_widths
@@ -34,6 +38,31 @@ def test_a_little_that_is_missed_makes_intervals_near_zero_much_longer():
     noise = [(1 - share) / 16 for share in shares]
     missed = [0.16, 0.32, 0.1 + 0.16 * 0.9, 0.16]
     assert found == pytest.approx(np.sqrt(np.add(noise, missed)).tolist())
+
+
+@settings(max_examples=200)
+@given(
+    st.floats(1e-6, 30),
+    st.floats(1e-6, 10),
+    st.floats(0.0, 10),
+    st.sampled_from([0.5, 0.9, 0.95, 0.999]),
+    st.sampled_from([0.0, 3.0]),
+)
+def test_intervals_that_begin_at_zero_hold_the_rows_of_a_random_sample(
+    count, missed, noise, level, kurtosis
+):
+    half = half_widths(count, noise, missed, level=level, kurtosis=kurtosis).item()
+    if half >= count:
+        assert scipy.stats.poisson.cdf(count + half + 1e-9, count) >= level - 1e-12
+    # Counts within views, and counts that nothing is known to miss, have no such bound.
+    within = half_widths(count, noise, 0.0, level=level).item()
+    assert within == pytest.approx(NormalDist().inv_cdf((1 + level) / 2) * noise**0.5)
+
+
+def test_the_high_bound_is_the_quantile_of_a_poisson_law():
+    counts = np.array([0.0, 0.05, 0.06, 0.35, 0.36, 0.81, 0.82])
+    high = counts + half_widths(counts, np.zeros(7), counts**2, level=0.95)
+    assert high == pytest.approx([0, 0.05 + 0.7 * 0.05 * QUANTILE, 1, 1, 2, 2, 3])
 
 
 def test_what_has_no_error_or_an_unknown_one_stays():
