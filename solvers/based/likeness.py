@@ -112,8 +112,9 @@ def _sums(
 
 def _moments(table: Floats) -> Floats:
     """The moments of the shares of a table, shaped like the table; that of the constant is 1."""
-    coefficients = transform(table.shape).analyse(table.ravel()) * math.sqrt(table.size)
-    return (coefficients / table.sum()).reshape(table.shape)
+    coefficients = transform(table.shape).analyse(table.ravel())
+    moments = coefficients * (math.sqrt(table.size) / table.sum())
+    return np.asarray(moments.reshape(table.shape))
 
 
 def _singles(moments: Floats) -> list[Floats]:

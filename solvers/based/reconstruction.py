@@ -182,7 +182,8 @@ class BasedReconstruction:
             return self._weight
         if depth < self._width < count:
             # Nothing tells of more axes than the views have.
-            return self.weight(depth, self._width) ** (count / self._width)
+            widest = self.weight(depth, self._width)
+            return math.pow(widest, count / self._width)
         key = (depth, count)
         if key not in self._weights:
             before = 0.5
