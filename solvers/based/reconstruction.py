@@ -35,7 +35,7 @@ _DOUBT = 0.3
 """Standard deviation of the weights of parts about their mean, and of this about its prior mean."""
 
 _LEAST_SQUARE = 1e-12
-"""Smallest sum of squares that is divided by, in squared counts."""
+"""Sum of squares below which a part tells nothing, in squared counts."""
 
 _SURE = 0.02
 """A weight that is nearer to 0 or 1 is rounded, so that one reconstruction suffices."""
@@ -288,7 +288,9 @@ class BasedReconstruction:
         precision = self.tables.component_precision(part)[basis.component[unknown]]
         variance = 1 / (precision * view.size)
         told = (missed**2 - variance).sum() - 2 * math.sqrt(2 * (variance**2).sum())
-        most = max(float(change @ change), float(told), _LEAST_SQUARE)
+        most = max(float(change @ change), float(told))
+        if most < _LEAST_SQUARE:
+            return 0.0, math.inf  # it tells nothing
         return float(change @ missed) / most, float(change**2 @ variance) / most**2
 
     def _based(self, asked: Integers, alone: Floats) -> Solutions:
