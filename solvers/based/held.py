@@ -51,6 +51,7 @@ def held_solutions(
     based: Solutions,
     variances: Floats,
     left: Floats,
+    most: float,
 ) -> Solutions:
     """Mix marginals of views with their estimates relative to a base.
 
@@ -71,6 +72,8 @@ def held_solutions(
         The variance of each cell of the views' own marginals, shape (n,).
     left
         The part of the noise that the removal of negative counts left in each marginal, shape (n,).
+    most
+        The largest weight; a marginal of few moments tells too little about its own.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def held_solutions(
         squared error above.
     """
     count = len(problems.batch)
-    mixed = mixture(problems, based, variances, left)
+    mixed = mixture(problems, based, variances, left, most)
     weight = mixed.weight[:, None]
     noise, posterior = _variances(based, mixed, count)
     noise = _between(weight, variances[:, None], noise)
@@ -111,12 +114,13 @@ def held_sums(
     sums: Sums,
     weights: Floats,
     left: Floats,
+    most: float,
 ) -> Sums:
     """Weighted sums of the cells of one marginal of `held_solutions`.
 
     Parameters
     ----------
-    problems, based, left
+    problems, based, left, most
         See `held_solutions`, with one problem.
     sums
         The sums of the solution relative to the base.
@@ -126,7 +130,7 @@ def held_sums(
     noisy = problems.noisy
     own = own_covariance(noisy, weights)
     variances = np.array([_moment_errors(noisy).sum() / noisy.cells**2])
-    mixed = mixture(problems, based, variances, left)
+    mixed = mixture(problems, based, variances, left, most)
     share = mixed.weight[0]
     _, posterior = _variances(based, mixed, 1)
     mean = _between(share, variances[0], posterior.mean())
@@ -172,6 +176,7 @@ def mixture(
     based: Solutions,
     variances: Floats,
     left: Floats,
+    most: float = 1.0,
 ) -> Mixture:
     """The weights and errors of mixtures; see `held_solutions`."""
     batch, noisy = problems.batch, problems.noisy
@@ -188,7 +193,8 @@ def mixture(
     means, spread = (values[:, 1:] for values in spreads(batch.shape, shares))
     gain = (noise * (1 - follows * spread / (spread + ridge))).sum(axis=1)
     distance = ((means - target) ** 2).sum(axis=1)
-    weight = np.where(solved, np.clip(left * gain / np.maximum(distance, 1e-300), 0.0, 1.0), 0.0)
+    weight = np.clip(left * gain / np.maximum(distance, 1e-300), 0.0, most)
+    weight = np.where(solved, weight, 0.0)
     # The mean of the scales, each weighted with the variance that the targets leave open.
     open_part = spread * noise * follows
     open_part /= np.maximum(noise * follows + spread * scales, 1e-300)

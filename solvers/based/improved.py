@@ -15,6 +15,7 @@ from ..types import Floats, Integers
 from .base import Base
 from .held import mixture
 from .large import large_solutions
+from .likeness import likeness
 from .relative import Relative, spreads
 
 __all__ = ["LEAST_LEFT", "MOMENTS_CELLS", "improved"]
@@ -43,7 +44,7 @@ def improved(
     base: Base,
     problems: Callable[[Integers], tuple[Relative, Floats]],
     left_of: Callable[[Integers], Floats],
-) -> Tables:
+) -> tuple[Tables, Floats]:
     """Move the tables of views towards a base, and make them consistent again.
 
     Each view is improved as a marginal within views is (`held_solutions`, `large_solutions`). The
@@ -62,6 +63,11 @@ def improved(
         base, and the scales of all their moments.
     left_of
         From these axes to the part of the noise that the removal of negative counts left, (n,).
+
+    Returns
+    -------
+    tuple of Tables and ndarray
+        The tables, and the weights of what the base changed in moments on 0, 1, 2 and more axes.
     """
     values = list(tables.values)
     parts: dict[Axes, list[float]] = {}
@@ -90,16 +96,22 @@ def improved(
         measured=tables.measurements,
     )
     consistent = ResidualConsistency()(changed)
-    return _between(tables, consistent, _weights(tables, consistent))
+    weights = _weights(tables, consistent, base)
+    return _between(tables, consistent, weights), weights
 
 
-def _weights(tables: Tables, better: Tables) -> Floats:
+def _weights(
+    tables: Tables,
+    better: Tables,
+    base: Base,
+) -> Floats:
     """The weights of improved tables that have the least estimated errors, one for each order.
 
     The weight of moments on j axes is that of `held_solutions` for all marginals on three axes
     together. A base that is right about most of a large table may be wrong about how some pairs
-    depend on each other, and these count more in smaller marginals. No weight is larger than that
-    for fewer axes. The weights are for 0, 1, 2 and more axes.
+    depend on each other, and these count more in smaller marginals. It is multiplied by the
+    likeness of the interactions (`likeness`). No weight is larger than that for fewer axes. The
+    weights are for 0, 1, 2 and more axes.
     """
     width = min(_JUDGED_AXES, max(map(len, tables.views)))
     unbiased = tables
@@ -122,6 +134,7 @@ def _weights(tables: Tables, better: Tables) -> Floats:
     noise, after, removed, distance = sums
     left = np.clip(1 - removed / np.maximum(noise, 1e-300), LEAST_LEFT, 1.0)
     weights = np.clip(left * (noise - after) / np.maximum(distance, 1e-300), 0.0, 1.0)
+    weights *= likeness(tables, base, width)
     weights[0] = 1.0
     return np.asarray(np.minimum.accumulate(weights))
 

@@ -32,10 +32,10 @@ _CAUTION = 0.8
 """Prior mean of a weight, divided by the square of the weight for one axis fewer; no unit."""
 
 _DOUBT = 0.3
-"""Prior standard deviation of a weight; no unit."""
+"""Standard deviation of the weights of parts about their mean, and of this about its prior mean."""
 
-_LEAST_ERROR = 0.05
-"""Smallest standard error of a weight; no unit."""
+_LEAST_SQUARE = 1e-12
+"""Sum of squares below which a part tells nothing, in squared counts."""
 
 _SURE = 0.02
 """A weight that is nearer to 0 or 1 is rounded, so that one reconstruction suffices."""
@@ -59,9 +59,12 @@ class BasedReconstruction:
     beyond the views (`Beyond`). The weight of the second is the product of the part of this that
     is not chance (`Beyond.sure`), and of a weight that depends on the largest t such that all sets
     of t asked axes lie in views. The latter is learnt from parts of views: these are reconstructed
-    in both ways from their marginals on t axes, and the weight is the regression of what the first
-    way misses on the difference of the two, in the moments on more than t axes. The prior mean of
-    the weight is 0.8 times the square of the weight for t - 1, or a half for t = 0.
+    in both ways from their marginals on t axes, which tells a weight for each part (`_slope`). The
+    weights of parts are taken to scatter about their mean, which is the result. So a few strong
+    pairs, which any base knows, do not decide for all. The prior mean is 0.8 times the square of
+    the weight for t - 1, or a half for t = 0. No view tells of marginals on more axes than it has:
+    their weight is that of marginals as wide as the widest view, to the power of the ratio of the
+    numbers of axes.
 
     Parameters
     ----------
@@ -177,9 +180,16 @@ class BasedReconstruction:
             return 1.0
         if self._weight is not None:
             return self._weight
+        if depth < self._width < count:
+            # Nothing tells of more axes than the views have.
+            widest = self.weight(depth, self._width)
+            return math.pow(widest, count / self._width)
         key = (depth, count)
         if key not in self._weights:
-            before = 0.5 if depth == 0 else _CAUTION * self.weight(depth - 1, count) ** 2
+            before = 0.5
+            if depth:
+                fewer = self.weight(depth - 1, min(count, self._width))
+                before = _CAUTION * fewer**2
             self._weights[key] = self._learnt(depth, count, before)
         return self._weights[key]
 
@@ -202,13 +212,18 @@ class BasedReconstruction:
     @cached_property
     def alone(self) -> Reconstruction:
         """What estimates marginals from the improved tables, without more of the base."""
-        return Reconstruction(self.better, self._given)
+        return Reconstruction(self.better, self.solver)
 
     @cached_property
     def better(self) -> Tables:
         """The tables of the views, with less noise."""
+        return self._improved[0]
+
+    @cached_property
+    def _improved(self) -> tuple[Tables, Floats]:
+        """The tables with less noise, and the weights of the base for moments on 0, 1, ... axes."""
         if self._better is not None:
-            return self._better
+            return self._better, np.ones(2)
         return improved(
             self.tables,
             self.base,
@@ -234,37 +249,34 @@ class BasedReconstruction:
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
         fewer = self.fewer(depth, 1.0)
-        products = squares = noise = 0.0
+        slopes = []
         for some in shapes.values():
             alone = fewer.alone.solve(np.array(some))
             based = fewer.solve(np.array(some))
             for part, without, using in zip(some, alone.table, based.table, strict=True):
                 if np.isfinite(without).all() and np.isfinite(using).all():
-                    terms = self._regression(part, depth, without, using)
-                    products += terms[0]
-                    squares += terms[1]
-                    noise += terms[2]
-        if not squares > 0:
-            return before
-        error = max(math.sqrt(noise) / squares, _LEAST_ERROR)
-        # The mean of the prior and of the regression, each weighted by its precision.
-        precisions = (1 / _DOUBT**2, 1 / error**2)
-        mean = (before * precisions[0] + products / squares * precisions[1]) / sum(precisions)
+                    slopes.append(self._slope(part, depth, without, using))
+        # The prior counts as one part that is known exactly.
+        means, variances = np.array([(before, 0.0), *slopes]).T
+        precisions = 1 / (_DOUBT**2 + variances)
+        mean = float(precisions @ means / precisions.sum())
         if mean < _SURE:
             return 0.0
         return 1.0 if mean > 1 - _SURE else mean
 
-    def _regression(
+    def _slope(
         self,
         part: Axes,
         depth: int,
         without: Floats,
         using: Floats,
-    ) -> tuple[float, float, float]:
-        """The sums of a regression without intercept: of x y, of x ** 2, and of x ** 2 var(y).
+    ) -> tuple[float, float]:
+        """The weight that one part of a view tells, and the variance of its noise.
 
-        x is the difference of the two reconstructions and y what the first misses, both as
-        coefficients on more than `depth` axes.
+        Let x be the difference of the two reconstructions, and y what the first misses, both as
+        coefficients on more than `depth` axes. The slope of y on x is too large where y was
+        measured because it is large. So the weight is at most the slope of x on y. What noise may
+        have added to y ** 2, up to two standard errors, is left out.
         """
         row = self._unbiased.covering(part)
         assert row is not None  # `parts_of_views` takes it from a view
@@ -275,11 +287,11 @@ class BasedReconstruction:
         change = basis.analyse((using - without).ravel())[unknown]
         precision = self.tables.component_precision(part)[basis.component[unknown]]
         variance = 1 / (precision * view.size)
-        return (
-            float(change @ missed),
-            float(change @ change),
-            float(change**2 @ variance),
-        )
+        told = (missed**2 - variance).sum() - 2 * math.sqrt(2 * (variance**2).sum())
+        most = max(float(change @ change), float(told))
+        if most < _LEAST_SQUARE:
+            return 0.0, math.inf  # it tells nothing
+        return float(change @ missed) / most, float(change**2 @ variance) / most**2
 
     def _based(self, asked: Integers, alone: Floats) -> Solutions:
         """Estimate marginals of one shape relative to the base; `alone` is without it."""
@@ -298,7 +310,8 @@ class BasedReconstruction:
         problems = self.relative(asked)
         variances = self.tables.covered_variances(asked)
         based = self.trusting.solve(problems.batch)
-        return held_solutions(problems, based, variances, self._left(problems.noisy, asked))
+        left = self._left(problems.noisy, asked)
+        return held_solutions(problems, based, variances, left, self._most(asked))
 
     def _held_sums(
         self,
@@ -313,7 +326,15 @@ class BasedReconstruction:
         sums = self._based_sums(problems.batch, weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
-        return held_sums(problems, based, sums, weights, self._left(problems.noisy, asked))
+        left = self._left(problems.noisy, asked)
+        return held_sums(problems, based, sums, weights, left, self._most(asked))
+
+    def _most(self, asked: Integers) -> float:
+        """The largest weight of the base in marginals that views hold.
+
+        A single axis has few moments, so its weight is at most that for all of them together.
+        """
+        return float(self._improved[1][1]) if asked.shape[1] == 1 else 1.0
 
     def _left(self, batch: Batch, asked: Integers) -> Floats:
         """The part of the noise that the removal of negative counts left, shape (n,).

@@ -317,19 +317,24 @@ def test_a_moment_with_more_trust_is_one_more_measurement_of_the_base():
 
 
 def test_weights_are_learnt_from_tables_before_negative_counts_were_removed():
-    deviation = 400.0
-    tables, based = reconstructed("good", deviation, TRIPLES)
+    tables, based = reconstructed("good", 400.0, TRIPLES)
     removed = dataclasses.replace(tables, unbiased=None)
     biased = BasedReconstruction(removed, based.base, based.trust, Newton())
     part = (1, 3, 5)
     fewer = based.fewer(2, 1.0)
     without, using = fewer.alone.solve([part]).table[0], fewer.solve([part]).table[0]
     own = based.tables.unbiased[TRIPLES.index(part)]
-    unknown = transform(own.shape).order > 2
-    missed = transform(own.shape).analyse((own - without).ravel())[unknown]
-    change = transform(own.shape).analyse((using - without).ravel())[unknown]
-    assert based._regression(part, 2, without, using)[0] == pytest.approx(change @ missed)
-    assert biased._regression(part, 2, without, using)[0] != pytest.approx(change @ missed)
+    basis = transform(own.shape)
+    unknown = basis.order > 2
+    missed = basis.analyse((own - without).ravel())[unknown]
+    change = basis.analyse((using - without).ravel())[unknown]
+    variance = 1 / (tables.component_precision(part)[basis.component[unknown]] * own.size)
+    told = (missed**2 - variance).sum() - 2 * np.sqrt(2 * (variance**2).sum())
+    most = max(change @ change, told)
+    slope, noise = based._slope(part, 2, without, using)
+    assert slope == pytest.approx(change @ missed / most)
+    assert noise == pytest.approx(change**2 @ variance / most**2)
+    assert biased._slope(part, 2, without, using)[0] != pytest.approx(slope)
 
 
 def covered_error(tables):
