@@ -1,4 +1,5 @@
 import os
+import signal
 import sys
 import zlib
 from collections import Counter
@@ -23,6 +24,13 @@ from margin.solvers.threads import processors
 # The experiments are not part of the package. The path is added at the end, so that `margin` itself
 # is the installed one.
 sys.path.append(str(Path(__file__).parents[1]))
+
+# A signal that is ignored, as SIGHUP under nohup, is ignored by the processes of tests too, and they
+# test what signals do.
+for _name, _handler in (("SIGHUP", signal.SIG_DFL), ("SIGINT", signal.default_int_handler)):
+    _number = getattr(signal, _name, None)
+    if _number is not None and signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 # The same examples in every run: a failure is then the change's, not chance's. A clock fails no
 # test.

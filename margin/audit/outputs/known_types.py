@@ -112,6 +112,8 @@ DESCRIBE: dict[type, Callable[[Any], Content]] = {
     types.FunctionType: python_objects.function,
     types.CellType: python_objects.cell,
     types.CodeType: python_objects.code,
+    types.UnionType: attributes("__args__"),
+    types.GenericAlias: attributes("__origin__", "__args__"),
     types.MethodType: attributes("__func__", "__self__"),
     types.BuiltinMethodType: attributes("__name__", "__self__"),
     types.MethodWrapperType: attributes("__name__", "__self__"),

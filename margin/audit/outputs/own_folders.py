@@ -29,7 +29,7 @@ State = tuple[int, int] | str | None
 
 @contextlib.contextmanager
 def own_folders(depth: int) -> Generator["OwnFolders"]:
-    """Work in folders of one's own, which are deleted afterwards.
+    """Work in folders of one's own, which are deleted afterwards, or kept if nothing changed.
 
     The names of the folders are the same in all runs of a process, because results may hold them.
 
@@ -40,7 +40,10 @@ def own_folders(depth: int) -> Generator["OwnFolders"]:
     """
     home, directory, variable = os.getcwd(), tempfile.tempdir, os.environ.get("TMPDIR")
     place = Path(_place(os.getpid()), str(depth))
-    folders = OwnFolders(place, home)
+    folders = _kept.pop(place, None)
+    if folders is None or not folders.shows(home):
+        shutil.rmtree(place, ignore_errors=True)
+        folders = OwnFolders(place, home)
     os.chdir(folders.working)
     tempfile.tempdir = os.environ["TMPDIR"] = str(folders.temporary)
     try:
@@ -52,7 +55,11 @@ def own_folders(depth: int) -> Generator["OwnFolders"]:
             os.environ.pop("TMPDIR", None)
         else:
             os.environ["TMPDIR"] = variable
-        shutil.rmtree(place, ignore_errors=True)
+        # Most runs change nothing, and the next one takes their folders: copies take milliseconds.
+        if folders.changed():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            _kept[place] = folders
 
 
 class OwnFolders:
@@ -76,11 +83,16 @@ class OwnFolders:
         self.temporary = place / "temporary"
         for folder in (place, self.working, self.temporary):
             folder.mkdir(mode=0o700)
+        self._home = home, _entries(home)
         _show(home, self.working)
         self._before = _states(self.working)
 
+    def shows(self, home: str) -> bool:
+        """Whether the working folder shows the entries of a folder as they are now."""
+        return self._home == (home, _entries(home))
+
     def changed(self) -> list[str]:
-        """The paths of all temporary files, and of all that is new or changed in the working
+        """The paths of all temporary files, and of all that is new, changed or gone in the working
         folder."""
         after = _states(self.working)
         changed = [
@@ -88,7 +100,12 @@ class OwnFolders:
             for path, state in after.items()
             if path not in self._before or self._before[path] != state
         ]
-        return [*changed, *_states(self.temporary)]
+        gone = [path for path in self._before if path not in after]
+        return [*changed, *gone, *_states(self.temporary)]
+
+
+_kept: dict[Path, OwnFolders] = {}
+"""The folders of runs that changed nothing, by their places."""
 
 
 @cache
@@ -97,6 +114,18 @@ def _place(process: int) -> str:
     place = os.path.realpath(tempfile.mkdtemp(prefix="margin-audit-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return place
+
+
+def _entries(home: str) -> dict[str, tuple[int, int]]:
+    """The time of change and the size of each entry of a folder."""
+    entries = {}
+    with contextlib.suppress(OSError), os.scandir(home) as found:
+        for entry in found:
+            # An entry that another process has just deleted is left out.
+            with contextlib.suppress(OSError):
+                state = entry.stat(follow_symlinks=False)
+                entries[entry.name] = state.st_mtime_ns, state.st_size
+    return entries
 
 
 def _show(home: str, folder: Path) -> None:

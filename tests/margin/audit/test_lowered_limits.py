@@ -151,7 +151,7 @@ WRITTEN = {
     "privacy.composition": ["small >= Fraction(1, 1000)"],
     "privacy.gaussian": ["delta < Fraction(1, 10 ** 340)"],
     "privacy.loss": ["delta < Fraction(1, 10 ** 300)"],
-    "privacy.ledger": ["len(plain) > 200"],
+    "privacy.ledger": ["len(plain) > 200", "len(label) <= 200"],
     "privacy.statement": ["len(digits) == 64"],
     "data.encode": ["column.type.bit_width < 128"],
     "data.packed": ["array.shape[1] != (rows + 63) // 64"],

@@ -196,6 +196,8 @@ HOLDERS = {
     "namespace": lambda n: types.SimpleNamespace(n=n),
     "range": range,
     "slice": lambda n: slice(n),
+    "union of types": lambda n: int | (str if n % 2 else float),
+    "generic type": lambda n: list[str if n % 2 else float],
     "bytes": lambda n: b"%d" % n,
     "memory view": lambda n: memoryview(b"%d" % n),
     "bits of a float": lambda n: np.nextafter(1.0, 2.0) if n % 2 else 1.0,
