@@ -25,8 +25,8 @@ from margin.solvers.threads import processors
 # is the installed one.
 sys.path.append(str(Path(__file__).parents[1]))
 
-# A signal that is ignored, as SIGHUP under nohup, is ignored by the processes of tests too, and they
-# test what signals do.
+# A signal that is ignored, as SIGHUP under nohup, is ignored by the processes of tests too, and
+# these test what signals do.
 for _name, _handler in (("SIGHUP", signal.SIG_DFL), ("SIGINT", signal.default_int_handler)):
     _number = getattr(signal, _name, None)
     if _number is not None and signal.getsignal(_number) == signal.SIG_IGN:

@@ -390,8 +390,8 @@ def test_sums_of_single_cells_are_the_cells(kind, axes):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["good", "shuffled", "reversed"])
 def test_intervals_hold_the_truth(kind):
-    """Over three draws of the noise, about 470 cells each. In the mean of ten draws .96 of the cells
-    are inside, and .85 with a good base: the intervals of a base that is trusted are too narrow."""
+    """Over three draws of the noise, about 470 cells each. In the mean of ten draws .96 of the
+    cells are inside, and .85 with a good base: its intervals are too narrow."""
     inside = []
     for seed in range(3):
         _, based = reconstructed(kind, 60.0, seed=seed)
