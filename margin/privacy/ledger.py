@@ -105,7 +105,8 @@ class Ledger:
     >>> import tempfile
     >>> from margin.privacy.budget import PureDP
     >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "agency.db")
-    >>> ledger.register("census", PureDP(2))
+    >>> ledger.register("census", PureDP(2))  # whether it was new
+    True
     >>> ledger.dataset("census").charge(PureDP("0.5")).sequence
     2
     >>> ledger.spent("census"), ledger.remaining("census")
