@@ -411,7 +411,8 @@ class BasedReconstruction:
 class BasedStructure(Structure):
     """The variance of what a `BasedReconstruction` misses.
 
-    The scales of marginals that no view holds are learnt as `Structure` does, with the base. The
+    The scales of marginals that no view holds are learnt as `Structure` does, with the base. Beyond
+    the widest view nothing tells, and `scale` follows from the two estimates that are mixed. The
     rows of the base are a sample, too, so they add to the structure of a random sample. Where a
     view holds the marginal, `held_solutions` has computed the missed part. The noise of the base is
     added in both cases. But what a view holds is never said to be less certain than its own table.
@@ -425,6 +426,24 @@ class BasedStructure(Structure):
     def __init__(self, based: BasedReconstruction) -> None:
         super().__init__(based.tables, based.solver)
         self.based = based
+
+    def scale(self, depth: int, count: int) -> float:
+        """The scale of marginals on `count` axes that are known up to `depth` axes.
+
+        Views tell it up to their width, from mixtures as they are used. Beyond, the base has less
+        weight w than in what they tell. The error is (1 - w) times that without the base, plus w
+        times that with it, and both are taken to be independent.
+        """
+        using = super().scale(depth, count)
+        if depth < self._width:
+            return using
+        weight = self.based.weight(depth, count)
+        return math.hypot((1 - weight) * self._alone_scales.scale(depth, count), weight * using)
+
+    @cached_property
+    def _alone_scales(self) -> Structure:
+        """What is missed without that which the base says beyond the views."""
+        return Structure(self.based.better, self.based.solver)
 
     def missed_variance(
         self,

@@ -294,8 +294,8 @@ class Structure:
             return 0.0  # a view holds all axes, and nothing is missed
         depth, _ = needed[0]
         share = float(shares[depth + 1])
-        low = self._learnt(*needed[0])
-        high = self._learnt(*needed[-1])
+        low = self.scale(*needed[0])
+        high = self.scale(*needed[-1])
         logarithm = (1 - share**2) * math.log(low) + share**2 * math.log(high)
         return STRUCTURE_WIDENING * math.exp(logarithm)
 
