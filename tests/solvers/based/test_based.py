@@ -408,7 +408,7 @@ def test_intervals_hold_the_truth(kind):
 def test_beyond_the_views_the_scale_is_that_of_the_mixture():
     """No view tells of triples. The base has less weight there than in pairs, so more is missed
     than the scale of pairs says, and no more than without the base."""
-    tables, based = reconstructed("good", 60.0)
+    _, based = reconstructed("good", 60.0)
     structure = BasedStructure(based)
     without = Structure(based.better, based.solver)
     weight = based.weight(2, 3)
