@@ -12,7 +12,7 @@ from ..basis import transform
 from ..reconstruct.batch import Batch, Solutions
 from ..reconstruct.context import Reconstruction
 from ..reconstruct.newton import Newton
-from ..reconstruct.problem import Solver
+from ..reconstruct.problem import Problem, Solution, Solver
 from ..reconstruct.split import dual_of
 from ..reconstruct.structure import Structure, marginals_on, parts_of_views
 from ..reconstruct.sums import Sums, covariances, no_sums, sums_of
@@ -137,8 +137,9 @@ class BasedReconstruction:
         share = float(self.weights(asked)[0])
         if share == 0:
             return self.alone.sums(axes, weights)
-        batch = self._adding(asked, self.alone.solve(asked).table)
-        based = self._based_sums(batch, weights)
+        problem = self._adding(asked, self.alone.solve(asked).table)[0]
+        solution = dataclasses.replace(self.trusting, bars=False).solve(problem)
+        based = self._sums_of(problem, solution, weights)
         if share == 1 or not based.status.ok:
             return based
         other = self.alone.sums(axes, weights)
@@ -154,6 +155,8 @@ class BasedReconstruction:
 
     def width(self, axes: Axes) -> int:
         """The number of cells over which `sums` are computed; see `Reconstruction.width`."""
+        if self.tables.covered(np.array([axes], dtype=np.int64))[0]:
+            return math.prod(self.tables.sizes[axis] for axis in axes)
         return self.alone.width(axes)
 
     def weights(self, asked: Integers) -> Floats:
@@ -323,7 +326,7 @@ class BasedReconstruction:
             return large_sums(self.tables, self.base, tuple(asked[0].tolist()), weights)
         problems = self.relative(asked)
         based = self.trusting.solve(problems.batch)
-        sums = self._based_sums(problems.batch, weights)
+        sums = self._sums_of(problems.batch[0], based[0], weights)
         if not sums.status.ok:
             return self.alone.sums(tuple(asked[0].tolist()), weights)
         left = self._left(problems.noisy, asked)
@@ -391,14 +394,13 @@ class BasedReconstruction:
         """The trust for all known moments of marginals of one shape, one after another."""
         return known_moments(self._scales, asked).target
 
-    def _based_sums(
+    def _sums_of(
         self,
-        batch: Batch,
+        problem: Problem,
+        solution: Solution,
         weights: Floats,
     ) -> Sums:
         """Estimate weighted sums of the cells of one problem relative to the base."""
-        problem = batch[0]
-        solution = dataclasses.replace(self.trusting, bars=False).solve(problem)
         if not solution.status.ok:
             return no_sums(solution.status, weights.shape[1])
         shares = solution.table.ravel() / problem.total

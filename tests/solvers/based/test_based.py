@@ -388,6 +388,26 @@ def test_sums_of_single_cells_are_the_cells(kind, axes):
     assert tables.total == pytest.approx(solution.table.sum(), rel=1e-6)
 
 
+@pytest.mark.parametrize("axes", [(0, 1), (0, 1, 3)])
+def test_sums_together_are_the_sums_one_by_one(axes):
+    _, based = reconstructed("good", 60.0)
+    cells = int(np.prod([SIZES[axis] for axis in axes]))
+    weights = np.random.default_rng(0).integers(0, 2, (cells, 3)).astype(float)
+    together = based.sums(axes, weights)
+    for place in range(3):
+        alone = based.sums(axes, weights[:, [place]])
+        assert together.estimate[place] == pytest.approx(alone.estimate[0])
+        assert together.variance[place, place] == pytest.approx(alone.variance[0, 0])
+
+
+def test_sums_within_a_view_need_its_own_cells_alone():
+    tables, based = reconstructed("good", 60.0)
+    in_context = BasedReconstruction(tables, based.base, based.trust, Newton(context=6))
+    assert in_context.width((0, 1)) == SIZES[0] * SIZES[1]
+    assert in_context.alone.width((0, 1)) > SIZES[0] * SIZES[1]
+    assert in_context.width((0, 1, 3)) == in_context.alone.width((0, 1, 3))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["good", "shuffled", "reversed"])
 def test_intervals_hold_the_truth(kind):
