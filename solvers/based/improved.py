@@ -110,8 +110,9 @@ def _weights(
     The weight of moments on j axes is that of `held_solutions` for all marginals on three axes
     together. A base that is right about most of a large table may be wrong about how some pairs
     depend on each other, and these count more in smaller marginals. It is multiplied by the
-    likeness of the interactions (`likeness`). No weight is larger than that for fewer axes. The
-    weights are for 0, 1, 2 and more axes.
+    likeness of the interactions (`likeness`). The weights are for 0, 1, 2 and more axes. The weight
+    for few axes does not limit that for more: it may be small only because the removal of negative
+    counts has taken most of the noise from single axes.
     """
     width = min(_JUDGED_AXES, max(map(len, tables.views)))
     unbiased = tables
@@ -136,7 +137,7 @@ def _weights(
     weights = np.clip(left * (noise - after) / np.maximum(distance, 1e-300), 0.0, 1.0)
     weights *= likeness(tables, base, width)
     weights[0] = 1.0
-    return np.asarray(np.minimum.accumulate(weights))
+    return np.asarray(weights)
 
 
 def _between(
