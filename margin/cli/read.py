@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
+from .._spreadsheet import BYTE_ORDER_MARK, for_spreadsheet
 from .arguments.workload import names_in
 from .common import (
     Said,
@@ -20,7 +21,6 @@ from .common import (
     add_spreadsheet,
     add_synopsis,
     explained,
-    for_spreadsheet,
     left_out,
     measured_views,
     opened,
@@ -112,6 +112,9 @@ def _marginal(parsed: argparse.Namespace) -> Said:
     values = {**json.loads(marginal.to_json()), **made}
     if parsed.format == "csv":
         text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
+        # Output in another encoding has no such mark.
+        if parsed.spreadsheet and str(sys.stdout.encoding).lower().startswith("utf"):
+            text = BYTE_ORDER_MARK + text
     elif parsed.format == "json":
         text = json.dumps(values, ensure_ascii=False)
     else:
