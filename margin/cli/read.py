@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
-from .._spreadsheet import BYTE_ORDER_MARK, for_spreadsheet
 from .arguments.workload import names_in
 from .common import (
     Said,
@@ -111,10 +110,7 @@ def _marginal(parsed: argparse.Namespace) -> Said:
     made = {"source": source.value, "left_out": left_out(synopsis) or None}
     values = {**json.loads(marginal.to_json()), **made}
     if parsed.format == "csv":
-        text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
-        # Output in another encoding has no such mark.
-        if parsed.spreadsheet and str(sys.stdout.encoding).lower().startswith("utf"):
-            text = BYTE_ORDER_MARK + text
+        text = _for_spreadsheets(marginal) if parsed.spreadsheet else _as_csv(marginal, _unchanged)
     elif parsed.format == "json":
         text = json.dumps(values, ensure_ascii=False)
     else:
@@ -243,6 +239,16 @@ def _as_table(marginal: "margin.Marginal") -> str:
 
 def _unchanged(label: "Value") -> "Value":
     return label
+
+
+def _for_spreadsheets(marginal: "margin.Marginal") -> str:
+    """Write a marginal as CSV for spreadsheets."""
+    from ..publication.spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
+
+    text = _as_csv(marginal, for_spreadsheet)
+    # An output that is not UTF-8 has no such mark.
+    is_utf8 = str(sys.stdout.encoding).lower() in ("utf-8", "utf8")
+    return BYTE_ORDER_MARK + text if is_utf8 else text
 
 
 def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:

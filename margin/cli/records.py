@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from .._replace import replacing
-from .._spreadsheet import BYTE_ORDER_MARK, for_spreadsheet
 from ..errors import FileError, MarginError
 from .common import (
     Said,
@@ -62,6 +61,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _records(parsed: argparse.Namespace) -> Said:
+    from ..publication.spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
+
     path: Path = parsed.output
     if path.suffix not in _WRITERS:
         raise FileError(
@@ -123,6 +124,8 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
 def _safe(column: Any) -> Any:
     """Change each text of a column that a spreadsheet would run as a formula."""
     import pyarrow as pa
+
+    from ..publication.spreadsheets import for_spreadsheet
 
     if not pa.types.is_string(column.type):
         return column

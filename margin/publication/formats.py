@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .._spreadsheet import BYTE_ORDER_MARK, for_spreadsheet
 from ..domain.marginal import Marginal
 from ..synopses.source import Source
 from .csvw import CSVW_ENDING, write_csvw
 from .numbers import NUMBERS, whole_numbers
 from .sdmx import write_sdmx_csv
+from .spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
 
 __all__ = ["ENDINGS", "FORMATS", "write_table"]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import Domain, Marginal
-from margin.domain.bounds import half_widths
+from margin.domain.bounds import half_widths, whole_bounds
 from margin.synopses import Count
 
 QUANTILE = 1.959964
