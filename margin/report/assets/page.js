@@ -387,22 +387,14 @@ function adding() {
   return `The counts of this table add up to ${whole.format(total)}${isAll && low < high ? ` (all rows: ${range(low, high)})` : ""}.`;
 }
 
-/** The lines to show, in their order: those that hold the text of the field. */
+/** The lines to show, in their order: those that hold the text of the field. Categories are in their declared order. */
 function lines(shareOf) {
   const wanted = element("filter").value.trim().toLowerCase();
   const rows = shown.rows.filter((row) => row.labels.some((label) => label.toLowerCase().includes(wanted)));
   const { column, descending } = sorted;
   if (column === null) return rows;
-  const compared = typeof column === "number" ? order(column)
-    : (one, other) => (column === "share" ? shareOf(one) - shareOf(other) : one[column] - other[column]);
-  return rows.sort((one, other) => (descending ? compared(other, one) : compared(one, other)));
-}
-
-/** How the categories of an attribute are ordered: as declared if they have an order, and by the alphabet otherwise. */
-function order(place) {
-  if (data.attributes[shown.asked[place]].ordered) return (one, other) => one.codes[place] - other.codes[place];
-  const { compare } = new Intl.Collator(undefined, { numeric: true });
-  return (one, other) => compare(one.labels[place], other.labels[place]);
+  const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? shareOf : (row) => row[column];
+  return rows.sort((one, other) => (descending ? value(other) - value(one) : value(one) - value(other)));
 }
 
 const FIELDS = ["count", "low", "high"];
