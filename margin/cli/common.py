@@ -37,7 +37,6 @@ __all__ = [
     "did_you_mean",
     "draw",
     "explained",
-    "for_spreadsheet",
     "left_out",
     "measured_views",
     "opened",
@@ -178,23 +177,13 @@ def add_synopsis(parser: argparse.ArgumentParser) -> None:
 
 
 def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
-    """Add --spreadsheet, which makes a command apply `for_spreadsheet` to its labels."""
+    """Add --spreadsheet: CSV is then for spreadsheets; see `for_spreadsheet`."""
     parser.add_argument(
         "--spreadsheet",
         action="store_true",
         help="in CSV, put ' before each text that a spreadsheet would run as a formula "
-        "(a text that begins with = + - or @)",
+        "(a text that begins with = + - or @), and begin with the mark by which it reads UTF-8",
     )
-
-
-def for_spreadsheet(label: Any) -> Any:
-    """Put an apostrophe before a label if a spreadsheet would run it as a formula.
-
-    Numbers are returned unchanged. The characters that begin a formula are those that OWASP lists
-    under "CSV injection".
-    """
-    text = label.lstrip(" ") if isinstance(label, str) else ""
-    return f"'{label}" if text.startswith(_FORMULAE) else label
 
 
 def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
@@ -338,7 +327,6 @@ def split_names(given: Iterable[str], known: Collection[str] = ()) -> list[str]:
     return names
 
 
-_FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _OTHER_FORMATS = (
     *(".csv", ".tsv", ".gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls"),
     *(".html", ".txt", ".zip", ".db", ".sqlite", ".xml", ".yaml"),

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import FileError
 from .arguments.imprint import add_imprint, hint, imprint_of
 from .arguments.workload import FORMS, views_of
-from .common import Said, add_command, add_spreadsheet, add_synopsis, for_spreadsheet, opened
+from .common import Said, add_command, add_spreadsheet, add_synopsis, opened
 
 __all__ = ["add_commands"]
 
@@ -88,7 +88,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
         formats=formats,
         replace=parsed.force,
         seed=parsed.seed,
-        csv_label=for_spreadsheet if parsed.spreadsheet else lambda label: label,
+        spreadsheet=parsed.spreadsheet,
     )
     hint(parsed, synopsis)
     tables = manifest["tables"]

@@ -20,7 +20,6 @@ from .common import (
     add_spreadsheet,
     add_synopsis,
     explained,
-    for_spreadsheet,
     left_out,
     measured_views,
     opened,
@@ -111,7 +110,7 @@ def _marginal(parsed: argparse.Namespace) -> Said:
     made = {"source": source.value, "left_out": left_out(synopsis) or None}
     values = {**json.loads(marginal.to_json()), **made}
     if parsed.format == "csv":
-        text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
+        text = _for_spreadsheets(marginal) if parsed.spreadsheet else _as_csv(marginal, _unchanged)
     elif parsed.format == "json":
         text = json.dumps(values, ensure_ascii=False)
     else:
@@ -240,6 +239,16 @@ def _as_table(marginal: "margin.Marginal") -> str:
 
 def _unchanged(label: "Value") -> "Value":
     return label
+
+
+def _for_spreadsheets(marginal: "margin.Marginal") -> str:
+    """Write a marginal as CSV for spreadsheets."""
+    from ..publication.spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
+
+    text = _as_csv(marginal, for_spreadsheet)
+    # An output that is not UTF-8 has no such mark.
+    is_utf8 = str(sys.stdout.encoding).lower() in ("utf-8", "utf8")
+    return BYTE_ORDER_MARK + text if is_utf8 else text
 
 
 def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:

@@ -17,7 +17,6 @@ from .common import (
     add_spreadsheet,
     add_synopsis,
     check_free,
-    for_spreadsheet,
     opened,
 )
 
@@ -62,6 +61,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _records(parsed: argparse.Namespace) -> Said:
+    from ..publication.spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
+
     path: Path = parsed.output
     if path.suffix not in _WRITERS:
         raise FileError(
@@ -75,9 +76,11 @@ def _records(parsed: argparse.Namespace) -> Said:
         name: _values(form, codes[:, axis])
         for axis, (name, form) in enumerate(synopsis.domain.items())
     }
+    mark = ""
     if parsed.spreadsheet and path.suffix == ".csv":
+        mark = BYTE_ORDER_MARK
         columns = {for_spreadsheet(name): _safe(column) for name, column in columns.items()}
-    _write(path, columns)
+    _write(path, columns, mark)
     distances = _distances(synopsis, codes)
     values = {
         "output": str(path),
@@ -122,17 +125,20 @@ def _safe(column: Any) -> Any:
     """Change each text of a column that a spreadsheet would run as a formula."""
     import pyarrow as pa
 
+    from ..publication.spreadsheets import for_spreadsheet
+
     if not pa.types.is_string(column.type):
         return column
     return pa.array([for_spreadsheet(value) for value in column.to_pylist()])
 
 
-def _write(path: Path, columns: dict[str, Any]) -> None:
-    """Write the columns to a file. If this fails, an existing file stays as it was."""
+def _write(path: Path, columns: dict[str, Any], mark: str) -> None:
+    """Write a mark and the columns to a file. If this fails, an existing file stays as it was."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     table = pa.table(columns)
     write = csv.write_csv if path.suffix == ".csv" else parquet.write_table
     with replacing(path) as file:
+        file.write(mark.encode())
         write(table, file)

@@ -9,7 +9,7 @@ import numpy as np
 from .._types import Floats
 from ..errors import DomainError
 
-__all__ = ["LAPLACE_KURTOSIS", "half_widths"]
+__all__ = ["LAPLACE_KURTOSIS", "half_widths", "whole_bounds"]
 
 LAPLACE_KURTOSIS = 3.0
 """The excess kurtosis of the Laplace law, from which discrete Laplace noise differs by whole
@@ -110,6 +110,30 @@ def half_widths(
         heavy = _of_laplace_draws(variance, kurtosis, half, level)
         half = np.where((np.asarray(kurtosis) > 0) & (variance > 0), heavy, half)
     return _with_few_rows(np.asarray(counts, np.float64), np.asarray(missed_variance), half, level)
+
+
+_ROUNDING = 1e-6
+"""Rows by which a bound may lie beyond a whole number because of rounding errors of floats."""
+
+
+def whole_bounds(low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:
+    """Round bounds outwards to whole numbers, so that they hold the true count at least as often.
+
+    This is the one rule by which pages and published tables print bounds; the page's script
+    repeats it. A bound within a millionth of a row of a whole number is that number.
+
+    Parameters
+    ----------
+    low, high
+        The bounds, in rows; NaN, which stays, where they are not known.
+
+    Examples
+    --------
+    >>> low, high = whole_bounds([4252.6, 12.0], [4319.01, 12.0])
+    >>> low.tolist(), high.tolist()
+    ([4252.0, 12.0], [4320.0, 12.0])
+    """
+    return np.floor(np.add(low, _ROUNDING)), np.ceil(np.subtract(high, _ROUNDING))
 
 
 def _with_few_rows(

@@ -28,7 +28,6 @@ __all__ = [
     "plot_comparison",
     "plot_error",
     "plot_marginal",
-    "random_views",
 ]
 
 _MEDIAN = {"color": BLUE, "linewidth": 2}

@@ -24,7 +24,7 @@ from ..privacy.statement import Statement
 from ..privacy.strength import beside, strength
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis, check_synopsis
-from .formats import ENDINGS, FORMATS, Label, write_table
+from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
 from .numbers import LEVEL, NUMBERS
 from .readme import README, readme
@@ -50,9 +50,10 @@ _COUNT = (
 _BOUNDS = (
     "Bounds allow for the noise that was added on purpose, for what rounding and agreement "
     "changed and, in tables that were reconstructed or combined with a base, for an estimate of "
-    "what the measured tables do not say. Bounds of 0 and 0 do not prove that nobody is there: "
-    "they, too, miss about one true number in twenty, unless the combination was declared as "
-    "impossible. Bounds are null where the error is not known."
+    "what the measured tables do not say. They are rounded outwards to whole numbers. Bounds of 0 "
+    "and 1 do not prove that nobody is there: they, too, miss about one true number in twenty, "
+    "unless the combination was declared as impossible. Bounds are null where the error is not "
+    "known."
 )
 
 
@@ -66,7 +67,7 @@ def publish(
     formats: Sequence[str] = FORMATS,
     replace: bool = False,
     seed: int = 0,
-    csv_label: Label = lambda label: label,
+    spreadsheet: bool = False,
 ) -> dict[str, Any]:
     """Write tables of whole numbers that agree exactly to a folder; see `Synopsis.tables`.
 
@@ -91,8 +92,9 @@ def publish(
         Whether to replace an earlier publication in the same folder.
     seed
         As for `Synopsis.tables`.
-    csv_label
-        A function that is applied to each name and category in CSV files.
+    spreadsheet
+        Whether CSV files are for spreadsheets: they begin with a byte-order mark, and an apostrophe
+        stands before each text that would run as a formula.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def publish(
             about = {**manifest, "source": source, "how": how}
             for form in formats:
                 file = part / (name + ENDINGS[form])
-                write_table(form, file, table, about=about, csv_label=csv_label)
+                write_table(form, file, table, about=about, spreadsheet=spreadsheet)
                 files[form] = _listed(file)
             manifest["tables"].append(_entry(name, table, source, how, files))
         (part / README).write_text(readme(manifest), encoding="utf-8")

@@ -12,8 +12,9 @@ from ..synopses.source import Source
 from .csvw import CSVW_ENDING, write_csvw
 from .numbers import NUMBERS, whole_numbers
 from .sdmx import write_sdmx_csv
+from .spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
 
-__all__ = ["ENDINGS", "FORMATS", "Label", "write_table"]
+__all__ = ["ENDINGS", "FORMATS", "write_table"]
 
 FORMATS = ("csv", "csvw", "parquet", "json-stat", "sdmx-csv")
 """The formats of tables. "csvw" describes the file of "csv"."""
@@ -27,8 +28,6 @@ ENDINGS = {
 }
 """The ending of the files of each format."""
 
-Label = Callable[[Any], Any]
-
 
 def write_table(
     form: str,
@@ -36,7 +35,7 @@ def write_table(
     table: Marginal,
     *,
     about: dict[str, Any],
-    csv_label: Label,
+    spreadsheet: bool,
 ) -> None:
     """Write a table of whole numbers to a new file.
 
@@ -51,32 +50,38 @@ def write_table(
     about
         The manifest, of which files take what they have room for, with the `Source` of the table
         as "source", and its words as "how".
-    csv_label
-        A function that is applied to each name and category in CSV files.
+    spreadsheet
+        Whether CSV files are for spreadsheets; see `publish`.
     """
-    WRITERS[form](path, table, about, csv_label)
+    WRITERS[form](path, table, about, spreadsheet)
 
 
 def _write_csv(
     path: Path,
     table: Marginal,
     _: dict[str, Any],
-    label: Label,
+    spreadsheet: bool,
 ) -> None:
+    label = for_spreadsheet if spreadsheet else _unchanged
     categories = [map(label, form.names) for form in table.domain.values()]
     cells = itertools.product(*categories)
     numbers = zip(*whole_numbers(table).values(), strict=True)
     with path.open("x", newline="", encoding="utf-8") as file:
+        file.write(BYTE_ORDER_MARK if spreadsheet else "")
         writer = csv.writer(file)
         writer.writerow([*map(label, table.attributes), *NUMBERS])
         writer.writerows([*cell, *row] for cell, row in zip(cells, numbers, strict=True))
+
+
+def _unchanged(label: Any) -> Any:
+    return label
 
 
 def _write_parquet(
     path: Path,
     table: Marginal,
     manifest: dict[str, Any],
-    _: Label,
+    _: bool,
 ) -> None:
     """Write a Parquet file, which carries the statement of privacy in its metadata."""
     import pyarrow as pa
@@ -95,7 +100,7 @@ def _write_json_stat(
     path: Path,
     table: Marginal,
     manifest: dict[str, Any],
-    _: Label,
+    _: bool,
 ) -> None:
     """Write a data set in JSON-stat 2.0; its last dimension has count, low and high."""
     dimensions: dict[str, Any] = {}
@@ -139,8 +144,9 @@ def _write_csvw(
     path: Path,
     table: Marginal,
     manifest: dict[str, Any],
-    label: Label,
+    spreadsheet: bool,
 ) -> None:
+    label = for_spreadsheet if spreadsheet else _unchanged
     write_csvw(path, table, manifest, [str(label(name)) for name in table.attributes])
 
 
@@ -148,13 +154,13 @@ def _write_sdmx_csv(
     path: Path,
     table: Marginal,
     manifest: dict[str, Any],
-    _: Label,
+    _: bool,
 ) -> None:
     # Every name and category follows an identifier, so no spreadsheet reads it as a formula.
     write_sdmx_csv(path, table, manifest)
 
 
-WRITERS: dict[str, Callable[[Path, Marginal, dict[str, Any], Label], None]] = {
+WRITERS: dict[str, Callable[[Path, Marginal, dict[str, Any], bool], None]] = {
     "csv": _write_csv,
     "csvw": _write_csvw,
     "parquet": _write_parquet,

@@ -21,6 +21,8 @@ class Imprint:
     ----------
     date
         The date of publication; today by default.
+    publisher
+        Who publishes it, such as an office. There is no such line if it is None.
     contact
         Whom readers can ask, such as an address. There is no such line if it is None.
     licence
@@ -40,6 +42,7 @@ class Imprint:
     """
 
     date: datetime.date = field(default_factory=datetime.date.today)
+    publisher: str | None = None
     contact: str | None = None
     licence: str | None = None
     citation: str | None = None
@@ -58,11 +61,13 @@ class Imprint:
         guarantee = provenance.spent.describe().split(", neighbours")[0]
         found = strength(provenance.statement, domain)
         known = f" ({found.numbers} given the public totals)" if found.steps > 1 else ""
+        by = f"{self.publisher}: " if self.publisher else ""
         proposed = (
-            f"{title} ({self.date.year}). Counts with random noise; {guarantee}{known}. "
+            f"{by}{title} ({self.date.year}). Counts with random noise; {guarantee}{known}. "
             f"Made with margin {provenance.version}, published on {self.date.isoformat()}."
         )
         lines = {
+            "Publisher": self.publisher,
             "Published": self.date.isoformat(),
             "Population": self.population,
             "Period": self.period,

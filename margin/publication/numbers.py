@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..domain.bounds import whole_bounds
 from ..domain.marginal import Marginal
 
 __all__ = ["LEVEL", "NUMBERS", "whole_numbers"]
@@ -16,10 +17,10 @@ LEVEL = 0.95
 def whole_numbers(table: Marginal) -> dict[str, list[int | None]]:
     """The columns of numbers by name, cell by cell; None where a bound is not known.
 
-    The true count is a whole number, so the bounds are rounded to the whole numbers between them.
+    Bounds are rounded outwards; see `whole_bounds`.
     """
-    low, high = table.interval(LEVEL)
-    columns = {"count": table.counts, "low": np.ceil(low), "high": np.floor(high)}
+    low, high = whole_bounds(*table.interval(LEVEL))
+    columns = {"count": table.counts, "low": low, "high": high}
     return {
         name: [None if np.isnan(number) else int(number) for number in values.flat]
         for name, values in columns.items()

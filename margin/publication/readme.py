@@ -45,6 +45,8 @@ def readme(manifest: dict[str, Any]) -> str:
     lines = [f"{head}: {_line(text)}\n" for head, text in manifest["imprint"].items()]
     parts.append("".join(lines))
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
+    # Each way in which tables were made is told once.
+    parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
     parts.append(_files(manifest))
     parts.append(_heading("Columns") + _paragraph(_columns(manifest)))
     parts.append(_heading("How people are protected") + _paragraph(manifest["privacy"]))

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from .._types import Floats
-from ..domain.bounds import half_widths
+from ..domain.bounds import half_widths, whole_bounds
 from ..domain.domain import Domain, View
 from ..domain.level_views import attribute_at, split_level
 from ..domain.levels import LEVEL_MARK
 from ..domain.marginal import Marginal
+from ..errors import MarginError
 from ..interrupts.share import tell
-from ..plots.results import answered, random_views
+from ..plots.results import answered
 from ..privacy.budget import PureDP
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
@@ -56,12 +57,6 @@ written in two seconds, too."""
 
 _MOST_ASKED = 6
 """Largest number of attributes that a reader can choose. Fewer if the page holds fewer together."""
-
-_ERRORS = 12
-"""Number of marginals of each number of attributes from which the page takes the typical error."""
-
-_ERROR_CELLS = 10_000
-"""Number of cells of these marginals after which no further one is taken."""
 
 _MOST_SETS = 200_000
 """Largest number of sets of attributes, per size, that are considered as further answers."""
@@ -115,7 +110,7 @@ def content(
         "measured": _measured(synopsis),
         "answers": answers,
         "sources": {name: f"{words} {left_out}".rstrip() for name, words in sources.items()},
-        "errors": _errors(synopsis, most),
+        "total": _total(synopsis) if views or answers or live else None,
         "live": live,
         "description": imprint.description or provenance.description,
         "imprint": imprint.lines(title, provenance, synopsis.domain),
@@ -306,45 +301,25 @@ def _candidates(names: Sequence[str]) -> Iterator[View]:
             yield tuple(names[place] for place in places)
 
 
-def _errors(synopsis: Synopsis, most: int) -> list[dict[str, float]]:
-    """How exact counts are, for each number of attributes up to `most` where it is known.
+def _total(synopsis: Synopsis) -> dict[str, Any] | None:
+    """The number of all rows as JSON values, with bounds of 95 % as whole numbers, which are None
+    where they are not known. None for a synopsis that does not answer it.
 
-    Each entry has the number of attributes ("size"), half the width of the bounds of 95 % in rows,
-    and the mean count ("count"), also in rows. For a table, the half-width is that of its middle
-    count. "least", "error" and "greatest" are the smallest, the middle and the largest half-width
-    of some tables. Tables of attributes that were not measured are left out: nothing is known about
-    their counts. This is post-processing, as the whole page is.
+    This is post-processing, as the whole page is.
     """
-    found: list[dict[str, float]] = []
-    measured = [name for name in synopsis.domain if name not in synopsis.not_measured]
-    if not measured:
-        return found
-    domain = synopsis.domain
-    if synopsis.not_measured:
-        domain = domain.restrict(measured)
-    for size in range(1, min(most, len(domain)) + 1):
-        log.info("errors of marginals: %d of %d", size, most)
-        halves = []
-        counts = []
-        some = random_views(domain, size, draws=_ERRORS)
-        before = np.cumsum([0, *[synopsis.domain.cells(view) for view in some]])
-        few = list(itertools.compress(some, before < _ERROR_CELLS))
-        for marginal in answered(synopsis, few):
-            half = _half_widths(marginal)
-            known = np.isfinite(half) & (half > 0)
-            if known.any():
-                halves.append(float(np.median(half[known])))
-                counts.append(float(marginal.counts.mean()))
-        if halves:
-            entry = {
-                "size": float(size),
-                "least": min(halves),
-                "error": float(np.median(halves)),
-                "greatest": max(halves),
-                "count": float(np.mean(counts)),
-            }
-            found.append(entry)
-    return found
+    try:
+        count = synopsis.count({})
+    except MarginError:
+        return None
+    low, high = whole_bounds(*count.interval(0.95))
+    known = bool(np.isfinite(low) and np.isfinite(high))
+    source = Source.KNOWN if known and low == high else synopsis.source(())
+    return {
+        "count": round(count.estimate),
+        "low": int(low) if known else None,
+        "high": int(high) if known else None,
+        "source": source.value,
+    }
 
 
 def _half_widths(marginal: Marginal) -> Floats:

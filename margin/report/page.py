@@ -11,10 +11,14 @@ from typing import Any
 from .._replace import replacing
 from ..errors import FileError
 from ..publication.imprint import Imprint
+from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis, check_synopsis
 from .content import content
 
 __all__ = ["page", "write_report"]
+
+_ADDRESS = re.compile(r"(https?://[^\s<>\"']*[^\s<>\"'.,;:!?)]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)")
+"""An address of the web or of e-mail in a text. A full stop behind it does not belong to it."""
 
 _NAMED = 8
 """Number of names of attributes in a sentence, above which the last ones are counted."""
@@ -84,6 +88,7 @@ def page(holds: dict[str, Any]) -> str:
     parts = {
         "TITLE": html.escape(holds["title"]),
         "FACTS": html.escape(_facts(holds, has_tables=has_tables)),
+        "TOTAL": html.escape(_total(holds)),
         "SIMULATION": _shown(not holds["private"]),
         "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in holds["words"]),
         "GUARANTEE": html.escape(holds["guarantee"]),
@@ -125,12 +130,40 @@ def _facts(holds: dict[str, Any], *, has_tables: bool) -> str:
     return f"{description} {about} {listed}. {noise}".lstrip()
 
 
+def _total(holds: dict[str, Any]) -> str:
+    """A sentence with the number of all rows and its bounds; empty if the page has no tables."""
+    total = holds["total"]
+    if total is None:
+        return ""
+    if total["source"] == Source.KNOWN.value:
+        return f"{total['count']:,} rows in all, a number that is public."
+    start = f"About {total['count']:,} rows in all"
+    if total["low"] is None:
+        return f"{start}. How far the true number is from it is not known."
+    counted = " of counted rows" if holds["statement"]["unit"] is not None else ""
+    sure = "with a probability of about 95 %"
+    if total["source"] == Source.ANSWERED.value:
+        sure = "as far as noise goes"
+    return f"{start}: {sure}, the true number{counted} is {total['low']:,} to {total['high']:,}."
+
+
 def _lines(texts: dict[str, str]) -> str:
     """The lines of a description list, with their heads."""
     lines = [
-        f"<dt>{html.escape(head)}</dt><dd>{html.escape(text)}</dd>" for head, text in texts.items()
+        f"<dt>{html.escape(head)}</dt><dd>{_linked(text)}</dd>" for head, text in texts.items()
     ]
     return "".join(lines)
+
+
+def _linked(text: str) -> str:
+    """A text as HTML, in which addresses of the web and of e-mail are links."""
+    # Every second piece is an address.
+    pieces = _ADDRESS.split(text)
+    for place, piece in enumerate(pieces):
+        shown = html.escape(piece)
+        start = "" if "://" in piece else "mailto:"
+        pieces[place] = f'<a href="{start}{shown}">{shown}</a>' if place % 2 else shown
+    return "".join(pieces)
 
 
 def _shown(wanted: bool) -> str:

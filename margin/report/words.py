@@ -51,7 +51,11 @@ def _who(statement: Statement, found: Strength) -> str:
         bound = f" The software counted at most {rows} of them, so totals may be too low."
     elif one:
         whose = "Each row of the table is protected"
-        bound = " A person who has several rows is not protected as a whole."
+        bound = (
+            " A person who has several rows is not protected as a whole. For example, if a row is "
+            "a household, all that it says about its members is protected with it. But a person "
+            "in two households is in two rows, and each row is protected only by itself."
+        )
     else:
         whose = f"Up to {rows} rows of one person are protected together"
         bound = (

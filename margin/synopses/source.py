@@ -70,8 +70,9 @@ _SHORT = {
 _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.MEASURED: (
-        "Measured: these attributes were measured together. With about 95 % probability, the true "
-        "number lies between the bounds: they allow for the noise that was added on purpose."
+        "Measured: the counts come from a table that was measured. With about 95 % probability, "
+        "the true number lies between the bounds: they allow for the noise that was added on "
+        "purpose."
     ),
     Source.BASED: (
         "Measured, then combined with the base. The bounds allow for noise and for what the base "
@@ -79,9 +80,12 @@ _WORDS = {
         "true numbers lie between the bounds."
     ),
     Source.RECONSTRUCTED: (
-        "Reconstructed: these attributes were not measured together. The bounds allow for noise "
-        "and for what smaller tables do not say. The second part is an estimate: on average over "
-        "many tables, 95 % of the true numbers lie between the bounds."
+        "Reconstructed: these attributes were not measured together. The numbers are estimated "
+        "from smaller tables. A connection that only these attributes have with each other is not "
+        "in them. So do not compare groups, such as the share of one category in two places: a "
+        "difference may be missing or reversed. The bounds allow for noise and for an estimate of "
+        "what smaller tables do not say. On average over many tables, 95 % of the true numbers lie "
+        "between the bounds, but in one table many may lie outside, all on the same side."
     ),
     Source.ASSUMED: (
         "Not measured: one of these attributes was not measured at all. Its categories are taken "

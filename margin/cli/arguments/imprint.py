@@ -26,6 +26,7 @@ def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
     add("--population", metavar="TEXT", help="who is in the table")
     add("--period", metavar="TEXT", help="the time that the table describes")
     add("--source", metavar="TEXT", help="where the rows come from, such as a survey")
+    add("--publisher", metavar="TEXT", help="who publishes it, such as an office")
     add("--contact", metavar="TEXT", help="whom readers can ask")
     add("--licence", metavar="TEXT", help="under which licence others may use it")
     add("--cite", metavar="TEXT", help="how to cite it; default: a proposal")
@@ -44,6 +45,7 @@ def imprint_of(parsed: argparse.Namespace) -> "Imprint":
 
     return Imprint(
         date=parsed.date,
+        publisher=parsed.publisher,
         contact=parsed.contact,
         licence=parsed.licence,
         citation=parsed.cite,

@@ -6,16 +6,15 @@ const LEVEL = 0.95;
 const QUANTILE = 1.959963984540054; // of the normal law, for LEVEL
 const MOST_ROWS = 1000;
 const MOST_BARS = 60;
-/** Half the width of bounds, in rows, from which the numbers of a table are shown without decimals. */
-const WIDE = 5;
+/** Rows by which a bound may lie beyond a whole number because of rounding errors of floats. */
+const ROUNDING = 1e-6;
+/** The number of lines from which a table has a field to filter them. */
+const MANY_LINES = 13;
 /** The number of lines of a download that holds many tables. */
 const MOST_LINES = 250000;
-const decimals = (digits) => new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven", signDisplay: "negative",
-});
-const format = decimals(1);
-const whole = decimals(0);
-const percent = new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven", signDisplay: "negative" });
+const percents = (roundingMode) => new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1, roundingMode });
+const percent = percents("halfExpand");
 const sizes = data.attributes.map((attribute) => attribute.labels.length);
 /** The attributes without their levels, which follow them in the list. */
 const attributes = data.attributes.filter((attribute) => attribute.level_of === null);
@@ -142,22 +141,36 @@ async function marginal(asked) {
   return fromAnswer(answer, asked);
 }
 
-/** One record per cell, in the order of the table. */
+/** Bounds, rounded outwards to whole numbers: see `whole_bounds` in the Python source. */
+function wholeBounds(low, high) {
+  return [Math.floor(low + ROUNDING), Math.ceil(high - ROUNDING)];
+}
+
+/** One record per cell, in the order of the table. Its bounds are whole numbers. */
 function records(asked, answer) {
   return Array.from(answer.counts, (count, cell) => {
     const labels = new Array(asked.length);
+    const codes = new Array(asked.length);
     let rest = cell;
     for (let place = asked.length - 1; place >= 0; place -= 1) {
-      labels[place] = data.attributes[asked[place]].labels[rest % sizes[asked[place]]];
+      codes[place] = rest % sizes[asked[place]];
+      labels[place] = data.attributes[asked[place]].labels[codes[place]];
       rest = Math.floor(rest / sizes[asked[place]]);
     }
     const half = answer.halfWidths[cell];
-    return { labels, count, low: Math.max(count - half, 0), high: Math.max(count + half, 0), known: half === 0 };
+    const [low, high] = wholeBounds(Math.max(count - half, 0), Math.max(count + half, 0));
+    return { labels, codes, count, low, high, known: half === 0 };
   });
 }
 
+const isKnown = (bound) => !Number.isNaN(bound);
+const range = (low, high) => `${whole.format(low)} to ${whole.format(high)}`;
+/** The bounds of a record as text; empty where they are not known. */
+const bounds = (row) => (isKnown(row.low) ? range(row.low, row.high) : "");
+
 let selected = [];
 let shown = null;
+/** The column by which lines are sorted: a number, "share", or the place of an attribute; null for the declared order. */
 let sorted = { column: null, descending: true };
 /** The place of the attribute within whose categories percentages add up to 100 %; null for the whole table. */
 let within = null;
@@ -173,6 +186,8 @@ async function show() {
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
   shown = failed ? null : { asked, source: answer.source, rows: records(asked, answer) };
+  element("filter").value = "";
+  element("filtering").hidden = failed || shown.rows.length < MANY_LINES;
   element("download").hidden = failed;
   sorted = { column: null, descending: true };
   within = null;
@@ -184,6 +199,8 @@ async function show() {
     : answer === null
       ? "This page does not hold the counts of this combination. Choose fewer attributes."
       : answer.error ?? data.sources[answer.source];
+  element("made").className = isEstimate() ? "warning" : "";
+  element("near").textContent = near(asked);
   table();
   await chart();
 }
@@ -220,27 +237,51 @@ function cell(kind, text, style) {
   return made;
 }
 
+/** Whether attributes of the table were not measured together, so that groups in it must not be compared. */
+const isEstimate = () => shown !== null && ["reconstructed", "assumed"].includes(shown.source);
+
+const nameOf = (axis) => data.attributes[axis].name;
+
+/** Which measured tables are nearest to a table that was not measured: the largest within it or, if these are of one attribute, those that share an attribute with it. */
+function near(asked) {
+  if (shown?.source !== "reconstructed") return "";
+  const own = asked.map(attributeOf);
+  const views = data.views.map((view) => view.axes);
+  const within = views.map((axes) => own.filter((axis) => axes.includes(axis))).filter((axes) => axes.length > 1);
+  const largest = within.filter((axes) => !within.some((other) => other.length > axes.length && axes.every((axis) => other.includes(axis))));
+  const tables = [...new Map(largest.map((axes) => [key(axes), axes.map(nameOf).join(" × ")])).values()];
+  if (tables.length) return `Measured together: ${listed(tables)}.`;
+  const partners = own.map((axis) => {
+    const others = views.filter((axes) => axes.includes(axis)).flat().filter((other) => other !== axis);
+    return others.length ? `${nameOf(axis)} with ${listed([...new Set(others)].sort((one, other) => one - other).map(nameOf))}` : "";
+  });
+  const found = partners.filter((text) => text);
+  return found.length ? `Measured together: ${found.join("; ")}.` : "";
+}
+
 /** A head with a button that sorts by its column. */
-function sortHead(name, style) {
+function sortHead(column, name, style) {
   const head = cell("th", "", style);
-  const button = sortButton(name);
+  const button = sortButton(column, name);
   // Print shows this text in place of the button.
   head.dataset.head = button.textContent;
-  if (sorted.column === name) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+  if (sorted.column === column) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
   head.append(button);
   return head;
 }
 
-function sortButton(name) {
+/** A button that sorts by a column: numbers from the largest one, categories from the first one; then the reverse; then not at all. */
+function sortButton(column, name = column) {
   const button = document.createElement("button");
-  const active = sorted.column === name;
+  const active = sorted.column === column;
+  const descends = typeof column === "string";
   button.type = "button";
   button.className = "sort";
   button.textContent = `${name}${active ? (sorted.descending ? " ↓" : " ↑") : ""}`;
   button.title = `sort by ${name}`;
   button.addEventListener("click", () => {
-    if (!active) sorted = { column: name, descending: true };
-    else if (sorted.descending) sorted = { column: name, descending: false };
+    if (!active) sorted = { column, descending: descends };
+    else if (sorted.descending === descends) sorted = { column, descending: !descends };
     else sorted = { column: null, descending: true };
     table();
     const same = [...element("table").tHead.querySelectorAll("button")].filter((other) => other.title === button.title);
@@ -257,11 +298,14 @@ function narrowHeads() {
   bounds.append(sortButton("low"), " to ", sortButton("high"));
   const share = document.createElement("span");
   share.className = "narrow";
-  share.textContent = shareName();
+  share.append(sortButton("share", shareName()));
   return [bounds, share];
 }
 
-const shareName = () => (within === null ? "% of all rows" : `% within ${data.attributes[shown.asked[within]].name}`);
+function shareName() {
+  const name = within === null ? "% of all rows" : `% within ${nameOf(shown.asked[within])}`;
+  return isEstimate() ? `${name}, estimated` : name;
+}
 
 /** Offer what percentages are of: of all rows, or of the rows of each category of an attribute. */
 function wholes() {
@@ -281,28 +325,44 @@ function sums() {
   return (row) => found.get(within === null ? "" : row.labels[within]);
 }
 
-/** Decimals are shown only where bounds are narrow: those of much noise mean nothing. */
-function formatOf(rows) {
-  const halves = rows.map((row) => (row.high - row.low) / 2).filter((half) => !Number.isNaN(half));
-  return Math.max(0, ...halves) >= WIDE ? whole : format;
-}
-
-/** A sentence that quotes the largest count. Its bounds are rounded outwards, so that they hold as often. */
+/** A sentence that quotes the largest count. */
 function quote() {
-  const bounded = shown && shown.rows.every((row) => !Number.isNaN(row.low));
+  const bounded = shown && shown.rows.every((row) => isKnown(row.low));
   const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
   element("quote").hidden = !quotable;
   if (!quotable) return;
   const row = shown.rows.reduce((most, one) => (one.count > most.count ? one : most));
-  const what = shown.asked.map((axis, place) => `${data.attributes[axis].name}: ${row.labels[place]}`).join(", ");
+  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
   const measured = shown.source === "measured";
   const number = unit === null ? "the true number" : "the true number of counted rows";
   const sure = measured ? "With a probability of about 95 %" : "As for 95 % of such estimates on average";
+  const how = measured ? "" : shown.source === "based" ? ", and a part of the number is an estimate" : ", and the number was not measured but estimated from smaller tables";
   element("quoted").textContent = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `
-    + `${sure}, ${number} is from ${whole.format(Math.floor(row.low))} to ${whole.format(Math.ceil(row.high))}; `
-    + `noise was added for privacy${measured ? "" : ", and a part of the number is an estimate"}.”`;
+    + `${sure}, ${number} is from ${bounds(row)}; noise was added for privacy${how}.”`;
+  element("compare").textContent = comparing();
+  element("shares").textContent = measured ? sharing(row, what) : "";
+}
+
+/** What bounds say about which of two counts is larger. */
+function comparing() {
+  if (isEstimate()) return "Do not compare counts, shares or ratios of groups in this table, even if their bounds do not overlap: what distinguishes the groups may not be in these numbers. Compare groups in measured tables.";
+  const overlap = "If the bounds of two counts overlap, do not conclude from them that one true number is larger than the other.";
+  if (shown.source !== "measured") return overlap;
+  return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
+}
+
+/** How to give bounds to a share and to a sum, with the share of the quoted count as an example.
+ *
+ * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
+function sharing(row, what) {
+  const { total } = data;
+  const least = total?.low ? percents("floor").format(row.low / total.high) : "";
+  const most = total?.low ? percents("ceil").format(row.high / total.low) : "";
+  const example = least ? ` Here, ${least} to ${most} of all rows have ${what}.` : "";
+  return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
+    + `${example} These bounds are wider than need be, so they hold at least as often. Bounds of a sum are not sums of bounds, which would be far too wide: choose fewer attributes, so that the sum is a line of a table.`;
 }
 
 /** What counts lack if only some rows of a person were counted. */
@@ -315,8 +375,26 @@ function leftOut() {
 
 /** What bounds of zero do not say, if there are any that come from noise. */
 function nobody(rows) {
-  if (!rows.some((row) => row.high < 1 && !row.known)) return "";
-  return " A high bound below 1 does not prove that nobody is there: these bounds, too, miss about one true number in twenty.";
+  if (!rows.some((row) => row.high <= 1 && !row.known)) return "";
+  return " A high bound of 1 does not prove that nobody is there: these bounds, too, miss about one true number in twenty.";
+}
+
+/** The sum of the counts, with the bounds of the number of all rows if that is the sum. */
+function adding() {
+  const total = shown.rows.reduce((sum, row) => sum + row.count, 0);
+  const { low, high, count } = data.total ?? {};
+  const isAll = typeof low === "number" && Math.abs(total - count) < 1;
+  return `The counts of this table add up to ${whole.format(total)}${isAll && low < high ? ` (all rows: ${range(low, high)})` : ""}.`;
+}
+
+/** The lines to show, in their order: those that hold the text of the field. Categories are in their declared order. */
+function lines(shareOf) {
+  const wanted = element("filter").value.trim().toLowerCase();
+  const rows = shown.rows.filter((row) => row.labels.some((label) => label.toLowerCase().includes(wanted)));
+  const { column, descending } = sorted;
+  if (column === null) return rows;
+  const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? shareOf : (row) => row[column];
+  return rows.sort((one, other) => (descending ? value(other) - value(one) : value(one) - value(other)));
 }
 
 const FIELDS = ["count", "low", "high"];
@@ -330,38 +408,35 @@ function table() {
   element("more").textContent = "";
   element("total").textContent = "";
   if (!shown) return;
-  const names = shown.asked.map((axis) => data.attributes[axis].name);
-  element("caption").textContent = `${countsBy(names)}, with bounds of 95 %`;
+  element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
   const title = head.insertRow();
-  shown.asked.forEach((axis) => title.append(cell("th", data.attributes[axis].name)));
-  FIELDS.forEach((name) => title.append(sortHead(name, name === "count" ? "number" : "number bound")));
+  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
+  FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
-  title.append(cell("th", shareName(), "share"));
-  const rows = [...shown.rows];
-  if (sorted.column) {
-    const field = sorted.column;
-    rows.sort((one, other) => (sorted.descending ? other[field] - one[field] : one[field] - other[field]));
-  }
-  const total = shown.rows.reduce((sum, row) => sum + row.count, 0);
+  title.append(sortHead("share", shareName(), "share"));
   const sumOf = sums();
-  const shape = formatOf(shown.rows);
+  const shareOf = (row) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
+  const rows = lines(shareOf);
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
-    row.labels.forEach((label) => line.append(cell("td", label)));
-    const bounds = [row.low, row.high].map((bound) => (Number.isNaN(bound) ? "–" : shape.format(bound)));
-    const count = cell("td", shape.format(row.count), "number");
+    row.labels.forEach((label) => {
+      const name = cell("th", label);
+      name.scope = "row";
+      line.append(name);
+    });
+    const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(shareOf(row))}` : "–";
+    const count = cell("td", whole.format(row.count), "number");
     // A narrow screen has the bounds and the share below the count; see the style sheet.
-    const share = sumOf(row) > 0 ? percent.format(row.count / sumOf(row)) : "–";
-    count.dataset.bounds = `${bounds[0]} to ${bounds[1]}`;
-    count.dataset.share = share;
+    [bounds(row) || "–", share].forEach((text) => count.append(cell("span", text, "narrow")));
     line.append(count);
-    bounds.forEach((bound) => line.append(cell("td", bound, "number bound")));
+    [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
     line.append(cell("td", share, "share"));
   }
-  element("total").textContent = `The counts of this table add up to ${shape.format(total)}.${leftOut()}${nobody(shown.rows)} Percentages have no bounds.`;
-  if (rows.length > MOST_ROWS) {
-    element("more").textContent = `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} cells; the download has all of them.`;
-  }
+  const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
+  element("total").textContent = `${adding()}${leftOut()}${nobody(shown.rows)} ${about}`;
+  const found = rows.length < shown.rows.length ? `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines hold this text. ` : "";
+  const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
+  element("more").textContent = `${found}${first}`.trim();
 }
 
 /** A colour of the page, which follows the screen, light or dark, or the paper. */
@@ -370,13 +445,15 @@ const colour = (name) => `var(--${name})`;
 function style() {
   const text = { labelColor: colour("ink"), titleColor: colour("ink") };
   return {
-    font: "system-ui, sans-serif", background: null, view: { stroke: null }, legend: text,
+    font: "system-ui, sans-serif", background: null, view: { stroke: null }, legend: { ...text, aria: false }, mark: { aria: false },
     header: { ...text, labelFontSize: 12, labelFontWeight: "bold" },
-    axis: { ...text, labelSeparation: 8, labelFontSize: 12, titleFontSize: 12, labelLimit: 0, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
+    axis: { ...text, aria: false, labelSeparation: 8, labelFontSize: 12, titleFontSize: 12, labelLimit: 0, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
   };
 }
 
-const BOUNDS = [{ field: "count", format: ",.1f" }, { field: "low", format: ",.1f" }, { field: "high", format: ",.1f" }];
+/** What charts show of a record: its numbers, and as texts those of the table. */
+const drawn = (row) => ({ count: row.count, low: row.low, high: row.high, text: whole.format(row.count), bounds: bounds(row) });
+const TEXTS = [{ field: "text", title: "count" }, { field: "bounds" }];
 
 /** A bar for each count, with its interval. Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
 function barLayers({ y, below }, bounds) {
@@ -420,19 +497,19 @@ function bars(rows, title, width) {
   const placing = placed(names, width);
   const { short, step } = placing;
   const values = rows.map((row, place) => ({
-    name: short[place], full: names[place], count: row.count, low: row.low, high: row.high,
+    name: short[place], full: names[place], ...drawn(row),
   }));
   const layer = barLayers(placing, values.every((value) => Number.isFinite(value.low)));
   return {
     width: "container", height: step * values.length, data: { values }, layer,
-    encoding: { tooltip: [{ field: "full", title }, ...BOUNDS] },
+    encoding: { tooltip: [{ field: "full", title }, ...TEXTS] },
   };
 }
 
 /** The counts of many ordered categories in their order: a line, and a band for the intervals. */
 function line(rows, title) {
   const values = rows.map((row, place) => ({
-    place, name: row.labels[0], count: row.count, low: row.low, high: row.high,
+    place, name: row.labels[0], ...drawn(row),
   }));
   const x = { field: "name", type: "ordinal", sort: null, title, axis: { labelOverlap: "greedy", labelAngle: 0 } };
   const layer = [{ mark: { type: "line", color: colour("ink"), strokeWidth: 1.5 }, encoding: { x, y: { field: "count", type: "quantitative", title: "count" } } }];
@@ -441,7 +518,7 @@ function line(rows, title) {
   }
   return {
     width: "container", height: 260, data: { values }, layer,
-    encoding: { tooltip: [{ field: "name", title }, ...BOUNDS] },
+    encoding: { tooltip: [{ field: "name", title }, ...TEXTS] },
   };
 }
 
@@ -450,7 +527,7 @@ function panels(rows, names, labels, width) {
   const placing = placed(labels, width);
   const short = new Map(labels.map((label, place) => [label, placing.short[place]]));
   const values = rows.map((row) => ({
-    group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), count: row.count, low: row.low, high: row.high,
+    group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), ...drawn(row),
   }));
   const title = names.slice(0, -1).join(" · ");
   // Without a list, panels would be in the order of the alphabet.
@@ -462,7 +539,7 @@ function panels(rows, names, labels, width) {
     spec: {
       width: Math.max(120, placing.below ? width - 30 : width - 150), height: { step: placing.step },
       layer: barLayers(placing, values.every((value) => Number.isFinite(value.low))),
-      encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...BOUNDS] },
+      encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...TEXTS] },
     },
   };
 }
@@ -475,8 +552,7 @@ function heat(rows, titles, labels, width) {
     return new Map(own.map((label, place) => [label, short[place]]));
   });
   const values = rows.map((row) => ({
-    one: ones.get(row.labels[0]), two: twos.get(row.labels[1]), count: row.count, low: row.low, high: row.high,
-    text: whole.format(row.count), bounds: Number.isNaN(row.low) ? "" : `${whole.format(row.low)} to ${whole.format(row.high)}`,
+    one: ones.get(row.labels[0]), two: twos.get(row.labels[1]), ...drawn(row),
   }));
   const longest = (texts) => Math.max(...texts.map((text) => text.length));
   const beside = 6 * longest([...ones.values()]);
@@ -501,23 +577,26 @@ function heat(rows, titles, labels, width) {
   return {
     title: { text, anchor: "start", fontSize: 12, color: colour("ink") },
     width: "container", height: (small ? 34 : 24) * ones.size, data: { values }, layer: layers,
-    encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...BOUNDS] },
+    encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...TEXTS] },
   };
 }
 
 /** What a table or a chart shows, in words. */
 const countsBy = (names) => `Counts by ${new Intl.ListFormat("en").format(names)}`;
 
+/** Draw a chart. Its description stands for it: what readers hear of its parts would be less than the table says. */
 async function draw(place, spec, description) {
   place.replaceChildren();
   const parsed = vega.parse(vegaLite.compile({ ...spec, description, ...(spec.facet ? {} : { autosize: { type: "fit-x", contains: "padding" } }), config: style() }).spec);
   const view = new vega.View(parsed, { renderer: "svg", container: place, hover: true });
   view.tooltip((handler, event, item, value) => { place.title = value ? Object.entries(value).map(([name, text]) => `${name}: ${text}`).join("\n") : ""; });
   await view.runAsync();
+  place.querySelector("svg").setAttribute("aria-hidden", "true");
 }
 
 async function chart() {
   const place = element("chart");
+  element("drawn").textContent = "";
   if (!shown) { place.replaceChildren(); return; }
   const names = shown.asked.map((axis) => data.attributes[axis].name);
   const [first, second] = shown.asked.map((axis) => sizes[axis]);
@@ -539,12 +618,17 @@ async function chart() {
   if (rows.length > MOST_BARS) {
     rows.sort((one, other) => other.count - one.count);
     rows.length = MOST_BARS;
-    element("more").textContent += ` The chart shows the ${MOST_BARS} largest counts.`;
+    element("drawn").textContent = `The chart shows the ${MOST_BARS} largest counts.`;
   }
   await draw(place, bars(rows, names.join(" · "), place.clientWidth), countsBy(names));
 }
 
-function quoted(text) {
+/** The beginnings of texts that spreadsheets run as formulae: see `for_spreadsheet` in the Python source. */
+const FORMULA = /^ *[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+
+/** A text as a field of CSV that no spreadsheet runs. */
+function quoted(name) {
+  const text = FORMULA.test(name) ? `'${name}` : name;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -557,18 +641,20 @@ function save(text, name, kind) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-const csv = (lines) => `${lines.map((line) => line.join(",")).join("\n")}\n`;
+/** Lines of a file that spreadsheets open with the right letters: that is what the mark at its start is for. */
+const csv = (lines) => `\ufeff${lines.map((line) => line.join(",")).join("\n")}\n`;
 
-/** A thousandth of a row is far below the noise. */
-const rounded = (number) => (Number.isNaN(number) ? "" : Math.round(1000 * number) / 1000);
-const numbers = (row) => FIELDS.map((name) => rounded(row[name]));
+/** The numbers of a line as the table shows them. */
+const numbers = (row) => FIELDS.map((name) => (isKnown(row[name]) ? whole.format(row[name]).replaceAll(",", "") : ""));
+/** Without a decimal point, which some spreadsheets read as a mark of thousands. */
+const LEVEL_TEXT = `${100 * LEVEL}%`;
 
 /** The head of a column of a download, which no attribute has. */
 const free = (name) => (data.attributes.some((attribute) => attribute.name === name) ? free(`${name}_`) : name);
 
 function download() {
   const names = shown.asked.map((axis) => data.attributes[axis].name);
-  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row), LEVEL, shown.source]);
+  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row), LEVEL_TEXT, shown.source]);
   const head = [...names, ...[...FIELDS, "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), names, "csv");
 }
@@ -616,7 +702,7 @@ function downloadAll() {
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
-      lines.push([name, answer.source, ...labels, ...numbers(row), LEVEL]);
+      lines.push([name, answer.source, ...labels, ...numbers(row), LEVEL_TEXT]);
     }
   }
   save(csv(lines), ["all"], "csv");
@@ -628,8 +714,8 @@ function downloadMeaning() {
     data.title, element("facts").textContent, "",
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
     "Columns of the tables",
-    `${free("count")}: the number of rows with the categories in the line, with noise. It need not be whole.`,
-    `${free("low")}, ${free("high")}: the bounds of the true number. Empty where the error is not known.`,
+    `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
+    `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
     ...Object.entries(data.sources).map(([name, words]) => `  ${name}: ${words}`), "",
@@ -686,7 +772,6 @@ function listed(names) {
 
 async function pictures() {
   element("views-section").hidden = !data.views.length;
-  element("errors-section").hidden = !data.errors.length;
   if (data.views.length) {
     const shares = data.views.map((view) => view.share);
     const shared = shares.every((share) => share !== null);
@@ -721,24 +806,65 @@ async function pictures() {
   }
 }
 
-/** How wide the bounds are, in a line for each number of attributes. */
+/** The half-widths of the bounds of a table of the page, as pairs of a half-width and the number of cells that have it. */
+function halves(axes) {
+  const covering = coveringView(axes);
+  if (covering) return [[halfWidthOf(coveredVariance(covering, axes), axes), product(axes.map((axis) => sizes[axis]))]];
+  return Array.from(doubles(answers.get(key(axes)).half_widths), (half) => [half, 1]);
+}
+
+/** The smallest, the middle and the largest of some half-widths; see `halves`. */
+function spread(pairs) {
+  const known = pairs.filter(([half]) => half > 0 && half < Infinity).sort((one, other) => one[0] - other[0]);
+  let left = known.reduce((sum, [, cells]) => sum + cells, 0) / 2;
+  const middle = known.find(([, cells]) => (left -= cells) <= 0);
+  return known.length ? [known[0], middle, known.at(-1)].map(([half]) => `± ${whole.format(Math.ceil(half - ROUNDING))}`) : null;
+}
+
+const KINDS = { measured: "measured", based: "measured, combined with the base", reconstructed: "reconstructed", answered: "answered" };
+
+/** How wide the bounds are, in a line for each number of attributes and each source. */
 function typical() {
-  const rows = (number) => (number < 10 ? format : whole).format(number);
-  for (const { size, error, least, greatest, count } of data.errors) {
+  const groups = new Map();
+  for (const axes of allTables().tables) {
+    const source = coveringView(axes) ? "measured" : answers.get(key(axes)).source;
+    const name = `${axes.length} attribute${axes.length === 1 ? "" : "s"}, ${KINDS[source]}`;
+    if (source in KINDS) groups.set(name, [...(groups.get(name) ?? []), axes]);
+  }
+  for (const [name, tables] of groups) {
+    const found = spread(tables.flatMap(halves));
+    if (found === null) continue;
+    const [least, middle, greatest] = found;
     const line = document.createElement("li");
-    const range = rows(least) === rows(greatest) ? "" : ` (from ± ${rows(least)} to ± ${rows(greatest)}, depending on the table)`;
-    line.textContent = `In a table of ${size} attribute${size === 1 ? "" : "s"}, the bounds of a count are typically ± ${rows(error)} rows${range}; the mean count is ${rows(count)}.`;
+    const all = least === greatest ? "" : ` (${least} to ${greatest})`;
+    line.textContent = `${name} (${tables.length} table${tables.length === 1 ? "" : "s"}): ${middle} rows${all}`;
     element("errors").append(line);
   }
+  element("errors-section").hidden = !element("errors").children.length;
+}
+
+/** A button that copies how to cite the page. */
+function citing() {
+  const text = element("imprint").lastElementChild;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(data.imprint["How to cite"]);
+    button.textContent = "Copied";
+  });
+  if (navigator.clipboard) text.append(" ", button);
 }
 
 element("columns").hidden = false;
 typical();
+citing();
 picker();
 element("download").addEventListener("click", download);
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
 element("download-meaning").addEventListener("click", downloadMeaning);
+element("filter").addEventListener("input", table);
 element("whole").addEventListener("change", (event) => {
   within = event.target.value === "" ? null : Number(event.target.value);
   table();

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import Domain, Marginal
-from margin.domain.bounds import half_widths
+from margin.domain.bounds import half_widths, whole_bounds
 from margin.synopses import Count
 
 QUANTILE = 1.959964
@@ -115,3 +115,20 @@ def test_what_the_documentation_says_of_counts_with_laplace_noise():
     assert min(held(place / 1000) for place in range(10, 6000)) >= 0.95
     assert max(held(place / 1000) for place in range(10, 101)) < 0.956
     assert held(1.0) == pytest.approx(0.973, abs=1e-3)
+
+
+@given(
+    low=st.floats(0, 1e9),
+    width=st.floats(0, 1e6),
+)
+def test_whole_bounds_are_the_nearest_ones_outside(low, width):
+    high = low + width
+    whole_low, whole_high = whole_bounds(low, high)
+    assert whole_low == int(whole_low) and whole_high == int(whole_high)
+    # A millionth of a row is taken for a rounding error.
+    assert low - 1 < whole_low <= low + 1e-6 and high - 1e-6 <= whole_high < high + 1
+
+
+def test_whole_bounds_keep_what_is_certain_and_what_is_not_known():
+    low, high = whole_bounds(np.array([3 + 1e-9, np.nan]), np.array([3 - 1e-9, np.nan]))
+    assert low[0] == high[0] == 3 and np.isnan([low[1], high[1]]).all()

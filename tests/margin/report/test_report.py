@@ -20,9 +20,11 @@ import scipy.sparse
 import margin
 from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
 from margin.cli.main import main
+from margin.domain.bounds import whole_bounds
 from margin.privacy.statement import Statement
+from margin.publication.spreadsheets import for_spreadsheet
 from margin.report import Imprint, explore, write_report
-from margin.report.content import content
+from margin.report.content import content, packed_marginal
 from margin.report.words import in_words
 from margin.synopses.source import Source
 
@@ -74,7 +76,11 @@ def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path)
     assert {(4,), (0, 2), (0, 4), (0, 1, 2, 3)} <= asked
     # The fifth attribute was not measured.
     assert data["not_measured"] == [synopsis.domain.attributes[4]]
-    assert [row["size"] for row in data["errors"]] == [1, 2, 3, 4]
+    count = synopsis.count({})
+    low, high = whole_bounds(*count.interval(0.95))
+    total = {"count": round(count.estimate), "low": low, "high": high, "source": "measured"}
+    assert data["total"] == total
+    assert f"the true number is {low:,.0f} to {high:,.0f}." in text
 
 
 LEVELS = {
@@ -499,16 +505,18 @@ def pick(browser, domain, names):
 
 
 def printed(marginal):
-    """The counts and bounds as the page should print them: whole where bounds are 10 rows apart."""
-    low, high = marginal.interval(0.95)
+    """The counts and bounds as the page should print them: whole, and bounds rounded outwards."""
+    low, high = whole_bounds(*marginal.interval(0.95))
     columns = (marginal.counts.ravel(), low.ravel(), high.ravel())
-    digits = 0 if (high - low >= 10).any() else 1
-    texts = [[f"{number:,.{digits}f}" for number in row] for row in zip(*columns, strict=True)]
+    texts = [[f"{number:,.0f}" for number in row] for row in zip(*columns, strict=True)]
     return [[re.sub(r"^-(0\.?0*)$", r"\1", text) for text in row] for row in texts]
 
 
 def rows_of(browser):
-    cells = texts(browser, "#table tbody td.number")
+    # A narrow screen has the bounds and the share in the cell of the count, too.
+    script = """return Array.from(document.querySelectorAll("#table tbody td.number"),
+        (cell) => cell.firstChild.textContent)"""
+    cells = browser.execute_script(script)
     return [cells[start : start + 3] for start in range(0, len(cells), 3)]
 
 
@@ -624,9 +632,10 @@ def test_the_page_has_no_barriers(browser, synopsis, domain, tmp_path, width, sc
     browser.set_window_size(width, 900)
     in_colours(browser, scheme)
     open_page(browser, tmp_path / "r.html")
-    for names in (["age"], ["region", "children"], ["age", "sex"]):
+    for names in (["age"], ["region", "children"], ["age", "sex"], ["age", "region"]):
         pick(browser, domain, names)
         until(lambda: texts(browser, "#chart svg"))
+        browser.execute_script("document.getElementById('quote').open = true")
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
         found = axe.Axe().run(browser, options=options)
         assert [rule["id"] for rule in found["violations"]] == []
@@ -643,12 +652,10 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
     until(lambda: texts(browser, "#chart svg"))
     dark = {"name": "prefers-color-scheme", "value": "dark"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [dark]})
-    heads = """return Array.from(document.querySelectorAll("#table th"), (head) =>
+    heads = """return Array.from(document.querySelectorAll("#table thead th"), (head) =>
         head.innerText + getComputedStyle(head, "::after").content)"""
-    assert browser.execute_script(heads) == [
-        *["agenone", "sexnone"],
-        *['"count"', '"low"', '"high"', "% of all rowsnone"],
-    ]
+    shown = ["age", "sex", "count", "low", "high", "% of all rows"]
+    assert browser.execute_script(heads) == [f'"{name}"' for name in shown]
     colours = """const page = getComputedStyle(document.body);
         const text = getComputedStyle(document.querySelector("#chart svg text"));
         return [page.backgroundColor, page.color, text.fill]"""
@@ -711,8 +718,9 @@ def test_many_ordered_categories_are_drawn_in_their_order(browser, tmp_path):
         pick(browser, domain, [name])
         chart = browser.find_element("id", "chart")
         until(lambda chart=chart, said=said: chart.get_attribute("aria-label") == said)
+        until(lambda: texts(browser, "#chart svg[aria-hidden]"))
         assert texts(browser, "#caption") == [f"{said}, with bounds of 95 %"]
-        assert ("60 largest" in texts(browser, "#more")[0]) is (name == "code")
+        assert ("60 largest" in texts(browser, "#drawn")[0]) is (name == "code")
         if name == "year":
             ticks = [text for text in texts(browser, "#chart svg text") if len(text) == 4]
             assert len(ticks) > 3 and ticks[0] == "1920" and ticks == sorted(ticks)
@@ -747,14 +755,26 @@ def test_columns_can_be_sorted_and_shares_add_up(browser, synopsis, domain, tmp_
     def numbers():
         return [float(row[0].replace(",", "")) for row in rows_of(browser)]
 
-    click = "document.querySelector('#table button.sort').click()"
-    browser.execute_script(click)
+    def click(column):
+        script = "document.querySelectorAll('#table th > button.sort')[arguments[0]].click()"
+        browser.execute_script(script, column)
+
+    click(2)
     assert numbers() == sorted(numbers(), reverse=True)
     assert texts(browser, "#table th[aria-sort=descending] > button") == ["count \u2193"]
-    browser.execute_script(click)
+    click(2)
     assert numbers() == sorted(numbers())
-    browser.execute_script(click)
+    click(2)
     assert rows_of(browser) == declared
+    # Categories are sorted in their declared order, and heads of lines are heads.
+    children = "#table tbody th[scope=row]:nth-child(2)"
+    ascending = [name for name in domain["children"].captions for _ in domain["region"].captions]
+    click(1)
+    assert texts(browser, children) == ascending
+    click(1)
+    assert texts(browser, children) == ascending[::-1]
+    click(5)
+    assert numbers() == sorted(numbers(), reverse=True)
     assert "may be too low" not in texts(browser, "#total")[0]
     shares = [float(text.rstrip("%")) for text in texts(browser, "#table td.share")]
     assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
@@ -766,7 +786,8 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     open_page(browser, tmp_path / "r.html")
     browser.execute_script("document.getElementById('download-all').click()")
     until(lambda: (browser.downloads / "All_of_it-all.csv").exists())
-    with (browser.downloads / "All_of_it-all.csv").open(newline="") as file:
+    with (browser.downloads / "All_of_it-all.csv").open(newline="", encoding="utf-8") as file:
+        assert file.read(1) == "\ufeff"
         head, *lines = csv.reader(file)
     names = list(synopsis.domain)
     assert head == ["table", "source", *names, "count", "low", "high", "level"]
@@ -785,11 +806,10 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
         own = title.split(" by ")
         found.add(tuple(names.index(name) for name in own))
         assert {line[1] for line in cells} == {synopsis.source(own).value}
-        assert {line[-1] for line in cells} == {"0.95"}
+        assert {line[-1] for line in cells} == {"95%"}
         marginal = synopsis.marginal(own)
-        for place, expected in enumerate([marginal.counts, *marginal.interval(0.95)]):
-            numbers = [float(line[-4 + place]) for line in cells]
-            assert numbers == pytest.approx(expected.ravel(), abs=1e-3)
+        numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
+        assert [line[-4:-1] for line in cells] == numbers
         filled = [name for place, name in enumerate(names) if cells[0][2 + place]]
         assert filled == own
     assert found == tables
@@ -820,21 +840,14 @@ def test_the_page_says_which_attributes_were_not_measured(browser, tmp_path):
     made = margin.release(
         rows, domain=dict.fromkeys("abc", 3), budget=PureDP(1), workload=[["a", "b"]]
     )
-    # The typical error is that of what was measured.
-    errors = {line["size"]: line for line in content(made, title="t", live=False)["errors"]}
-    halves = []
-    for name in "ab":
-        low, high = made.marginal([name]).interval(0.95)
-        halves.append(np.median(high - low) / 2)
-    one = [errors[1][name] for name in ("least", "error", "greatest")]
-    assert one == pytest.approx([min(halves), np.median(halves), max(halves)])
-    assert errors[2]["count"] == pytest.approx(made.marginal(["a", "b"]).counts.mean())
-    assert 3 not in errors
     imprint = Imprint(description="A test without a full stop")
     browser.set_window_size(1280, 1000)
     write_report(made, tmp_path / "r.html", imprint=imprint)
     open_page(browser, tmp_path / "r.html")
     text = browser.find_element("id", "views-text").text
+    # Nothing is known about the counts of what was not measured, so no line tells their noise.
+    heads = [line.split(":")[0] for line in texts(browser, "#errors li")]
+    assert heads == ["1 attribute, measured (2 tables)", "2 attributes, measured (1 table)"]
     assert "One table of 2 attributes was measured" in text and "Not measured: c." in text
     assert "not measured" in browser.find_element("id", "attributes").text
     assert "full stop. Numbers of rows" in browser.find_element("id", "facts").text
@@ -903,14 +916,16 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     pick(browser, domain, ["sex", "age"])
     browser.execute_script("document.getElementById('download').click()")
     until(lambda: (browser.downloads / "People_2025-sex-age.csv").exists())
-    lines = (browser.downloads / "People_2025-sex-age.csv").read_text().splitlines()
+    text = (browser.downloads / "People_2025-sex-age.csv").read_text("utf-8")
+    # The mark at the start tells spreadsheets the encoding.
+    assert text[0] == "\ufeff"
+    lines = text[1:].splitlines()
     marginal = synopsis.marginal(["sex", "age"])
     assert lines[0] == "sex,age,count,low,high,level,source"
     assert len(lines) == 1 + marginal.counts.size
-    assert {tuple(line.split(",")[-2:]) for line in lines[1:]} == {("0.95", "measured")}
-    assert [float(line.split(",")[-5]) for line in lines[1:]] == pytest.approx(
-        marginal.counts.ravel(), abs=1e-3
-    )
+    assert {tuple(line.split(",")[-2:]) for line in lines[1:]} == {("95%", "measured")}
+    numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
+    assert [line.split(",")[-5:-2] for line in lines[1:]] == numbers
     # A text says what the columns mean.
     browser.execute_script("document.getElementById('download-meaning').click()")
     until(lambda: (browser.downloads / "People_2025-columns.txt").exists())
@@ -929,6 +944,8 @@ def test_a_page_without_scripts_says_who_is_protected_and_whom_to_ask(synopsis, 
     data = held(text)
     for words in (*data["words"], data["guarantee"], "Title", "a <b>", "CC BY 4.0"):
         assert words in said
+    total = data["total"]
+    assert f"About {total['count']:,} rows in all: " in said
     assert "People. Really. Numbers of rows by age, " in said and "@@" not in plain
     assert "<noscript>" in plain and '<div id="columns" class="columns" hidden>' in plain
 
@@ -943,9 +960,7 @@ def test_a_page_offers_as_many_attributes_as_it_holds_together(browser, tmp_path
         budget=PureDP(1),
         mechanism=PriView(views=[names[:3], names[3:]]),
     )
-    held_by_page = content(made, title="x", live=False)
-    assert held_by_page["most"] == 4
-    assert [line["size"] for line in held_by_page["errors"]] == [1, 2, 3, 4]
+    assert content(made, title="x", live=False)["most"] == 4
     assert content(made, title="x", live=True)["most"] == 6
     write_report(made, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
@@ -958,6 +973,126 @@ def test_a_page_offers_as_many_attributes_as_it_holds_together(browser, tmp_path
     search.clear()
     search.send_keys("a1")
     assert texts(browser, "#unfound") == [""]
+
+
+def test_the_imprint_has_links_and_a_publisher(synopsis, tmp_path):
+    imprint = Imprint(
+        publisher="Office <of> Statistics",
+        contact="Ask a.b+c@example.org, please",
+        licence='CC BY 4.0 (https://example.org/by?a=1&b="2").',
+    )
+    write_report(synopsis, tmp_path / "r.html", title="Title", imprint=imprint)
+    text = (tmp_path / "r.html").read_text()
+    assert "<dt>Publisher</dt><dd>Office &lt;of&gt; Statistics</dd>" in text
+    assert "Office &lt;of&gt; Statistics: Title (" in text
+    assert 'Ask <a href="mailto:a.b+c@example.org">a.b+c@example.org</a>, please' in text
+    address = "https://example.org/by?a=1&amp;b="
+    assert f'(<a href="{address}">{address}</a>&quot;2&quot;).' in text
+
+
+@pytest.mark.slow
+def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
+    browser, synopsis, domain, tmp_path
+):
+    """A measured table says instead what its bounds say about differences, shares and sums."""
+    write_report(synopsis, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["age", "region"])
+    assert texts(browser, "#made.warning #status") == [Source.RECONSTRUCTED.words]
+    said = "Measured together: age with sex; region with sex and children."
+    assert texts(browser, "#near") == [said]
+    assert "Do not compare counts, shares or ratios of groups" in texts(browser, "#compare")[0]
+    assert "was not measured but estimated" in texts(browser, "#quoted")[0]
+    assert texts(browser, "#shares") == [""]
+    assert texts(browser, "#table th.share") == ["% of all rows, estimated"]
+    assert all(share.startswith("\u2248 ") for share in texts(browser, "#table td.share"))
+    pick(browser, domain, ["age", "sex", "region"])
+    assert texts(browser, "#near") == ["Measured together: age \u00d7 sex and sex \u00d7 region."]
+    pick(browser, domain, ["age", "sex"])
+    assert texts(browser, "#made.warning") == [] and texts(browser, "#near") == [""]
+    assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
+    # The largest count and its careful share of all rows, in tenths of a percent.
+    marginal = synopsis.marginal(["age", "sex"])
+    largest = marginal.counts.argmax()
+    low, high = (bounds.flat[largest] for bounds in whole_bounds(*marginal.interval(0.95)))
+    total = synopsis.count({}).interval(0.95)
+    total_low, total_high = whole_bounds(*total)
+    least = np.floor(1000 * low / total_high) / 10
+    most = np.ceil(1000 * high / total_low) / 10
+    assert f"Here, {least:.1f}% to {most:.1f}% of all rows have" in texts(browser, "#shares")[0]
+    assert f"(all rows: {total_low:,.0f} to {total_high:,.0f})" in texts(browser, "#total")[0]
+
+
+@pytest.mark.slow
+def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis, tmp_path):
+    write_report(synopsis, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    halves = {}
+    for size in (1, 2, 3, 4):
+        for view in itertools.combinations(synopsis.domain, size):
+            marginal = synopsis.marginal(view)
+            source = synopsis.source(view)
+            if source is not Source.ASSUMED:
+                half = doubles(packed_marginal(marginal, synopsis)["half_widths"])
+                halves.setdefault((size, source.value), []).append(half)
+    expected = []
+    for (size, source), tables in sorted(halves.items()):
+        found = np.sort(np.concatenate(tables))
+        middle = found[(len(found) + 1) // 2 - 1]
+        shown = [f"\u00b1 {np.ceil(half):,.0f}" for half in (found[0], middle, found[-1])]
+        all_of_them = "" if shown[0] == shown[2] else f" ({shown[0]} to {shown[2]})"
+        heads = f"{size} attribute{'s' * (size > 1)}, {source} ({len(tables)} table"
+        heads += f"{'s' * (len(tables) > 1)})"
+        expected.append(f"{heads}: {shown[1]} rows{all_of_them}")
+    assert sorted(texts(browser, "#errors li")) == sorted(expected)
+
+
+@pytest.mark.slow
+def test_no_download_is_run_as_a_formula(browser, tmp_path):
+    labels = ["=1+1", "  @SUM(A1)", "a=1", "\uff1d7"]
+    rows = {"-name": labels, "number": [0, 1, 0, 1]}
+    domain = Domain({"-name": labels, "number": 2})
+    made = margin.release(rows, domain=domain, budget=PureDP(5), workload=[["-name", "number"]])
+    write_report(made, tmp_path / "r.html", title="Formulae")
+    open_page(browser, tmp_path / "r.html")
+    for button, name in (("download", "Formulae-_name.csv"), ("download-all", "Formulae-all.csv")):
+        browser.execute_script(f"document.getElementById('{button}').click()")
+        until(lambda name=name: [*browser.downloads.glob(name.replace("_", "?"))])
+        (path,) = browser.downloads.glob(name.replace("_", "?"))
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            cells = {cell for line in csv.reader(file) for cell in line}
+        assert {for_spreadsheet(label) for label in ["-name", *labels]} <= cells
+        assert not {"-name", "=1+1", "  @SUM(A1)", "\uff1d7"} & cells
+
+
+@pytest.mark.slow
+def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_path):
+    write_report(synopsis, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["sex"])
+    field = browser.find_element("id", "filter")
+    assert not field.is_displayed()
+    pick(browser, domain, ["region", "children"])
+    whole = rows_of(browser)
+    region = domain["region"].captions[1]
+    field.send_keys(region.upper())
+    until(lambda: {*texts(browser, "#table tbody th:first-child")} == {region})
+    assert rows_of(browser) == whole[4:8]
+    assert texts(browser, "#more") == ["4 of 16 lines hold this text."]
+    pick(browser, domain, ["children", "region"])
+    assert field.get_attribute("value") == "" and len(rows_of(browser)) == 16
+
+
+@pytest.mark.slow
+def test_the_citation_can_be_copied(browser, synopsis, tmp_path):
+    write_report(synopsis, tmp_path / "r.html", title="People", imprint=Imprint(publisher="Office"))
+    open_page(browser, tmp_path / "r.html")
+    stub = "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+    browser.execute_script(stub)
+    browser.execute_script("document.querySelector('#imprint button').click()")
+    until(lambda: texts(browser, "#imprint button") == ["Copied"])
+    copied = browser.execute_script("return window.copied")
+    assert copied.startswith("Office: People (") and not copied.endswith("Copy")
 
 
 SCHOOLS = {"school": {"values": ["B", "A"]}, "year": {"values": ["Year 7", "Year 10", "Year 11"]}}
@@ -978,6 +1113,11 @@ def test_panels_are_in_the_declared_order(browser, schools, tmp_path):
     pick(browser, schools.domain, ["year", "school"])
     chart = browser.find_element("id", "chart")
     until(lambda: texts(browser, "#chart svg") and "year and school" in chart.accessible_name)
+    # A description stands for the parts of the chart.
+    (hidden,) = browser.execute_script(
+        "return [document.querySelector('#chart svg').getAttribute('aria-hidden')]"
+    )
+    assert hidden == "true"
     heads = [
         text for text in texts(browser, "#chart svg text") if text in SCHOOLS["year"]["values"]
     ]
@@ -997,6 +1137,7 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
         return [float(text.rstrip("%")) for text in texts(browser, "#table td.share")]
 
     assert texts(browser, "#table th.share") == ["% of all rows"]
+    assert texts(browser, "#near") == [""]
     assert shares() == pytest.approx(100 * counts.ravel() / counts.sum(), abs=0.051)
     choose = """const select = document.getElementById("whole");
         select.value = arguments[0]; select.dispatchEvent(new Event("change"));"""
@@ -1004,8 +1145,7 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     assert texts(browser, "#table th.share") == ["% within school"]
     within = counts / counts.sum(axis=1, keepdims=True)
     assert shares() == pytest.approx(100 * within.ravel(), abs=0.051)
-    assert "Percentages have no bounds." in texts(browser, "#total")[0]
-    # The quoted bounds are rounded outwards.
+    assert "Percentages are rounded." in texts(browser, "#total")[0]
     (quoted,) = texts(browser, "#quoted")
     low, high = (
         float(bound.flat[counts.argmax()])
@@ -1023,6 +1163,10 @@ def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(browser, scho
     pick(browser, schools.domain, ["school", "year"])
     head = "return document.querySelector('#table th.number').innerText.split('\\n')"
     assert browser.execute_script(head) == ["count", "low to high", "% of all rows"]
+    # They are texts of the page, which can be searched and copied.
+    first = "return document.querySelector('#table td.number').innerText.split('\\n')"
+    count, low_, high_ = printed(schools.marginal(["school", "year"]))[0]
+    assert browser.execute_script(first)[:2] == [count, f"{low_} to {high_}"]
     low = browser.find_element("css selector", "#table th.number .narrow button")
     low.click()
     lows = [float(row[1].replace(",", "")) for row in rows_of(browser)]
