@@ -302,16 +302,21 @@ function narrowHeads() {
   return [bounds, share];
 }
 
+/** What the whole is called: if the rows of a person were limited, not all rows were counted. */
+function allRows() {
+  return data.statement.unit === null ? "all rows" : "counted rows";
+}
+
 function shareName() {
-  const name = within === null ? "% of all rows" : `% within ${nameOf(shown.asked[within])}`;
+  const name = within === null ? `% of ${allRows()}` : `% within ${nameOf(shown.asked[within])}`;
   return isEstimate() ? `${name}, estimated` : name;
 }
 
-/** Offer what percentages are of: of all rows, or of the rows of each category of an attribute. */
+/** Offer what percentages are of: of all counted rows, or of the rows of each category of an attribute. */
 function wholes() {
   const select = element("whole");
   element("within").hidden = !shown || shown.asked.length < 2;
-  select.replaceChildren(new Option("all rows", ""));
+  select.replaceChildren(new Option(allRows(), ""));
   if (shown) shown.asked.forEach((axis, place) => select.append(new Option(`each ${data.attributes[axis].name}`, place)));
 }
 
@@ -360,7 +365,7 @@ function sharing(row, what) {
   const { total } = data;
   const least = total?.low ? percents("floor").format(row.low / total.high) : "";
   const most = total?.low ? percents("ceil").format(row.high / total.low) : "";
-  const example = least ? ` Here, ${least} to ${most} of all rows have ${what}.` : "";
+  const example = least ? ` Here, ${least} to ${most} of ${allRows()} have ${what}.` : "";
   return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
     + `${example} These bounds are wider than need be, so they hold at least as often. Bounds of a sum are not sums of bounds, which would be far too wide: choose fewer attributes, so that the sum is a line of a table.`;
 }
@@ -384,7 +389,7 @@ function adding() {
   const total = shown.rows.reduce((sum, row) => sum + row.count, 0);
   const { low, high, count } = data.total ?? {};
   const isAll = typeof low === "number" && Math.abs(total - count) < 1;
-  return `The counts of this table add up to ${whole.format(total)}${isAll && low < high ? ` (all rows: ${range(low, high)})` : ""}.`;
+  return `The counts of this table add up to ${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}.`;
 }
 
 /** The lines to show, in their order: those that hold the text of the field. Categories are in their declared order. */

@@ -682,6 +682,8 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     (total,) = texts(browser, "#total")
     assert f"At most {most} with the same \u201cperson\u201d were counted." in total
     assert "counts and totals may be too low" in total
+    assert "(counted rows: " in total
+    assert texts(browser, "#table th.share") == ["% of counted rows"]
     (source,) = texts(browser, "#status")
     assert "the true number of counted rows lies between the bounds" in source
     assert f"{rows + 5} such rows count as {rows}" in source
