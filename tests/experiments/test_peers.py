@@ -207,6 +207,7 @@ def test_one_that_fails_does_not_take_away_the_one_before(monkeypatch, tmp_path)
     assert (home / "peer" / "pins.txt").read_text() == "package==1.0"
 
 
+@pytest.mark.slow
 def test_the_study_goes_on_without_an_environment(monkeypatch, tmp_path):
     """What was measured in it before stays on the page, with why it is not there."""
     monkeypatch.setattr(peers, "TABLES", {"small": peers.TABLES["tiny"]})
@@ -266,6 +267,7 @@ def _row(method, error, k=3, budget="B3", seed=0, note=""):
     }
 
 
+@pytest.mark.slow
 def test_the_page_tells_what_is_lost(tmp_path):
     rows = [
         _row(peers.RULE, "0.03"),
@@ -292,6 +294,7 @@ def test_the_page_tells_what_is_lost(tmp_path):
         assert (tmp_path / f"{picture}.svg").exists() == drawn == (f"({picture}.png)" in text)
 
 
+@pytest.mark.slow
 def test_errors_that_are_not_finite_are_no_answers(tmp_path):
     rows = [
         _row("MST", "nan"),  # the first: min() keeps a NaN that comes first

@@ -45,6 +45,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_same_rows_with_any_number_of_processes(folder, monkeypatch):
     alone = sweep(folder / "one.csv", measure, KEYS)
     monkeypatch.setattr(study, "processes", 2)
@@ -81,6 +82,7 @@ def test_a_failure_is_told_and_tried_again(folder):
     assert (folder / "calls").read_text().split().count("40") == 1
 
 
+@pytest.mark.slow
 def test_a_key_that_takes_too_long_or_ends_its_process_costs_only_itself(folder, monkeypatch):
     monkeypatch.setattr(study, "processes", 2)
     rows = sweep(folder / "rows.csv", naughty, KEYS, limit=3.0)
@@ -142,6 +144,7 @@ def test_numbers_are_short():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", ["candlesticks", "lines"])
 def test_pictures_are_the_same_each_time(tmp_path, draw):
     pytest.importorskip("matplotlib")

@@ -170,6 +170,7 @@ def test_shipped_lines_are_read_as_they_were_written():
     assert read_starter_design(large.line()) == large and len(large.line().split()) == 7
 
 
+@pytest.mark.slow
 def test_the_long_search_writes_designs_that_cover(tmp_path):
     file = tmp_path / "found.txt"
     main(

@@ -137,6 +137,7 @@ def every_set_of_views(d):
         yield from itertools.combinations(views, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("power", "worst"), [(1, 1.001), (2, 1.2)])
 @pytest.mark.parametrize("seed", range(40))
 def test_no_set_of_views_is_better(seed, power, worst):

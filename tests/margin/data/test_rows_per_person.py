@@ -37,6 +37,7 @@ def kept(rows, most=2, key=KEY, unit="person"):
     return count(bound(open_source(table), unit, most, key), DOMAIN, VIEWS)[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(tables_of_people, st.integers(1, 5), st.binary(min_size=16, max_size=16))
 def test_each_person_keeps_the_bound_and_what_is_kept_is_theirs(rows, most, key):
@@ -178,6 +179,7 @@ def test_a_unit_may_be_an_attribute_too():
     assert kept_of(table, "a").sum(axis=1).tolist() == [2, 1, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_release_protects_a_person_with_a_million_rows(most):
     """The auditor's replay: the true answers differ by no more than the sensitivity that the noise

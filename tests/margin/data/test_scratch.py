@@ -139,6 +139,7 @@ def test_what_is_left_open_is_removed_at_exit(parent):
     assert not os.listdir(parent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("following", ["folder", "release"])
 def test_what_sigkill_leaves_the_next_one_removes(parent, following):
     living, used = child(parent)

@@ -220,6 +220,7 @@ def test_tables_of_ones_own(real_data, name, rows, attributes):
     }  # every value is provided for
 
 
+@pytest.mark.slow
 def test_adult_in_its_publishers_form(real_data, tmp_path):
     known = pyarrow.parquet.read_table(real_data / "adult_raw.parquet")
     rows = [", ".join(map(str, row.values())) for row in known.to_pylist()]

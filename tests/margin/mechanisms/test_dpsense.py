@@ -283,6 +283,7 @@ MECHANISMS = [
 SIX = Domain(dict.fromkeys("abcdef", 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_contract_of_mechanisms(mechanism, tmp_path):
     budgets = (

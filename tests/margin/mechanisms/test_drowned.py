@@ -52,6 +52,7 @@ def error(synopsis, rows):
     return found
 
 
+@pytest.mark.slow
 @OURS
 def test_noise_alone_is_left_out(mechanism):
     rows = uniform(20_000)
@@ -61,6 +62,7 @@ def test_noise_alone_is_left_out(mechanism):
     assert error(ours, rows) < 0.1 * error(plain, rows)
 
 
+@pytest.mark.slow
 @OURS
 def test_independent_attributes_keep_their_tables(mechanism):
     rows = independent(40_000)
@@ -86,6 +88,7 @@ def simpler(synopsis):
     return without_drowned(synopsis, Workload.all_kway(DOMAIN, 3), JointProjection())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 1, 2)], ids=str)
 @OURS
@@ -131,6 +134,7 @@ def test_what_is_left_out_tells_how_much_answers_miss(epsilon, left):
         assert 0 < missed.mean() < 0.5 * expected.mean()
 
 
+@pytest.mark.slow
 def test_intervals_hold_where_independence_is_all_that_is_left():
     """Intervals at 95 %, three seeds: at least 92 % of the true counts of pairs are inside."""
     rows = independent(20_000)
@@ -147,6 +151,7 @@ def test_intervals_hold_where_independence_is_all_that_is_left():
     assert np.concatenate(inside).mean() >= 0.92
 
 
+@pytest.mark.slow
 def test_a_file_keeps_what_was_learnt_from_tables_that_were_left_out(tmp_path):
     released(uniform(20_000), PureDP("0.1"), Adaptive()).save(tmp_path / "a.margin")
     loaded = margin.load(tmp_path / "a.margin", allow_simulation=True)

@@ -27,6 +27,7 @@ def test_the_published_figures(accounting, expected):
     assert privacy(**KDD, accounting=accounting) == pytest.approx(expected, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_the_certified_figure():
     assert 0.2697 < privacy(**KDD) <= 0.271
     assert privacy(**KDD, neighbours="add_remove") <= 0.117
@@ -45,6 +46,7 @@ def most(accounting, eps=1.0):
     return low
 
 
+@pytest.mark.slow
 def test_twice_the_rounds_for_the_same_guarantee():
     """The published accounting allows 166 rounds at (1, 0.001); the certificate for 2.1 times as
     many is below one."""
@@ -110,6 +112,7 @@ def test_no_pair_of_bounded_range_exceeds_one_round(
         assert draws < 30 or below > float(F(delta)), "not much too cautious, either"
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
@@ -164,6 +167,7 @@ def test_another_library_agrees(rounds):
     assert theirs * 0.999 <= float(certified_epsilon(ranges, F(1, 10**4))) <= theirs * 1.01
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(1, 40),

@@ -39,6 +39,7 @@ def released(codes, domain, mechanism, budget=PureDP(1), seed=1):
     return simulated.synopsis
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [PrefixTree(), PrefixTree(theta=2, consistent=False)])
 def test_it_keeps_the_contract(mechanism):
     budgets = [
@@ -117,6 +118,7 @@ def gate(codes, domain, budget, seed):
     return Private(source, domain=domain, budget=budget, entropy=SeededEntropy(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [Keep(2, 2, False), Keep(1, 4, True)], ids=str)
 def test_cells_below_prefixes_have_the_law_of_these_cells(rule):
     """Means over n runs of numbers in [0, 1] differ from their expectation by sqrt(L / (2 n)) or

@@ -131,6 +131,7 @@ def test_defaults():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget",
     [PureDP("0.05"), ZCDP("0.0005")],

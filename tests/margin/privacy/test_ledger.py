@@ -431,6 +431,7 @@ def test_a_charge_survives_a_loss_of_power(tmp_path, monkeypatch):
     assert len(settings) >= 2 and all(setting == ["delete", 3] for setting in settings)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_killed_release_wastes_at_most_its_own_charge(tmp_path):

@@ -32,6 +32,7 @@ def score(box, axis, code):
     return -max(low, len(inside) - low)
 
 
+@pytest.mark.slow
 def test_each_combination_of_cuts_is_as_likely_as_declared():
     """4,000 draws; each share within 6 standard errors: false alarms below 1e-7."""
     epsilon, draws = 1.5, 4000

@@ -73,6 +73,7 @@ def test_a_count_is_the_sum_of_the_cells_of_the_marginal(where):
         assert found.missed_variance == pytest.approx(marginal.missed_variance[cells].item())
 
 
+@pytest.mark.slow
 def test_bounds_of_covered_sums_hold():
     """Gaussian noise, 200 releases: each sum is inside 95 % bounds about 95 % of the time. False
     alarm: at most 5 sums x 10^-7 on either side."""
@@ -85,6 +86,7 @@ def test_bounds_of_covered_sums_hold():
     assert least <= inside.min() and inside.max() <= most
 
 
+@pytest.mark.slow
 def test_bounds_of_differences_and_ratios_hold():
     """As above, with covariances; each of the two on five pairs: false alarm 10^-6."""
     pairs = [

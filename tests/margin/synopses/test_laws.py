@@ -100,6 +100,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("law", LAWS)
 def test_intervals_hold_as_often_as_they_say(law, kind):

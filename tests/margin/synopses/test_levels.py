@@ -155,6 +155,7 @@ def test_intervals_hold_the_truth():
     assert np.mean(inside) > 0.91
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.02")], ids=repr)
 @pytest.mark.parametrize(
     "view", [["place@county", "sex"], ["visit@quarter"], ["place@state"]], ids=str

@@ -160,6 +160,7 @@ def test_exact_back_ends_find_the_best_of_all_records(solver, shape, seed):
         assert response.status is (Status.INFEASIBLE if truth is None else Status.OPTIMAL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", APART, ids=repr)
 def test_solvers_in_a_process_of_their_own(solver):
     rng, answered = np.random.default_rng(3), 0
@@ -357,6 +358,7 @@ def dense():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "solver",
     [
