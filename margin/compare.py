@@ -394,10 +394,10 @@ def compare(
         The table, its declared attributes and the budget of each run; see `release`.
     mechanisms
         The mechanisms to compare, by the names under which they are shown. None is the default of
-        `release`, `Adaptive(rounds=0)`. Those that answer
-        queries, such as `DualQuery()`, take the cells of the views as their queries. One that
-        raises an exception is listed with the reason, and the others go on; so is one whose results
-        answer no marginals of the table, such as counts of frequent items.
+        `release`, `Adaptive(rounds=0)`. Those that answer queries, such as `DualQuery()`, take the
+        cells of the views as their queries. One that raises an exception is listed with the reason,
+        and the others go on; so is one whose results answer no marginals of the table, such as
+        counts of frequent items.
     workload
         The views to ask for. Each mechanism is told all of them, as in a release. If there are more
         than 200, the answers to 200 of them, drawn at random, are measured. Weights are told to the
@@ -409,13 +409,13 @@ def compare(
         The number of simulations per mechanism, each with its own noise, on the same table and
         views. Standard errors are over the runs: they are those of the noise alone.
     seed
-        The seed of the noise, and of the drawing of views.
+        The seed of the noise, and of the drawing of views: a whole number >= 0.
 
     Raises
     ------
     DomainError
-        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1, or a
-        view of the workload is not one of the domain.
+        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1,
+        `seed` is not one >= 0, or a view of the workload is not one of the domain.
     BudgetError
         If `budget` is not a budget.
     MarginError
@@ -449,6 +449,7 @@ def compare(
             check_has_run(mechanism)
     measured = metrics_of(metrics)
     runs = whole_number("runs", runs)
+    seed = whole_number("seed", seed, least=0)
     asked = Workload.of(declared, workload)
     scored = _some(asked.names, seed)
     # The truth is counted first: data that cannot be read is no failure of the mechanisms.
