@@ -208,8 +208,8 @@ class Comparison:
             return ""
         freedom = f"{self.runs - 1} degree{'' if self.runs == 2 else 's'} of freedom"
         return (
-            f"std. error: of the mean over {self.runs} runs on this table ({freedom}); it is that "
-            "of the noise alone, not of other tables or other views"
+            f"std. error: of the mean over {self.runs} runs on this table ({freedom}); it covers "
+            "the noise alone, not other tables or views"
         )
 
     def _doubt(self) -> str:
