@@ -3,24 +3,29 @@
 import logging
 import math
 import time
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ._checks import check_has_run, whole_number
 from ._names import explains_calls
+from .data.opening import open_source
+from .data.scratch import check_temporary
+from .data.source import Source
 from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
 from .errors import DomainError, MarginError
 from .metrics import L2, Metric
 from .metrics.named import metrics_of
-from .notebook import html_table
+from .notebook import html_table, latex_table
 from .privacy.budget import Budget, check_budget
 from .release import Mechanism, simulate
-from .simulation import Simulation
+from .simulation import Simulation, true_marginals
 from .synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ __all__ = ["Compared", "Comparison", "compare"]
 log = logging.getLogger("margin")
 
 _MOST_VIEWS = 200
-"""Largest number of views that are asked; of a larger workload, this many are drawn."""
+"""Largest number of views whose answers are measured; of a larger workload, this many are drawn."""
 
 _LEVEL = 0.95
 """Two means are clearly different if a t-test at this level says so."""
@@ -60,7 +65,13 @@ class Compared:
         The mean process time of a release (counting included), and of the answer to one view, in
         seconds. NaN if the mechanism failed.
     problem
-        The error message of the mechanism. Empty if it succeeded.
+        Why the mechanism failed. Empty if it succeeded. It is the message of a `MarginError`; for
+        any other exception it is `raised`, and the text of the exception, which may quote the data.
+    raised
+        The type of an exception that is no `MarginError`, and the line of the mechanism's file that
+        raised it, such as "KeyError in mine.py, line 12". Otherwise empty.
+    traceback
+        The traceback of this exception, as Python prints it. Otherwise empty.
     runs
         The number of simulated releases.
     """
@@ -70,6 +81,8 @@ class Compared:
     release_seconds: float = math.nan
     answer_seconds: float = math.nan
     problem: str = ""
+    raised: str = ""
+    traceback: str = ""
     runs: int = 1
 
     @property
@@ -85,7 +98,12 @@ class Compared:
     @property
     def standard_errors(self) -> tuple[float, ...]:
         """The standard error of each mean: the standard deviation of the means of the runs, divided
-        by the root of their number. NaN for a single run. Empty if the mechanism failed."""
+        by the root of their number. NaN for a single run. Empty if the mechanism failed.
+
+        All runs are on one table and ask for the same views. So the standard error is that of the
+        noise alone: it says nothing about other tables or other views. It has ``runs - 1`` degrees
+        of freedom.
+        """
         if self.runs < 2:
             return (math.nan,) * len(self.values)
         of_runs = [np.reshape(numbers, (self.runs, -1)).mean(axis=1) for numbers in self.values]
@@ -123,15 +141,15 @@ class Comparison:
     budget
         The budget that each mechanism was given.
     views
-        The views that each mechanism was asked for.
+        The views whose answers were measured. Each mechanism was told the whole workload.
     rows
         One entry per mechanism, the best mean of the first metric first. Mechanisms that failed
         come last.
     metrics
         What was measured.
     workload_size
-        The number of views of the workload. If it is larger than that of `views`, these were drawn
-        at random.
+        The number of views of the workload, which each mechanism was told. If it is larger than
+        that of `views`, these were drawn from it at random.
     seed
         The seed of this draw, and of the noise of the first run. Each further run adds 1.
     runs
@@ -166,22 +184,33 @@ class Comparison:
         return self.rows[0].name if self.rows and not self.rows[0].problem else None
 
     def __str__(self) -> str:
-        first, *others = [f"mean {metric.name}" for metric in self.metrics]
-        errors = f"{first:>{_width(first)}}{'std. error':>12}{'median':>10}{'95 %':>10}"
-        further = "".join(f"{name:>{_width(name)}}" for name in others)
         longest = max([18, *(len(row.name) for row in self.rows)])
-        head = (
-            f"{'mechanism':<{longest}}  {errors}{further}{'release CPU s':>15}{'answer CPU ms':>15}"
-        )
+        spread = f"{'median':>10}{'95 %':>10}"
+        means = [
+            f"{_heading(metric):>{_width(metric)}}{'std. error':>12}" for metric in self.metrics
+        ]
+        numbers = "".join([means[0], spread, *means[1:]])
+        head = f"{'mechanism':<{longest}}  {numbers}{'release CPU s':>15}{'answer CPU ms':>15}"
         lines = [self._title(), head]
-        lines += [_line(row, [first, *others], longest) for row in self.rows]
+        lines += [_line(row, self.metrics, longest) for row in self.rows]
         if self.best:
+            lines += [self._note()] if self.runs > 1 else []
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
-            lines.append(f"{extreme} {first}: {self.best}{self._doubt()}")
+            lines.append(f"{extreme} {_heading(self.metrics[0])}: {self.best}{self._doubt()}")
         else:
             lines.append("every mechanism failed")
         lines += [f"{row.name} failed: {row.problem}" for row in self.rows if row.problem]
         return "\n".join(lines)
+
+    def _note(self) -> str:
+        """What the standard errors are over, as a line; empty for a single run."""
+        if self.runs < 2:
+            return ""
+        freedom = f"{self.runs - 1} degree{'' if self.runs == 2 else 's'} of freedom"
+        return (
+            f"std. error: of the mean over {self.runs} runs on this table ({freedom}); it covers "
+            "the noise alone, not other tables or views"
+        )
 
     def _doubt(self) -> str:
         """The mechanisms that may be better than the best one, in words; empty if none is."""
@@ -199,38 +228,58 @@ class Comparison:
         guarantee = self.budget.describe()
         views = f"{len(self.views)} view{'' if len(self.views) == 1 else 's'} asked"
         if self.workload_size > len(self.views):
-            drawn = f"{len(self.views)} of {self.workload_size:,} views"
-            views = f"{drawn}, drawn at random (seed {self.seed})"
+            views = (
+                f"{self.workload_size:,} views asked, of which {len(self.views)}, drawn at random "
+                f"(seed {self.seed}), are measured"
+            )
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         return f"SIMULATION on the true table, not private; {guarantee}; {views}; {runs}"
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A `pandas.DataFrame` with one row per mechanism, in the order of `rows`.
 
-        Its columns are "mechanism", the mean of each metric under the metric's name, "std. error"
-        (of the mean of the first metric), "median" and "95 %" (quantiles of the first metric),
-        "release_seconds" and "answer_seconds" (processor time, in seconds), and "problem". Numbers
-        are NaN if the mechanism failed. They are *not private*.
+        Its columns are "mechanism"; for each metric its mean under the metric's name, such as
+        "L2/N", and the standard error of this mean, such as "L2/N std. error"; "median" and "95th
+        percentile" of the first metric; "release_seconds" and "answer_seconds" (processor time, in
+        seconds); and "problem". Numbers are NaN if the mechanism failed. They are *not private*.
         """
         import pandas
 
-        names = [metric.name for metric in self.metrics]
-        rows = []
-        for row in self.rows:
-            means = row.means or (math.nan,) * len(names)
-            rows.append(
-                {
-                    "mechanism": row.name,
-                    **dict(zip(names, means, strict=True)),
-                    "std. error": row.standard_error,
-                    "median": row.percentile(0.5),
-                    "95 %": row.percentile(0.95),
-                    "release_seconds": row.release_seconds,
-                    "answer_seconds": row.answer_seconds,
-                    "problem": row.problem,
-                }
-            )
+        rows = [
+            {
+                "mechanism": row.name,
+                **self._means_of(row),
+                "median": row.percentile(0.5),
+                "95th percentile": row.percentile(0.95),
+                "release_seconds": row.release_seconds,
+                "answer_seconds": row.answer_seconds,
+                "problem": row.problem,
+            }
+            for row in self.rows
+        ]
         return pandas.DataFrame(rows)
+
+    def to_latex(self) -> str:
+        """The means and standard errors of all metrics as a table for LaTeX.
+
+        It has one row per mechanism, in the order of `rows`, and needs the package booktabs. Names
+        are escaped. A mechanism that failed has dashes. A comment above the table says what was
+        compared, and that it is *not private*.
+        """
+        import pandas
+
+        rows = [{"mechanism": row.name, **self._means_of(row)} for row in self.rows]
+        return latex_table(self._title(), pandas.DataFrame(rows))
+
+    def _means_of(self, row: Compared) -> dict[str, float]:
+        """The mean of each metric and its standard error, by their columns."""
+        unknown = (math.nan,) * len(self.metrics)
+        means, errors = row.means or unknown, row.standard_errors or unknown
+        found = {}
+        for metric, mean, error in zip(self.metrics, means, errors, strict=True):
+            found[metric.name] = mean
+            found[f"{metric.name} std. error"] = error
+        return found
 
     def _repr_html_(self) -> str:
         table = self.to_pandas()
@@ -239,7 +288,8 @@ class Comparison:
         names |= {"release_seconds": "release CPU s", "answer_seconds": "answer CPU ms"}
         if not any(row.problem for row in self.rows):
             table = table.drop(columns="problem")
-        return html_table(self._title(), table.rename(columns=names), index=False)
+        heading = "; ".join(filter(None, [self._title(), self._note()]))
+        return html_table(heading, table.rename(columns=names), index=False)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as JSON values, marked as not private."""
@@ -282,18 +332,25 @@ def _differ(first: Compared, second: Compared) -> bool:
     return bool(abs(first.error - second.error) > quantile * math.sqrt(variances.sum()))
 
 
-def _width(name: str) -> int:
+def _heading(metric: Metric) -> str:
+    """The heading of the column of a metric."""
+    return f"mean {metric.name}"
+
+
+def _width(metric: Metric) -> int:
     """The width of the column of a metric."""
-    return max(12, len(name) + 2)
+    return max(12, len(_heading(metric)) + 2)
 
 
-def _line(row: Compared, names: Sequence[str], longest: int) -> str:
+def _line(row: Compared, metrics: Sequence[Metric], longest: int) -> str:
     """Format the numbers of one mechanism as a line of the printed table."""
     if row.problem:
         return f"{row.name:<{longest}}  failed; the reason is below the table"
-    means = [f"{mean:>{_width(name)}.4g}" for name, mean in zip(names, row.means, strict=True)]
-    error = "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
-    spread = f"{error:>12}{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
+    means = []
+    for metric, mean, error in zip(metrics, row.means, row.standard_errors, strict=True):
+        shown = "-" if math.isnan(error) else f"{error:.2g}"
+        means.append(f"{mean:>{_width(metric)}.4g}{shown:>12}")
+    spread = f"{row.percentile(0.5):>10.4g}{row.percentile(0.95):>10.4g}"
     numbers = "".join([means[0], spread, *means[1:]])
     seconds = f"{row.release_seconds:>15.2f}{1000 * row.answer_seconds:>15.2f}"
     return f"{row.name:<{longest}}  {numbers}{seconds}"
@@ -337,29 +394,32 @@ def compare(
         The table, its declared attributes and the budget of each run; see `release`.
     mechanisms
         The mechanisms to compare, by the names under which they are shown. None is the default of
-        `release`, `Adaptive(rounds=0)`. Those that answer
-        queries, such as `DualQuery()`, take the cells of the views as their queries. One whose
-        results answer no marginals of the table, such as counts of frequent items, is listed with
-        the reason.
+        `release`, `Adaptive(rounds=0)`. Those that answer queries, such as `DualQuery()`, take the
+        cells of the views as their queries. One that raises an exception is listed with the reason,
+        and the others go on; so is one whose results answer no marginals of the table, such as
+        counts of frequent items.
     workload
-        The views to ask for. If there are more than 200, 200 of them are drawn at random.
+        The views to ask for. Each mechanism is told all of them, as in a release. If there are more
+        than 200, the answers to 200 of them, drawn at random, are measured. Weights are told to the
+        mechanisms too; the means over the views do not use them.
     metrics
         What to measure: names such as "l2", "js" or "useful:0.01" (as for `margin compare`), or
         metrics from `margin.metrics` or of your own. The first one orders the mechanisms.
     runs
-        The number of simulations per mechanism, each with its own noise.
+        The number of simulations per mechanism, each with its own noise, on the same table and
+        views. Standard errors are over the runs: they are those of the noise alone.
     seed
-        The seed of the noise, and of the drawing of views.
+        The seed of the noise, and of the drawing of views: a whole number >= 0.
 
     Raises
     ------
     DomainError
-        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1, or a
-        view of the workload is not one of the domain.
+        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1,
+        `seed` is not one >= 0, or a view of the workload is not one of the domain.
     BudgetError
         If `budget` is not a budget.
     MarginError
-        If the data cannot be read. A mechanism that fails is listed with its error message instead.
+        If the data cannot be read, or does not fit the domain.
 
     Examples
     --------
@@ -388,34 +448,35 @@ def compare(
         if mechanism is not None:
             check_has_run(mechanism)
     measured = metrics_of(metrics)
+    runs = whole_number("runs", runs)
+    seed = whole_number("seed", seed, least=0)
     asked = Workload.of(declared, workload)
+    scored = _some(asked.names, seed)
+    # The truth is counted first: data that cannot be read is no failure of the mechanisms.
+    check_temporary()
+    source = open_source(data)
+    source.check(declared)
+    truths = true_marginals(source, declared, scored)
     task = _Task(
-        data=data,
+        source=source,
         domain=declared,
         budget=budget,
-        views=Workload.of(declared, _some(asked.names, seed), asked=asked.asked),
+        workload=asked,
+        scored=scored,
         metrics=measured,
-        runs=whole_number("runs", runs),
+        runs=runs,
+        simulations=len(mechanisms) * runs,
         seed=seed,
     )
-    truths: list[Marginal] = []
-    rows = []
-    for place, (name, mechanism) in enumerate(mechanisms.items()):
-        log.info("mechanism %d of %d", place + 1, len(mechanisms))
-        try:
-            rows.append(_compared(name, mechanism, task, truths))
-        except MarginError as error:
-            rows.append(
-                Compared(
-                    name=name,
-                    problem=str(error),
-                )
-            )
+    rows = [
+        _compared(name, mechanism, task, truths, place * runs)
+        for place, (name, mechanism) in enumerate(mechanisms.items())
+    ]
     sign = -1 if task.metrics[0].larger_is_better else 1
-    rows.sort(key=lambda row: (bool(row.problem), sign * row.error))
+    rows.sort(key=lambda row: (bool(row.problem), math.isnan(row.error), sign * row.error))
     return Comparison(
         budget=budget,
-        views=tuple(task.views.names),
+        views=tuple(task.scored),
         rows=tuple(rows),
         metrics=task.metrics,
         workload_size=len(asked),
@@ -434,14 +495,20 @@ def _some(views: Sequence[View], seed: int) -> Sequence[View]:
 
 
 class _Task(NamedTuple):
-    """The arguments that the simulations of all mechanisms share."""
+    """The arguments that the simulations of all mechanisms share.
 
-    data: object
+    `workload` is what the mechanisms are told; `scored` are the views whose answers are measured.
+    `simulations` is their number over all mechanisms.
+    """
+
+    source: Source
     domain: Domain
     budget: Budget
-    views: Workload
+    workload: Workload
+    scored: Sequence[View]
     metrics: tuple[Metric, ...]
     runs: int
+    simulations: int
     seed: int
 
 
@@ -450,42 +517,74 @@ def _compared(
     mechanism: Mechanism[Synopsis] | None,
     task: _Task,
     truths: list[Marginal],
+    before: int,
 ) -> Compared:
     """Simulate one mechanism and measure its errors.
 
-    `truths` holds the true marginals; the first mechanism that succeeds fills it.
+    `truths` holds the true marginals of the scored views; `before` is the number of simulations of
+    the mechanisms before this one.
     """
     values: list[list[float]] = [[] for _ in task.metrics]
     release_seconds = answer_seconds = 0.0
     for run in range(task.runs):
+        log.info("simulation %d of %d", before + run + 1, task.simulations)
         started = time.process_time()
-        simulation: Simulation[Any] = simulate(
-            task.data,
-            domain=task.domain,
-            budget=task.budget,
-            mechanism=mechanism,
-            workload=task.views,
-            seed=task.seed + run,
-        )
-        released = time.process_time()
-        answers = _answers(simulation, task)
-        answer_seconds += time.process_time() - released
+        # A mechanism is code of others: whatever it raises, the other mechanisms go on.
+        try:
+            simulation: Simulation[Any] = simulate(
+                task.source,
+                domain=task.domain,
+                budget=task.budget,
+                mechanism=mechanism,
+                workload=task.workload,
+                seed=task.seed + run,
+            )
+            released = time.process_time()
+            answers = _answers(simulation, task)
+            answer_seconds += time.process_time() - released
+            _check_answers(answers, truths)
+        except Exception as error:
+            return _failed(name, mechanism, error)
         release_seconds += released - started
-        if not truths:
-            truths += simulation.truths(task.views)
         for metric, numbers in zip(task.metrics, values, strict=True):
             numbers += metric(answers, truths)
     return Compared(
         name=name,
         values=tuple(map(tuple, values)),
         release_seconds=release_seconds / task.runs,
-        answer_seconds=answer_seconds / task.runs / len(task.views),
+        answer_seconds=answer_seconds / task.runs / len(task.scored),
         runs=task.runs,
     )
 
 
+def _failed(
+    name: str,
+    mechanism: Mechanism[Synopsis] | None,
+    error: Exception,
+) -> Compared:
+    """The row of a mechanism that raised an exception."""
+    if isinstance(error, MarginError):
+        return Compared(name=name, problem=str(error))
+    told = traceback.TracebackException.from_exception(error)
+    raised = f"{type(error).__name__} in {_place(told.stack, mechanism)}"
+    return Compared(
+        name=name,
+        problem=": ".join(filter(None, [raised, str(told)])),
+        raised=raised,
+        traceback="".join(told.format()),
+    )
+
+
+def _place(stack: traceback.StackSummary, mechanism: Mechanism[Synopsis] | None) -> str:
+    """The last line of the file of `run` in a traceback; the last line of all if it has none."""
+    run = getattr(mechanism, "run", None)
+    file = getattr(getattr(run, "__code__", None), "co_filename", None)
+    frame = ([frame for frame in stack if frame.filename == file] or stack)[-1]
+    return f"{Path(frame.filename).name}, line {frame.lineno}"
+
+
 def _answers(simulation: Simulation[Synopsis], task: _Task) -> list[Marginal]:
-    """The answers of a simulated release to the views.
+    """The answers of a simulated release to the scored views.
 
     Raises
     ------
@@ -500,7 +599,7 @@ def _answers(simulation: Simulation[Synopsis], task: _Task) -> list[Marginal]:
         )
     else:
         try:
-            return simulation.marginals(task.views)
+            return simulation.marginals(task.scored)
         except MarginError as error:
             reason = f"but this release does not answer them ({error})"
     raise MarginError(
@@ -508,3 +607,20 @@ def _answers(simulation: Simulation[Synopsis], task: _Task) -> list[Marginal]:
         "out, or simulate it and compare its own answers with the truth, as in "
         "docs/howto/research.md"
     )
+
+
+def _check_answers(answers: Sequence[Marginal], truths: Sequence[Marginal]) -> None:
+    """Raise MarginError unless there is an answer of finite counts to each view."""
+    shapes = [np.shape(answer.counts) for answer in answers]
+    if shapes != [truth.counts.shape for truth in truths]:
+        raise MarginError(
+            f"the answer to each of the {len(truths)} views must have a count for each cell of the "
+            "view, but the answers of this mechanism have other shapes; correct the marginals of "
+            "its synopsis"
+        )
+    wrong = sum(not np.isfinite(answer.counts).all() for answer in answers)
+    if wrong:
+        raise MarginError(
+            f"the counts of an answer must be finite numbers, but this mechanism's answers to "
+            f"{wrong} of {len(truths)} views are not; correct the mechanism"
+        )

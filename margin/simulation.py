@@ -21,7 +21,7 @@ from .queries import Queries
 from .queries.marginals import check_queries, shares
 from .synopses.synopsis import Synopsis
 
-__all__ = ["Simulation"]
+__all__ = ["Simulation", "true_marginals"]
 
 S = TypeVar("S", bound=Synopsis)
 
@@ -157,15 +157,22 @@ class Simulation(Generic[S]):
                 "the truth needs the rows of the simulation, but one that was loaded from a file "
                 "does not hold them; run margin.simulate again"
             )
-        asked = Workload.of(self.domain, workload)
-        # The counts of rows that are sets of items do not depend on the view.
-        held = holders(self._source, self.domain)
-        tables = (
-            count(self._source, self.domain, asked.views) if held is None else [held] * len(asked)
-        )
-        truths = []
-        for names, table in zip(asked.names, tables, strict=True):
-            view = level_view(self.domain, names)
-            counts = view.rolled_up(table.astype(np.float64))
-            truths.append(Marginal(view.rolled, counts, np.zeros(counts.shape)))
-        return truths
+        return true_marginals(self._source, self.domain, workload)
+
+
+def true_marginals(
+    source: Source,
+    domain: Domain,
+    workload: Iterable[Iterable[str]],
+) -> list[Marginal]:
+    """The true counts of several views, as of `Simulation.truths`."""
+    asked = Workload.of(domain, workload)
+    # The counts of rows that are sets of items do not depend on the view.
+    held = holders(source, domain)
+    tables = count(source, domain, asked.views) if held is None else [held] * len(asked)
+    truths = []
+    for names, table in zip(asked.names, tables, strict=True):
+        view = level_view(domain, names)
+        counts = view.rolled_up(table.astype(np.float64))
+        truths.append(Marginal(view.rolled, counts, np.zeros(counts.shape)))
+    return truths

@@ -22,6 +22,20 @@ def test_the_version_and_the_licence_are_the_same_everywhere(name):
     assert re.search(r"^ *license: (.+)$", text, re.MULTILINE)[1] == PROJECT["license"]
 
 
+def test_the_entries_for_bibtex_are_those_of_the_other_files():
+    page = (ROOT / "docs" / "citing.md").read_text()
+    version, year = re.search(r"version = {(.+)},\n  year = {(.+)}", page).groups()
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert version == VERSION and f"date-released: {year}-" in citation
+    assert re.search(r"title = {(margin: .+)},", page)[1] in citation
+    paper = (ROOT / "docs" / "paper" / "paper.bib").read_text()
+    entries = re.findall(r"^@\w+{(\w+),\n(.*?)^}$", page, re.MULTILINE | re.DOTALL)
+    for key, entry in entries:
+        assert entry in paper or f"{{{key}," not in paper, key
+    named = re.findall(r"\| `(\w+)` \|$", page, re.MULTILINE)
+    assert ["margin", *named] == [key for key, _ in entries]
+
+
 def test_the_citation_is_complete():
     """The fields that version 1.2.0 of the Citation File Format requires, and those that we use."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")

@@ -1,14 +1,16 @@
 """The command `margin compare`: the errors of mechanisms on a real table (not private)."""
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import margin
 
 from .._names import METRICS
+from .._secrecy import masked
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .arguments.elsewhere import check_not_elsewhere
@@ -27,6 +29,9 @@ from .common import (
     painted,
     split_names,
 )
+
+if TYPE_CHECKING:
+    from ..compare import Compared
 
 __all__ = ["COMPARED", "add_commands"]
 
@@ -71,10 +76,17 @@ def add_commands(commands: Any) -> None:
         metavar="NAME",
         help=f"the mechanisms to compare, of {', '.join(COMPARED)}; or with parameters as in "
         "Python, such as 'HighPass(theta=5)'; or FILE.py:NAME for one of your own; DualQuery "
-        f"answers the cells of the workload; default: {_DEFAULT.replace(',', ', ')}",
+        f"answers the cells of the workload; default: {_DEFAULT.replace(',', ', ')}; one that "
+        "fails is listed with the reason, and the others go on; the exit code is 2 if all fail, "
+        "otherwise 0",
     )
     names.completer = lambda **_: list(COMPARED)
-    add_workload(comparing, default="2way", words="2way")
+    add_workload(
+        comparing,
+        default="2way",
+        words="2way; each mechanism is told all of them; of more than 200 views, the answers to "
+        "200, drawn at random, are measured",
+    )
     measured: Any = comparing.add_argument(
         "--metrics",
         nargs="+",
@@ -137,11 +149,26 @@ def _compare(parsed: argparse.Namespace) -> Said:
         metrics=split_names(parsed.metrics),
         runs=parsed.runs,
     )
+    if parsed.debug:
+        tracebacks = [row.traceback for row in found.rows]
+        print(masked("".join(tracebacks)), end="", file=sys.stderr)
+    rows = tuple(_shown(row, parsed.debug) for row in found.rows)
+    found = dataclasses.replace(found, rows=rows)
+    code = 0 if found.best else 2
     # The first line says that the result is not private.
     warning, *table = str(found).split("\n")
     text = "\n".join([painted(warning, "beware", sys.stdout), *table])
-    if parsed.picture is None:
-        return Said(text, found.to_json())
+    if parsed.picture is None or not found.best:
+        return Said(text, found.to_json(), code)
     draw(found.plot(), parsed.picture)
     values = found.to_json() | {"picture": str(parsed.picture)}
     return Said(f"{text}\n{parsed.picture}", values)
+
+
+def _shown(row: "Compared", debug: bool) -> "Compared":
+    """A row whose problem may be printed: without --debug, without the text of an exception that is
+    no `MarginError`, because it may quote the data."""
+    problem = row.problem
+    if row.raised and not debug:
+        problem = f"{row.raised}; --debug shows the error, which may quote the data"
+    return dataclasses.replace(row, problem=masked(problem))

@@ -1,7 +1,10 @@
 import importlib
 import json
 import math
+import pickle
+import re
 
+import failing
 import numpy as np
 import pytest
 import scipy.sparse
@@ -142,13 +145,183 @@ def test_none_is_the_default(table, domain):
     assert first.values == second.values and not first.problem
 
 
-def test_large_workloads_are_drawn_from(table, domain):
-    views = [["age"], ["sex"]] * 300
+class Probe:
+    """A mechanism that keeps the workload that it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def run(self, private, workload):
+        self.told.append(workload)
+        return margin.mechanisms.Uniform().run(private, workload)
+
+
+MANY = Domain({f"a{place}": 2 for place in range(12)})
+MANY_ROWS = np.random.default_rng(3).integers(0, 2, (50, 12))
+WORKLOADS = {
+    "one": Workload.of(MANY, [["a1"]]),
+    "66": Workload.all_kway(MANY, 2),
+    "200": Workload.of(MANY, Workload.all_kway(MANY, 3).views[:200]),
+    "201": Workload.of(MANY, Workload.all_kway(MANY, 3).views[:201]),
+    "all of 220": Workload.all_kway(MANY, 3),
+    "all of 495": Workload.all_kway(MANY, 4),
+    "weights": Workload.of(MANY, {view: len(view[0]) for view in Workload.all_kway(MANY, 3)}),
+}
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_mechanism_is_told_the_whole_workload_and_measured_on_200_views(name, runs):
+    """Its release is the one that `simulate` makes for this workload."""
+    workload, probe, again = WORKLOADS[name], Probe(), Probe()
+    asked = {"domain": MANY, "budget": PureDP(1), "workload": workload}
+    found = compare(MANY_ROWS, mechanisms={"a": probe, "b": again}, runs=runs, seed=5, **asked)
+    for told in [*probe.told, *again.told]:
+        assert told == workload and told.kway == workload.kway
+        assert list(told.weights) == list(workload.weights)
+    assert len(probe.told) == len(again.told) == runs
+    assert found.workload_size == len(workload)
+    assert len(found.views) == min(200, len(workload)) == len(set(found.views))
+    assert set(found.views) <= set(workload.views)
+    drawn = f"{len(workload)} views asked, of which 200, drawn at random (seed 5), are measured"
+    assert (drawn in str(found)) == (len(workload) > 200)
+    simulation = margin.simulate(MANY_ROWS, mechanism=Probe(), seed=5, **asked)
+    answers, truths = simulation.marginals(found.views), simulation.truths(found.views)
+    assert list(found.rows[0].errors[: len(found.views)]) == metrics.L2()(answers, truths)
+
+
+def test_noise_of_a_large_workload_is_that_of_all_its_views():
+    """`Direct` shares its budget between all views, not between those that are measured."""
+    asked = {"domain": MANY, "budget": PureDP(1), "workload": WORKLOADS["all of 495"]}
+    direct = margin.mechanisms.Direct(nonnegativity=None)
+    found = compare(MANY_ROWS, mechanisms={"direct": direct}, runs=1, **asked)
+    # Noise of the geometric law with scale 495 has the variance 2 * 495**2, up to a constant.
+    spread = found.rows[0].error * len(MANY_ROWS) / math.sqrt(16)
+    assert spread == pytest.approx(math.sqrt(2) * 495, rel=0.2)
+
+
+@pytest.mark.parametrize("kind", failing.KINDS)
+def test_a_mechanism_that_fails_is_listed_and_the_others_go_on(table, domain, kind):
     found = compare(
-        table, domain=domain, budget=PureDP(1), mechanisms={"a": NARROW}, workload=views, runs=1
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanisms={"first": NARROW, "broken": failing.Failing(kind), "last": NARROW},
+        workload=[["sex"], ["age", "region"]],
+        runs=2,
     )
-    assert len(found.views) == 200
-    assert "200 of 600 views, drawn at random (seed 0)" in str(found)
+    assert [row.name for row in found.rows] == ["first", "last", "broken"]
+    first, last, broken = found.rows
+    assert first.values == last.values and not first.problem and not first.raised
+    assert f"broken failed: {broken.problem}" in str(found) and not broken.values
+    assert json.dumps(found.to_json(), allow_nan=False)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+    if kind in failing.SAID:
+        assert failing.SAID[kind] in broken.problem and not broken.raised + broken.traceback
+        return
+    type_name = failing.LATE.get(kind, kind)
+    place = "compare.py" if kind == "no marginals" else "failing.py"
+    assert re.fullmatch(rf"{type_name} in {place}, line \d+", broken.raised)
+    assert broken.problem.startswith(broken.raised)
+    assert broken.traceback.startswith("Traceback") and type_name in broken.traceback
+    has_text = kind not in ("NotImplementedError", "TypeError", "RecursionError", "Mute")
+    if has_text and kind != "no marginals":
+        assert failing.SECRET in broken.problem or kind == "JSONDecodeError"
+        assert failing.SECRET in broken.traceback or kind == "JSONDecodeError"
+
+
+def test_an_interrupt_ends_the_comparison(table, domain):
+    class Interrupted:
+        def run(self, private, workload):
+            raise KeyboardInterrupt
+
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]]}
+    with pytest.raises(KeyboardInterrupt):
+        compare(table, mechanisms={"a": Interrupted()}, **asked)
+
+
+def test_data_that_does_not_fit_is_no_failure_of_a_mechanism(domain):
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]]}
+    for data in ("nowhere.csv", {"sex": ["no such"]}):
+        probe = Probe()
+        with pytest.raises(MarginError):
+            compare(data, mechanisms={"a": probe}, **asked)
+        assert not probe.told
+
+
+def test_an_error_of_a_metric_is_not_one_of_the_mechanism(table, domain):
+    class Wrong:
+        name, larger_is_better = "wrong", False
+
+        def __call__(self, answers, truths):
+            raise ZeroDivisionError
+
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]]}
+    with pytest.raises(ZeroDivisionError):
+        compare(table, mechanisms={"a": NARROW}, metrics=[Wrong()], **asked)
+
+
+def test_a_metric_that_is_unknown_for_a_mechanism_comes_after_those_that_are_known(table, domain):
+    class Sometimes:
+        name, larger_is_better, calls = "sometimes", False, 0
+
+        def __call__(self, answers, truths):
+            self.calls += 1
+            return [math.nan if self.calls == 1 else float(-self.calls)]
+
+    found = compare(
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanisms={"first": NARROW, "second": NARROW, "third": NARROW},
+        metrics=[Sometimes()],
+        workload=[["sex"]],
+        runs=1,
+    )
+    assert [row.name for row in found.rows] == ["third", "second", "first"]
+
+
+def test_the_display_of_progress_counts_all_simulations(table, domain, caplog):
+    caplog.set_level("INFO", logger="margin")
+    mechanisms = {"a": NARROW, "b": BROKEN, "c": NARROW}
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]]}
+    compare(table, mechanisms=mechanisms, runs=2, **asked)
+    steps = [text for text in caplog.messages if text.startswith("simulation")]
+    assert steps == [f"simulation {step} of 6" for step in (1, 2, 3, 5, 6)]
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_all_metrics_have_standard_errors_in_every_form(table, domain, runs):
+    found = compare(
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanisms={"50% of_views": NARROW, "broken_&": BROKEN},
+        metrics=["l2", "relative:0.001", "useful:0.5"],
+        workload=[["sex"], ["age", "region"]],
+        runs=runs,
+    )
+    row = found.rows[0]
+    frame = found.to_pandas()
+    for metric, mean, error in zip(found.metrics, row.means, row.standard_errors, strict=True):
+        columns = [metric.name, f"{metric.name} std. error"]
+        assert np.array_equal(frame.loc[0, columns].astype(float), [mean, error], equal_nan=True)
+        assert frame.loc[1, columns].isna().all()
+        shown = f"{mean:.4g} & {'--' if runs == 1 else f'{error:.4g}'}"
+        assert shown in found.to_latex()
+        assert re.search(rf" {mean:.4g} +{'-' if runs == 1 else f'{error:.2g}'} ", str(found))
+    assert "%" not in "".join(frame.columns)
+    printed = str(found).splitlines()
+    assert printed[1].count("std. error") == 3 and len({len(line) for line in printed[1:3]}) == 1
+    said = (
+        f"over {runs} runs on this table ({runs - 1} degree{'' if runs == 2 else 's'} of freedom)"
+    )
+    assert (said in str(found)) == (said in found._repr_html_()) == (runs > 1)
+    latex = found.to_latex().splitlines()
+    assert latex[0].startswith("% SIMULATION on the true table, not private")
+    assert latex[1] == r"\begin{tabular}{lrrrrrr}" and latex[-1] == r"\end{tabular}"
+    assert r"50\% of\_views & " in found.to_latex()
+    assert r"broken\_\& & -- & --" in found.to_latex()
 
 
 @pytest.mark.parametrize(
@@ -167,6 +340,9 @@ def test_large_workloads_are_drawn_from(table, domain):
         {"metrics": [margin.metrics.L2]},
         {"runs": 0},
         {"runs": True},
+        {"seed": "x"},
+        {"seed": -1},
+        {"seed": 1.5},
         {"workload": [["nobody"]]},
         {"workload": "2way"},
         {"budget": 1.0},
@@ -496,3 +672,43 @@ def test_the_command_compares_queries_and_mechanisms_with_parameters(comparing, 
 def test_the_command_says_what_a_mechanism_may_be(comparing, given, says, capsys):
     assert main([*comparing, "--mechanisms", given]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("kind", failing.KINDS)
+def test_the_command_lists_what_fails_without_its_text(comparing, kind, debug, capsys):
+    """The text of an exception may quote the data, so it is shown with --debug only."""
+    given = f"{failing.__file__}:Failing('{kind}')"
+    words = ["--mechanisms", "Uniform", given, *(["--debug"] if debug else [])]
+    assert main([*comparing, *words]) == 0
+    out, err = capsys.readouterr()
+    assert "smallest mean L2/N: Uniform" in out
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{given} failed: ")]
+    if kind in failing.SAID:
+        assert failing.SAID[kind] in line and not err
+    elif debug:
+        assert err.startswith("Traceback") and failing.LATE.get(kind, kind) in err
+    else:
+        assert f"failed: {failing.LATE.get(kind, kind)} in " in line
+        assert "--debug shows the error, which may quote the data" in line
+    assert debug or failing.SECRET not in out + err
+
+
+@pytest.mark.parametrize("kinds", [["ValueError"], ["None", "late"]])
+def test_the_command_ends_with_2_if_all_fail(comparing, kinds, tmp_path, capsys):
+    given = [f"{failing.__file__}:Failing('{kind}')" for kind in kinds]
+    picture = tmp_path / "x.png"
+    words = ["--mechanisms", *given, "--picture", str(picture)]
+    assert main([*comparing, *words, "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["best"] is None and failing.SECRET not in json.dumps(found)
+    assert main([*comparing, *words]) == 2 and not picture.exists()
+    assert "every mechanism failed" in capsys.readouterr().out
+
+
+def test_the_help_says_what_is_told_and_how_it_ends(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "each mechanism is told all of them; of more than 200 views, the answers to 200" in said
+    assert "the exit code is 2 if all fail, otherwise 0" in said
