@@ -125,6 +125,7 @@ def _info(parsed: argparse.Namespace) -> Said:
     from ..domain.level_views import attribute_at
     from ..privacy.statement import not_protected
     from ..privacy.strength import given, spent_before, strength
+    from ..privacy.words import how_strong
 
     synopsis = opened(parsed)
     if parsed.registry:
@@ -143,9 +144,10 @@ def _info(parsed: argparse.Namespace) -> Said:
     if provenance.private:
         lines["guarantee"] = statement.guarantee
         lines["protects"] = statement.whom
+        lines["strength"] = how_strong(statement, synopsis.domain).removeprefix("Strength: ")
         more = {
             "unprotected": not_protected(synopsis.domain),
-            "strength": given(statement, synopsis.domain),
+            "given": given(statement, synopsis.domain),
             "adds up": spent_before(statement, provenance.base, synopsis.domain),
         }
         lines |= {title: text for title, text in more.items() if text}

@@ -1,6 +1,6 @@
-"""`check_fit`: every column of a table that does not fit a domain, and every statement of the domain
-that is not true of the table. It shows values of the data, so it is for the holder of the data
-only."""
+"""`check_fit`: every column of a table that does not fit a domain, and every statement of the
+domain that is not true of the table. It shows values of the data, so it is for the holder of the
+data only."""
 
 import contextlib
 import itertools

@@ -18,11 +18,11 @@ from ..domain.marginal import Marginal
 from ..interrupts.share import tell
 from ..plots.results import answered, random_views
 from ..privacy.budget import PureDP
+from ..privacy.words import in_words
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
-from .words import in_words
 
 __all__ = ["content", "packed_marginal"]
 

@@ -21,9 +21,9 @@ import margin
 from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
 from margin.cli.main import main
 from margin.privacy.statement import Statement
+from margin.privacy.words import in_words
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content
-from margin.report.words import in_words
 from margin.synopses.source import Source
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
