@@ -11,6 +11,7 @@ class Source(Enum):
     """How a synopsis made an answer. The value is its name in files."""
 
     KNOWN = "known"
+    IMPOSSIBLE = "impossible"
     MEASURED = "measured"
     BASED = "based"
     RECONSTRUCTED = "reconstructed"
@@ -94,6 +95,7 @@ def _of_counted(words: str) -> str:
 
 
 _SHORT = {
+    Source.IMPOSSIBLE: "declared as impossible",
     Source.BASED: "measured and combined with the base",
     Source.ASSUMED: "not measured",
 }
@@ -103,6 +105,7 @@ _ON_AVERAGE = "on average over many tables, 95 % of the true numbers lie between
 
 _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
+    Source.IMPOSSIBLE: "Declared as impossible: no row can be here, so the number is 0.",
     Source.MEASURED: (
         "Measured: these attributes were measured together. "
         f"{_PROBABLY.capitalize()}: they allow for the noise that was added on purpose."
@@ -128,6 +131,7 @@ _WORDS = {
 
 _BRIEF = {
     Source.KNOWN: "declared as public",
+    Source.IMPOSSIBLE: "declared as impossible",
     Source.MEASURED: "measured",
     Source.BASED: "measured and combined with the base",
     Source.RECONSTRUCTED: "reconstructed from smaller tables",

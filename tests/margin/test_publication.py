@@ -395,6 +395,18 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     assert manifest["readme"]["name"] == "README.txt"
 
 
+@pytest.mark.parametrize("rules", [[], [{"age": "[0, 18)", "sex": ["M", "X"]}]])
+def test_the_readme_lists_what_is_declared_as_impossible(rules, tmp_path):
+    forms = {"age": {"bins": [0, 18, 120]}, "sex": ["F", "M", "X"]}
+    table = {"age": [3, 30, 40], "sex": ["F", "M", "F"]}
+    domain = Domain(forms, impossible=rules)
+    made = margin.release(table, domain=domain, budget=PureDP(1))
+    publish(made, [["age", "sex"]], tmp_path / "out", formats=["csv"])
+    said = (tmp_path / "out" / "README.txt").read_text("utf-8")
+    assert ("- age [0, 18) with sex M or X" in said) == bool(rules)
+    assert ("Declared as impossible" in said) == bool(rules)
+
+
 @pytest.mark.parametrize("unit", ["person", None])
 def test_every_file_says_which_rows_bounds_are_for(tmp_path, monkeypatch, capsys, unit):
     """If rows of a person were left out, bounds are for the rows that were counted."""
