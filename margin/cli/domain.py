@@ -55,7 +55,6 @@ def add_commands(commands: Any) -> None:
         "a release never checks; the list is not private",
         examples=[
             "margin domain check people.csv domain.json",
-            "margin domain check people.csv domain.json --known states.csv",
             "margin domain check people.csv domain.json --unit person_id --rows-per-person 3",
             'margin domain check --sql "SELECT * FROM rows" --table rows=people.csv domain.json',
         ],

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
-from ...domain.levels import LEVEL_MARK
 from ...errors import DomainError
 
 if TYPE_CHECKING:
@@ -139,6 +138,7 @@ def _check_level(domain: "Domain", name: str, text: str) -> None:
     """Refuse the label of another level of the same attribute; the message names that level."""
     from ...domain.attribute import UNSEEN
     from ...domain.level_views import attribute_at, split_level
+    from ...domain.levels import LEVEL_MARK
 
     own, _ = split_level(domain, name)
     tree = domain[own].levels
