@@ -185,7 +185,7 @@ def _show(parsed: argparse.Namespace) -> Said:
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
 
 
-def _left(ledger: margin.Ledger, name: str, statement: "Statement") -> "Strength | None":
+def _left(ledger: "margin.Ledger", name: str, statement: "Statement") -> "Strength | None":
     """What remains as (epsilon, delta), if one release spends it. None if nothing remains, or if
     epsilons of the data set add up by themselves."""
     from ..privacy.budget import PureDP
