@@ -16,6 +16,7 @@ from .arguments.budget import add_budget, budget_of
 from .arguments.elsewhere import check_not_elsewhere
 from .arguments.mechanisms import PLAIN, known_as
 from .arguments.own import is_own
+from .arguments.table import add_table, table_of
 from .arguments.workload import add_workload, workload_of
 from .arguments.written import is_class, is_written, own_mechanism, split_mechanisms, written
 from .common import (
@@ -58,15 +59,15 @@ def add_commands(commands: Any) -> None:
             "--mechanisms Auto,DualQuery 'Residual(order=1)' --runs 1",
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--metrics l2,js,largest,useful:0.01",
+            'margin compare --sql "SELECT * FROM rows WHERE age >= 18" --table rows=public.csv '
+            "--domain domain.json --epsilon 1",
         ],
     )
-    comparing.add_argument(
-        "file",
-        type=Path,
-        metavar="TABLE",
-        help="a CSV, Parquet or JSON file, or a folder of such files; use a public table that "
-        "resembles the private one",
+    comparing.description = (
+        f"{comparing.description} Use a public table that resembles the private one. To compare "
+        "with a limit on the rows of each person, let --sql keep these rows."
     )
+    add_table(comparing)
     add_domain(comparing)
     add_budget(comparing)
     names: Any = comparing.add_argument(
@@ -141,7 +142,7 @@ def _compare(parsed: argparse.Namespace) -> Said:
     workload = workload_of(domain, parsed.workload, parsed.asked)
     assert workload is not None
     found = margin.compare(
-        parsed.file,
+        table_of(parsed),
         domain=domain,
         budget=budget,
         mechanisms=mechanisms,

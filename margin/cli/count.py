@@ -2,15 +2,17 @@
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DomainError
 from .arguments.conditions import outside_order, where_of
 from .common import Said, add_command, add_synopsis, explained, left_out, opened, titled
 
 if TYPE_CHECKING:
     import margin
 
+    from ..domain.attribute import Value
     from ..synopses.count import Count
     from ..synopses.source import Source
 
@@ -23,11 +25,12 @@ def add_commands(commands: Any) -> None:
         commands,
         "count",
         _count,
-        does="print the number of rows that satisfy some conditions, with bounds",
+        does="print the number, or the share, of rows that satisfy some conditions, with bounds",
         examples=[
             "margin count people.margin",
             "margin count people.margin region=north sex=F,M",
             "margin count people.margin 'age>=18' 'age<65' --json",
+            "margin count people.margin sex=F --of region=north",
             "margin count visits.margin place@state=CA 'visited>=2020-03'",
         ],
     )
@@ -42,6 +45,14 @@ def add_commands(commands: Any) -> None:
         "All conditions must hold; without any, all rows are counted",
     )
     conditions.completer = _started
+    of: Any = count.add_argument(
+        "--of",
+        nargs="+",
+        metavar="CONDITION",
+        help="print the share of the rows of these conditions that satisfy those before --of, too; "
+        "its bounds allow for the errors that both numbers have in common",
+    )
+    of.completer = _started
 
 
 def _started(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
@@ -53,46 +64,80 @@ def _started(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 def _count(parsed: argparse.Namespace) -> Said:
     synopsis = opened(parsed)
+    if parsed.of is not None:
+        return _share(synopsis, parsed)
     where = where_of(synopsis.domain, parsed.conditions)
     count = synopsis.count(where)
-    source = _source(synopsis, where, count)
+    source = count.source
+    assert source is not None
+    text, values = _told(synopsis, count, source, "count", lambda number: f"{number:,.1f}")
+    outside = outside_order(synopsis.domain, parsed.conditions)
+    values = {"where": where, **values, "not_in_order": outside}
+    return Said("\n".join([text, *_not_counted(outside)]), values)
+
+
+def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
+    """The share of the rows of --of that satisfy the conditions, too."""
+    from ..domain.where import chosen_codes
+
+    if not parsed.conditions:
+        raise DomainError(
+            "--of needs conditions before it, whose share is asked, but there are none; write them "
+            "as in margin count FILE.margin smoker=yes --of sex=F"
+        )
+    both = [*parsed.conditions, *parsed.of]
+    where = where_of(synopsis.domain, both)
+    of = where_of(synopsis.domain, parsed.of)
+    ratio = synopsis.ratio(where, of)
+    if math.isnan(ratio.estimate):
+        raise DomainError(
+            "a share needs a positive number of rows that satisfy --of, but the estimate is not "
+            "positive; drop some of its conditions"
+        )
+    # The rows of the numerator are chosen by all attributes of both conditions.
+    source = ratio.source or synopsis.source(chosen_codes(synopsis.domain, where))
+    text, values = _told(synopsis, ratio, source, "share", lambda number: f"{100 * number:.2f} %")
+    outside = outside_order(synopsis.domain, both)
+    numbers = {"count": ratio.numerator.estimate, "of_count": ratio.denominator.estimate}
+    values = {"where": where, "of": of, **numbers, **values, "not_in_order": outside}
+    return Said("\n".join([text, *_not_counted(outside)]), values)
+
+
+def _told(
+    synopsis: "margin.Synopsis",
+    count: "Count",
+    source: "Source",
+    name: str,
+    shown: Callable[[float], str],
+) -> tuple[str, dict[str, Any]]:
+    """A number with its bounds and how it was made: as a text, and as JSON values. `name` says what
+    it is, and `shown` writes it."""
     low, high = count.interval(0.95)
-    lines = {"count": f"{count.estimate:,.1f}"}
+    lines = {name: shown(count.estimate)}
     has_bounds = not math.isnan(low)
     if has_bounds:
-        lines["95 %"] = f"{low:,.1f} to {high:,.1f}"
+        lines["95 %"] = f"{shown(low)} to {shown(high)}"
     meaning = explained(synopsis, source, has_bounds=has_bounds)
     numbers = {
-        "count": count.estimate,
+        name: count.estimate,
         "low": low,
         "high": high,
         "noise_sd": math.sqrt(count.noise_variance),
         "missed_sd": math.sqrt(count.missed_variance),
     }
-    outside = outside_order(synopsis.domain, parsed.conditions)
-    for name, labels in outside.items():
-        listed = ", ".join(map(repr, labels))
-        meaning += f"\nNot in the order of {name!r}, and so not counted: {listed}."
-    known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
+    values = {title: None if math.isnan(number) else number for title, number in numbers.items()}
     made = {
         "reconstructed": count.reconstructed,
         "source": source.value,
         "left_out": left_out(synopsis) or None,
-        "not_in_order": outside,
     }
-    values = {"where": where, **known, **made}
-    return Said(f"{titled(lines)}\n{meaning}", values)
+    return f"{titled(lines)}\n{meaning}", {**values, **made}
 
 
-def _source(
-    synopsis: "margin.Synopsis",
-    where: Mapping[str, Any],
-    count: "Count",
-) -> "Source":
-    """How the number was made. A number without error is one that the domain declares."""
-    from ..domain.where import chosen_codes
-    from ..synopses.source import Source
-
-    if count.variance == 0 and synopsis.domain.constraints is not None:
-        return Source.KNOWN
-    return synopsis.source(chosen_codes(synopsis.domain, where))
+def _not_counted(outside: "Mapping[str, Sequence[Value]]") -> list[str]:
+    """A line for each attribute of which some categories are in no order."""
+    lines = []
+    for name, labels in outside.items():
+        listed = ", ".join(map(repr, labels))
+        lines.append(f"Not in the order of {name!r}, and so not counted: {listed}.")
+    return lines

@@ -4,12 +4,18 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._replace import replacing
 from ..errors import FileError
+from .arguments.known import add_known, known_of
 from .arguments.table import add_table, table_of
 from .common import Said, add_command, add_force, add_group, check_free, painted, printable
+
+if TYPE_CHECKING:
+    import margin
+
+    from ..data.fit import Fit
 
 __all__ = ["add_commands"]
 
@@ -44,10 +50,12 @@ def add_commands(commands: Any) -> None:
         group,
         "check",
         _check,
-        does="list everything in a table that does not fit a domain; the list is not private",
+        does="list everything in a table that does not fit a domain, with the rows that break its "
+        "rules ($impossible, $determined) and the public totals that differ ($rows, $known), which "
+        "a release never checks; the list is not private",
         examples=[
             "margin domain check people.csv domain.json",
-            "margin domain check people.csv domain.json --unit person_id",
+            "margin domain check people.csv domain.json --unit person_id --rows-per-person 3",
             'margin domain check --sql "SELECT * FROM rows" --table rows=people.csv domain.json',
         ],
     )
@@ -64,6 +72,14 @@ def add_commands(commands: Any) -> None:
         help="also check that every row names its unit (such as a person) in this column, as "
         "margin release --unit requires",
     )
+    check.add_argument(
+        "--rows-per-person",
+        type=int,
+        metavar="M",
+        help="with --unit: compare $rows and $known with the rows of a release that counts at most "
+        "M rows of each unit",
+    )
+    add_known(check)
 
 
 def _suggest(parsed: argparse.Namespace) -> Said:
@@ -87,6 +103,7 @@ def _suggest(parsed: argparse.Namespace) -> Said:
 
 
 def _check(parsed: argparse.Namespace) -> Said:
+    from ..bases.known import with_known
     from ..data.fit import check_fit
     from ..domain.domain import DRAFT, read_draft
 
@@ -102,31 +119,52 @@ def _check(parsed: argparse.Namespace) -> Said:
             f"{parsed.domain} is a draft derived from the data, which no release accepts; review "
             f'it, then delete its line "{DRAFT}"'
         )
-    found = check_fit(data, domain, unit=parsed.unit)
-    misfits = [misfit for misfit in found if not misfit.fits]
+    known = known_of(parsed.known)
+    if known is not None:
+        domain = with_known(domain, known)
+    found = check_fit(data, domain, unit=parsed.unit, rows_per_person=parsed.rows_per_person)
     values = []
     lines = []
-    for misfit in found:
+    for misfit in found.misfits:
         values.append({**vars(misfit), "values": [list(shown) for shown in misfit.values]})
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
-    wrong = sum(not misfit.is_unit for misfit in misfits)
-    heading = f"all {len(domain)} attributes fit"
-    if wrong:
-        heading = f"{wrong} of {len(domain)} attributes do not fit"
-    if parsed.unit is not None:
-        named = wrong == len(misfits)
-        heading += f"; {'every row names' if named else 'not every row names'} its unit"
-    if found:
+    lines += [f"  {statement.line()}" for statement in found.false]
+    heading = _heading(domain, found, parsed.unit)
+    if lines:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
     text = "\n".join([f"{parsed.file or parsed.sql}: {heading}", *map(printable, lines)])
     said = {
-        "fits": not misfits,
+        "fits": found.fits,
         "draft": is_draft,
         "unit": parsed.unit,
         "output_may_be_published": False,
         "attributes": values,
+        "statements": [vars(statement) for statement in found.false],
+        "rows_against_rules": found.rows_against_rules,
     }
-    return Said(text, said, code=2 if misfits else 0)
+    return Said(text, said, code=0 if found.fits else 2)
+
+
+def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
+    """What was looked at, and how much of it does not fit."""
+    misfits = [misfit for misfit in found.misfits if not misfit.fits]
+    wrong = sum(not misfit.is_unit for misfit in misfits)
+    parts = [f"all {len(domain)} attributes fit"]
+    if wrong:
+        parts = [f"{wrong} of {len(domain)} attributes do not fit"]
+    if unit is not None:
+        named = wrong == len(misfits)
+        parts.append(f"{'every row names' if named else 'not every row names'} its unit")
+    if domain.impossible or domain.determined:
+        rows = found.rows_against_rules
+        broken = f"{rows:,} row breaks" if rows == 1 else f"{rows:,} rows break"
+        parts.append(f"{broken if rows else 'no row breaks'} a rule")
+    differ = sum(statement.kind in ("rows", "known") for statement in found.false)
+    if differ:
+        parts.append("public totals differ")
+    elif domain.rows is not None and (unit is None or not misfits):
+        parts.append("public totals agree")
+    return "; ".join(parts)
 
 
 def _warn(text: str) -> None:

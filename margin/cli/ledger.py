@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ..privacy.strength import Strength
 
 __all__ = ["add_commands", "charged"]
+
+_PARTS = (2, 3, 5)
+"""Numbers of equal releases for which `margin ledger show` divides what remains."""
 
 
 def add_commands(commands: Any) -> None:
@@ -147,6 +151,9 @@ def _show(parsed: argparse.Namespace) -> Said:
         remaining = text(ledger.remaining(name))
         whole = f"{statement.guarantee}; protects {statement.protects}"
         lines.append(printable(f"{name}: {spent} spent, {remaining} remaining; {whole}"))
+        left = _left(ledger, name, statement)
+        if left is not None:
+            lines.append(f"  {_divided(ledger.remaining(name), left)}")
         totals = ledger.public_totals(name)
         strength = ledger.strength(name)
         if strength is not None and strength.steps > 1:
@@ -160,6 +167,7 @@ def _show(parsed: argparse.Namespace) -> Said:
                 "dataset": name,
                 "spent": spent,
                 "remaining": remaining,
+                "remaining_at_once": left and {"epsilon": left.epsilon, "delta": left.delta},
                 "budget": budget_values(statement),
                 "statement": statement.to_json(),
                 "strength": None if strength is None else dataclasses.asdict(strength),
@@ -175,6 +183,31 @@ def _show(parsed: argparse.Namespace) -> Said:
             }
         )
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
+
+
+def _left(ledger: "margin.Ledger", name: str, statement: "Statement") -> "Strength | None":
+    """What remains as (epsilon, delta), if one release spends it. None if nothing remains, or if
+    epsilons of the data set add up by themselves."""
+    from ..privacy.budget import PureDP
+    from ..privacy.strength import together
+
+    if isinstance(statement.budget, PureDP):
+        return None
+    return together(statement, ledger.remaining(name), [])
+
+
+def _divided(remaining: Fraction, left: "Strength") -> str:
+    """Say what remains at once, and how to divide it. Parts in rho add up to the whole, but
+    epsilons do not: at the same delta, half the rho is about 0.7 times the epsilon."""
+    from .._numbers import text
+    from ..privacy.budget import UNIT
+
+    shares = [f"{text(remaining // (number * UNIT) * UNIT)} for {number}" for number in _PARTS]
+    return (
+        f"{text(remaining)} of rho remains: at once, epsilon = {left.epsilon:g} at delta = "
+        f"{left.delta:g}; of n equal releases, give each --rho {text(remaining)} / n, such as "
+        f"{', '.join(shares)}"
+    )
 
 
 def _amount(charge: "Charged") -> str:

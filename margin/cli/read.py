@@ -124,6 +124,7 @@ def _info(parsed: argparse.Namespace) -> Said:
     from ..domain.level_views import attribute_at
     from ..privacy.statement import not_protected
     from ..privacy.strength import given, spent_before, strength
+    from ..privacy.words import how_strong
 
     synopsis = opened(parsed)
     if parsed.registry:
@@ -142,9 +143,10 @@ def _info(parsed: argparse.Namespace) -> Said:
     if provenance.private:
         lines["guarantee"] = statement.guarantee
         lines["protects"] = statement.whom
+        lines["strength"] = how_strong(statement, synopsis.domain).removeprefix("Strength: ")
         more = {
             "unprotected": not_protected(synopsis.domain),
-            "strength": given(statement, synopsis.domain),
+            "given": given(statement, synopsis.domain),
             "adds up": spent_before(statement, provenance.base, synopsis.domain),
         }
         lines |= {title: text for title, text in more.items() if text}
@@ -182,13 +184,11 @@ def _info(parsed: argparse.Namespace) -> Said:
 def _stated(domain: "margin.Domain") -> dict[str, str]:
     """What a domain declares besides its attributes: the impossible cells, the public number of
     rows and the known tables, as texts by their titles."""
+    from ..domain.rules import rule_in_words
+
     lines = {}
-    rules = []
-    for rule in domain.impossible:
-        parts = [f"{name} {_listed(form)}" for name, form in rule.items()]
-        rules.append(" with ".join(parts))
-    if rules:
-        lines["impossible"] = "\n".join(rules)
+    if domain.impossible:
+        lines["impossible"] = "\n".join(map(rule_in_words, domain.impossible))
     if domain.determined:
         forms = domain.determined.items()
         by = [form if isinstance(form, str) else next(iter(form)) for _, form in forms]
@@ -201,11 +201,6 @@ def _stated(domain: "margin.Domain") -> dict[str, str]:
         listed = [f"{', '.join(names)} ({table.size:,} counts)" for names, table in tables]
         lines["known"] = "\n".join(listed)
     return lines
-
-
-def _listed(form: object) -> str:
-    values = form if isinstance(form, list) else [form]
-    return " or ".join(map(str, values))
 
 
 def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], list[float | None]]]":

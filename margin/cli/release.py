@@ -46,6 +46,9 @@ _EXAMPLES = [
     "--epsilon 1 -o people.margin",
 ]
 
+_MOST_TABLES = 100_000
+"""Largest number of tables of a workload that are looked at after the release."""
+
 _CODES = (
     "exit codes: 0 success, 2 an error that the message explains, 3 the ledger refuses the\n"
     "release because too little of the budget is left; see margin --help for the others"
@@ -173,10 +176,40 @@ def _released(parsed: argparse.Namespace) -> Said:
     # Attributes that the workload left out are easily taken for measured ones.
     lacking = summary.get("unmeasured")
     more = f"; not measured: {lacking}" if lacking else ""
+    tables = None if workload is None else _reconstructed(synopsis, workload)
+    if tables is not None and tables["reconstructed"]:
+        more = f"; {_told(tables)}{more}"
+    values["workload"] = tables
     if charge is not None:
         left = "" if charge["remaining"] is None else f", {charge['remaining']} remaining"
         more = f"; charged to {charge['dataset']} as entry {charge['entry']}{left}{more}"
     return Said(printable(f"{parsed.output}: {described}; {guarantee}{more}"), values)
+
+
+def _reconstructed(
+    synopsis: "margin.Synopsis",
+    workload: "margin.Workload",
+) -> dict[str, int] | None:
+    """The number of tables of the workload, and how many of them no measured table covers.
+
+    None if the workload has too many tables to look at each. Which tables a release measured is
+    part of it: it follows from public choices, or from choices that the budget paid for. So this
+    number is post-processing.
+    """
+    from ..synopses.source import Source
+
+    if len(workload) > _MOST_TABLES:
+        return None
+    made = [synopsis.source(view) for view in workload.names]
+    return {"tables": len(made), "reconstructed": made.count(Source.RECONSTRUCTED)}
+
+
+def _told(tables: dict[str, int]) -> str:
+    """How many tables of the workload are reconstructed, in words."""
+    number, whole = tables["reconstructed"], tables["tables"]
+    verb = "is" if number == 1 else "are"
+    nouns = "table" if whole == 1 else "tables"
+    return f"{number:,} of {whole:,} {nouns} of the workload {verb} reconstructed"
 
 
 def _charge_values(ledger: "Dataset", token: "Token | None") -> dict[str, Any]:

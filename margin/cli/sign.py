@@ -125,11 +125,11 @@ def _checked_folder(folder: Path, key: Path) -> tuple[str, dict[str, Any], str]:
 
 def _checked_file(path: Path, key: Path) -> tuple[str, dict[str, Any], str]:
     """The same of a .margin file."""
-    from ..privacy.strength import beside
+    from ..privacy.words import in_a_paragraph
     from ..signature import verify
 
     synopsis = verify(path, key)
     assert synopsis.provenance is not None
     statement = synopsis.provenance.statement
-    said = beside(statement, synopsis.domain, synopsis.provenance.base)
-    return f"{statement.describe()} {said}".rstrip(), statement.to_json(), ""
+    said = in_a_paragraph(statement, synopsis.domain, synopsis.provenance.base)
+    return said, statement.to_json(), ""

@@ -1,12 +1,18 @@
-"""`check_fit`: every column of a table that does not fit a domain, with counts. It shows values of
-the data, so it is for the holder of the data only."""
+"""`check_fit`: every column of a table that does not fit a domain, and every statement of the
+domain that is not true of the table. It shows values of the data, so it is for the holder of the
+data only."""
 
+import contextlib
 import itertools
 import re
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._names import did_you_mean
 from ..domain.attribute import UNSEEN, Attribute
@@ -15,13 +21,14 @@ from ..domain.values import written
 from ..errors import DataError
 from ..interrupts import watched
 from .encode import Encoder, one_chunk, plain_values
-from .files import FileSource
+from .files import FileSource, identifier, quoted
 from .folders import FilesSource
 from .opening import open_source
-from .rows_per_person import possible_identities
+from .rows_per_person import bound, possible_identities
 from .source import Source, Tabular
+from .statements import FalseStatement, Rules, Totals
 
-__all__ = ["Misfit", "check_fit"]
+__all__ = ["Fit", "Misfit", "check_fit"]
 
 _MOST_COUNTED = 100_000
 """Largest number of different values that are counted one by one, for each column."""
@@ -123,17 +130,49 @@ class Misfit:
         return lines
 
 
+@dataclass(frozen=True)
+class Fit:
+    """What of a table does not fit a domain. It is derived from the data, so it is not private.
+
+    Attributes
+    ----------
+    misfits
+        One for each column that does not fit or is mostly `other`, and one for the unit column if a
+        row does not name its unit.
+    false
+        The rules that rows break, the determined attributes that rows contradict, and the public
+        totals that differ from the table.
+    rows_against_rules
+        Number of rows that break at least one rule or contradict a determined attribute.
+    """
+
+    misfits: list[Misfit]
+    false: list[FalseStatement]
+    rows_against_rules: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether a release would take the table, and all that the domain states is true of it."""
+        return all(misfit.fits for misfit in self.misfits) and not self.false
+
+
 def check_fit(
     data: object,
     domain: Domain,
     *,
     unit: str | None = None,
-) -> list[Misfit]:
+    rows_per_person: int | None = None,
+) -> Fit:
     """Compare a table with a domain. All columns and all rows are looked at.
 
     A column of which most rows are counted as `other` fits, but is listed, too: most often its
     values are written in another way than the declaration expects. So is a column with texts such
     as NA among them, by which other programs write that a value is missing.
+
+    A release does not check what the domain states about rows, because a refusal would reveal that
+    a row exists. This function does: it counts the rows that break a rule or contradict a
+    determined attribute, and compares the public number of rows and the known tables with the
+    table. Statements about a column that cannot be read are left out.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.
@@ -144,26 +183,26 @@ def check_fit(
         Data that `open_source` accepts and that has named columns.
     domain
         The declared attributes.
-    unit
-        The column that names the unit of each row, as for `release`.
-
-    Returns
-    -------
-    list of Misfit
-        One for each column that does not fit or is mostly `other`, and one for the unit column if a
-        row does not name its unit; empty if there is none.
+    unit, rows_per_person
+        The column that names the unit of each row, and how many rows of a unit are counted, as for
+        `release`. Public totals are compared with the counted rows, as soon as all columns fit.
 
     Raises
     ------
     DataError
-        When the table cannot be read.
+        When the table cannot be read; or when the domain declares public totals and `unit` is given
+        without `rows_per_person`.
 
     Examples
     --------
     >>> table = {"sex": ["F", "M", "f", None], "age": [3, 4, 5, 200]}
     >>> found = check_fit(table, Domain({"sex": ["F", "M"], "age": {"bins": [0, 18, 120]}}))
-    >>> [(misfit.column, misfit.missing, misfit.unseen) for misfit in found]
+    >>> [(misfit.column, misfit.missing, misfit.unseen) for misfit in found.misfits]
     [('sex', 1, 1), ('age', 0, 1)]
+    >>> rule = {"sex": "F", "age": 7}
+    >>> domain = Domain({"sex": ["F", "M"], "age": {"bins": [0, 18, 120]}}, impossible=[rule])
+    >>> check_fit({"sex": ["F", "M"], "age": [3, 4]}, domain).rows_against_rules
+    1
     """
     source = open_source(data)
     if not isinstance(source, Tabular):
@@ -171,26 +210,49 @@ def check_fit(
             "only a table with named columns can be compared with a domain, but "
             f"{type(source).__name__} has none; pass a file, a query, a data frame or a dict"
         )
+    if unit is not None and rows_per_person is None and domain.rows is not None:
+        raise DataError(
+            "the public totals of a domain are those of the counted rows, but it is not known how "
+            "many rows of a unit are counted; add --rows-per-person M (rows_per_person=), as for "
+            "the release"
+        )
     with watched():
         misfits = {name: Misfit(name, problem) for name, problem in _unreadable(source, domain)}
         present = [name for name in domain if name not in misfits]
         columns = [_Column(name, domain[name]) for name in present]
         units, without = _unit_column(source, unit)
+        rules = Rules(domain, set(present))
+        totals = Totals(domain, set(present))
         read = list(dict.fromkeys([*present, *([units.name] if units else [])]))
         if read:
             for arrays in source.columns(read):
                 # The attributes come first; a unit that is not declared is the last column.
-                for column, array in zip(columns, arrays, strict=False):
-                    column.add(array)
+                pairs = zip(columns, arrays, strict=False)
+                codes = {column.name: column.add(array) for column, array in pairs}
+                if codes:
+                    rules.add(codes)
+                if unit is None:
+                    totals.add(codes, len(arrays[0]))
                 if units:
                     units.add(arrays[read.index(units.name)])
-    for column in columns:
-        if column.missing or column.unseen or column.has_odd_others:
-            misfits[column.name] = column.misfit()
-    found = [misfits[name] for name in domain if name in misfits]
-    if units:
-        without = units.misfit()
-    return [*found, without] if without else found
+        for column in columns:
+            if column.missing or column.unseen or column.has_odd_others:
+                misfits[column.name] = column.misfit()
+        found = [misfits[name] for name in domain if name in misfits]
+        if units:
+            without = units.misfit()
+        if without:
+            found.append(without)
+        if unit is not None and rows_per_person is not None and all(one.fits for one in found):
+            # A release draws a key too. It decides which rows of a unit are counted.
+            counted = bound(source, unit, rows_per_person, secrets.token_bytes(16))
+            for batch in counted.batches(domain):
+                totals.add(batch, len(next(iter(batch.values()))))
+            compared = True
+        else:
+            compared = unit is None
+    false = [*rules.found(), *(totals.found() if compared else [])]
+    return Fit(found, false, rules.rows)
 
 
 def _unit_column(
@@ -296,8 +358,9 @@ class _Column:
         """Whether the rows in `other` are probably a mistake in the declaration."""
         return self.others > _MANY_OTHERS * self.rows or bool(_null_words(self._other_values))
 
-    def add(self, array: Any) -> None:
-        """Look at the values of some rows, an Arrow array."""
+    def add(self, array: Any) -> NDArray[np.integer[Any]]:
+        """Look at the values of some rows, an Arrow array. Returns their codes, shape (rows,):
+        `UNSEEN` where the attribute has no category."""
         import pyarrow as pa
 
         self.rows += len(array)
@@ -305,35 +368,31 @@ class _Column:
         try:
             codes = self._encoder.encode(array)
         except DataError:
-            self._count(array)
-        else:
-            # Only the rows in `other` are looked at one by one.
-            if other != UNSEEN and (codes == other).any():
-                self._count(array.filter(pa.array(codes == other)))
+            return self._count(array)
+        # Only the rows in `other` are looked at one by one.
+        if other != UNSEEN and (codes == other).any():
+            self._count(array.filter(pa.array(codes == other)))
+        return codes
 
-    def _count(self, array: Any) -> None:
-        """Count the values that do not fit, by one look at each distinct value."""
-        import pyarrow as pa
-
-        plain = one_chunk(array) if isinstance(array, pa.ChunkedArray) else array
-        if isinstance(plain.type, pa.BaseExtensionType):
-            plain = plain.storage
-        if pa.types.is_dictionary(plain.type):
-            plain = plain.dictionary.take(plain.indices)
-        counted = plain.value_counts()
-        values = plain_values(counted.field("values"))
-        for value, rows in zip(values, counted.field("counts").to_pylist(), strict=True):
+    def _count(self, array: Any) -> NDArray[np.int64]:
+        """Count the values that do not fit, by one look at each distinct value. Returns the codes
+        of all rows."""
+        values, places = _distinct(array)
+        codes = np.array([self._attribute.code(value) for value in values], np.int64)
+        numbers = np.bincount(places, minlength=len(values)).tolist()
+        for value, code, rows in zip(values, codes.tolist(), numbers, strict=True):
+            if not rows:
+                continue
             if value is None or self._attribute.is_missing(value):
                 if self._attribute.missing is None:
                     self.missing += rows
-                continue
-            code = self._attribute.code(value)
-            if code == UNSEEN:
+            elif code == UNSEEN:
                 self.unseen += rows
                 _note(self._values, value, rows)
             elif code == self._attribute.other_code:
                 self.others += rows
                 _note(self._other_values, value, rows)
+        return codes[places]
 
     def misfit(self) -> Misfit:
         """The result."""
@@ -353,8 +412,28 @@ class _Column:
             has_bins=self._attribute.bins is not None,
             rows=self.rows,
             others=self.others if self.has_odd_others and not self._values else 0,
-            advice=_advice(self._attribute, [value for value, _, _ in values], null_words),
+            advice=_advice(
+                self.name, self._attribute, [value for value, _, _ in values], null_words
+            ),
         )
+
+
+def _distinct(array: Any) -> tuple[Sequence[object], NDArray[np.int64]]:
+    """The distinct values of an Arrow array, None for a null, and the place of each row's value
+    among them."""
+    import pyarrow as pa
+
+    plain = one_chunk(array) if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(plain.type, pa.BaseExtensionType):
+        plain = plain.storage
+    if pa.types.is_dictionary(plain.type):
+        plain = plain.dictionary.take(plain.indices)
+    if pa.types.is_null(plain.type):
+        return [None], np.zeros(len(plain), np.int64)
+    encoded = plain.dictionary_encode()
+    values = [*plain_values(encoded.dictionary), None]
+    places = encoded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+    return values, places.astype(np.int64)
 
 
 def _note(counted: Counter[str], value: object, rows: int) -> None:
@@ -369,16 +448,16 @@ def _null_words(values: Iterable[str]) -> list[str]:
     return [value for value in values if value.casefold() in _NULL_WORDS]
 
 
-def _advice(attribute: Attribute, values: Sequence[str], null_words: Sequence[str]) -> str:
+def _advice(
+    name: str,
+    attribute: Attribute,
+    values: Sequence[str],
+    null_words: Sequence[str],
+) -> str:
     """What to do about missing values, numbers and dates that are written in the manner of other
     programs and countries; else empty."""
     if null_words:
-        word = null_words[0]
-        return (
-            f'{word} is a text, not a missing value; leave such cells blank (na = "" in R, '
-            f"nullif(column, '{word}') in --sql), or declare it as a spelling of a category: "
-            f'"values": {{..., "not stated": ["{word}"]}}, "missing": "not stated"'
-        )
+        return _of_null_words(name, attribute, null_words)
     convert = "convert the column in a query with --sql, by"
     if attribute.bins is not None and values and all(map(_DECIMAL_COMMA.fullmatch, values)):
         whole = "replace(column, '.', '')" if any("." in value for value in values) else "column"
@@ -389,6 +468,49 @@ def _advice(attribute: Attribute, values: Sequence[str], null_words: Sequence[st
             "try_strptime(column, '%d.%m.%Y')::DATE, in the order of your dates"
         )
     return ""
+
+
+def _of_null_words(
+    name: str,
+    attribute: Attribute,
+    null_words: Sequence[str],
+) -> str:
+    """What to do about texts that stand for a missing value. Only listed values have spellings; the
+    name of the missing category is itself a value of all attributes but bins and sizes."""
+    word = null_words[0]
+    column = _in_query(name)
+    null = column
+    for one in null_words:
+        null = f"nullif({null}, {quoted(one)})"
+    advice = (
+        f'{word} is a text, not a missing value; leave such cells blank (na = "" in R, or --sql '
+        f'"SELECT * REPLACE ({null} AS {column}) FROM rows" --table rows=FILE)'
+    )
+    missing = attribute.missing
+    if attribute.levels is not None or attribute.dates is not None:
+        return f'{advice}, or name the category of missing values so: "missing": "{word}"'
+    if attribute.values is not None:
+        label = "not stated" if missing is None else missing
+        return (
+            f"{advice}, or declare it as a spelling of a category: "
+            f'"values": {{..., "{label}": ["{word}"]}}, "missing": "{label}"'
+        )
+    if missing is not None:
+        return advice
+    label = '"not stated"' if attribute.bins is not None else "followed by one of its integers"
+    return f'{advice}, and add "missing": {label} to the attribute'
+
+
+def _in_query(name: str) -> str:
+    """The name of a column in a query that stands between double quotes in a shell."""
+    import duckdb
+
+    if name.isidentifier():
+        # A reserved word, such as `group`, is no name by itself.
+        with contextlib.suppress(duckdb.Error), contextlib.closing(duckdb.connect()) as connection:
+            connection.extract_statements(f"SELECT * REPLACE ({name} AS {name}) FROM rows")
+            return name
+    return identifier(name).replace('"', '\\"')
 
 
 def _is_listed(column: _Column) -> bool:

@@ -11,7 +11,7 @@ from ..solvers.zeros import NoCellLeft, Zeros
 from .attribute import UNSEEN, Attribute, Value
 from .levels import LEVEL_MARK
 
-__all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
+__all__ = ["Rule", "checked_rules", "labelled", "rule_in_words", "zeros_of"]
 
 Rule = tuple[tuple[str, tuple[int, ...]], ...]
 """Pairs of an attribute's name and some of its codes, both in ascending order. No row can have one
@@ -114,6 +114,21 @@ def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value
         labels = [attributes[name].label(code) for code in codes]
         form[name] = labels[0] if len(labels) == 1 else labels
     return form
+
+
+def rule_in_words(rule: Mapping[str, object]) -> str:
+    """A rule as a user declares it, in words.
+
+    Examples
+    --------
+    >>> rule_in_words({"age": "[0, 18)", "marital": ["married", "widowed"]})
+    'age [0, 18) with marital married or widowed'
+    """
+    parts = []
+    for name, form in rule.items():
+        categories = form if isinstance(form, list) else [form]
+        parts.append(f"{name} {' or '.join(map(str, categories))}")
+    return " with ".join(parts)
 
 
 def zeros_of(

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from .._version import __version__
 from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
 from ..privacy.statement import Statement
-from ..privacy.strength import beside, strength
-from ..synopses.source import Source
+from ..privacy.strength import strength
+from ..privacy.words import in_a_paragraph
+from ..synopses.source import Source, bounds_told
 from ..synopses.synopsis import Synopsis, check_synopsis
 from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
@@ -207,8 +208,7 @@ def _about(
     statement = provenance.statement
     said = "None: this is a simulation."
     if provenance.private:
-        more = beside(statement, synopsis.domain, provenance.base)
-        said = f"{statement.describe()} {more}".rstrip()
+        said = in_a_paragraph(statement, synopsis.domain, provenance.base)
     return {
         "format": FORMAT,
         "title": title,
@@ -223,7 +223,7 @@ def _about(
         "mechanism": provenance.mechanism,
         "released_with": f"margin {provenance.version}",
         "domain": json.loads(synopsis.domain.to_json()),
-        "meaning": _meaning(statement),
+        "meaning": _meaning(statement, {synopsis.source(table.attributes) for table in tables}),
         "left_out": statement.left_out or None,
         "level": LEVEL,
         "total": int(tables[0].total),
@@ -232,15 +232,19 @@ def _about(
     }
 
 
-def _meaning(statement: Statement) -> str:
+def _meaning(statement: Statement, sources: Collection[Source]) -> str:
     """What the columns of numbers mean. Bounds are for counted rows if others were left out."""
-    likely = f"with a probability of {100 * LEVEL:g} %"
-    if not statement.left_out:
-        return f"{_COUNT} low and high bound the true number {likely}. {_BOUNDS}"
-    return (
-        f"{_COUNT} low and high bound the true number of counted rows, not of all rows, {likely}. "
-        f"{statement.left_out} {_BOUNDS}"
-    )
+    some_left_out = bool(statement.left_out)
+    which = "the true number"
+    if some_left_out:
+        which = "the true number of counted rows, not of all rows"
+    parts = [
+        f"{_COUNT} low and high bound {which}, at {100 * LEVEL:g} %.",
+        bounds_told(sources, some_left_out=some_left_out),
+        statement.left_out,
+        _BOUNDS,
+    ]
+    return " ".join(part for part in parts if part)
 
 
 def _listed(file: Path) -> dict[str, str]:

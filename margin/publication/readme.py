@@ -3,6 +3,7 @@
 import textwrap
 from typing import Any
 
+from ..domain.rules import rule_in_words
 from ..synopses.source import Source
 from .formats import ENDINGS
 
@@ -21,6 +22,11 @@ _CONTENTS = {
     "sdmx-csv": "SDMX-CSV 2.0",
 }
 """What the files of each format are."""
+
+_IMPOSSIBLE = (
+    "No row can be in these combinations. Their count, low and high are 0 by declaration.\n"
+)
+"""What the rules are that follow."""
 
 _CHECK = (
     "manifest.json lists every file with its SHA-256. If the folder also holds manifest.json.sig, "
@@ -49,6 +55,10 @@ def readme(manifest: dict[str, Any]) -> str:
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
     parts.append(_files(manifest))
     parts.append(_heading("Columns") + _paragraph(_columns(manifest)))
+    rules = manifest["domain"].get("$impossible", [])
+    if rules:
+        lines = [_paragraph(f"- {rule_in_words(rule)}") for rule in rules]
+        parts.append(_heading("Declared as impossible") + _IMPOSSIBLE + "".join(lines))
     parts.append(_heading("How people are protected") + _paragraph(manifest["privacy"]))
     parts.append(_heading("How to check the files") + _paragraph(_CHECK))
     return "\n".join(parts)

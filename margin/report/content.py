@@ -19,11 +19,11 @@ from ..errors import MarginError
 from ..interrupts.share import tell
 from ..plots.results import answered
 from ..privacy.budget import PureDP
+from ..privacy.words import in_words
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
-from .words import in_words
 
 __all__ = ["content", "packed_marginal"]
 

@@ -133,7 +133,17 @@ class Counting:
         True
         """
         codes = chosen_codes(self.domain, where)
-        return replace(self._sums([codes]).count(0), source=self.source(tuple(codes)))
+        found = self._sums([codes]).count(0)
+        return replace(found, source=self._source_of(found, codes))
+
+    def _source_of(self, found: Count, codes: Chosen) -> Source:
+        """How a number was made. One without error follows from what the domain declares: its
+        rules if it is 0, and otherwise its public totals."""
+        if found.variance == 0 and found.estimate == 0 and self.domain.zeros is not None:
+            return Source.IMPOSSIBLE
+        if found.variance == 0 and self.domain.constraints is not None:
+            return Source.KNOWN
+        return self.source(tuple(codes))
 
     @explains_calls(absent='pass two conditions, as in difference({"sex": "F"}, {"sex": "M"})')
     def difference(

@@ -1,15 +1,17 @@
 """`Source`: how an answer was made, in the words that every output uses."""
 
 import re
+from collections.abc import Collection
 from enum import Enum
 
-__all__ = ["Source"]
+__all__ = ["Source", "bounds_told"]
 
 
 class Source(Enum):
     """How a synopsis made an answer. The value is its name in files."""
 
     KNOWN = "known"
+    IMPOSSIBLE = "impossible"
     MEASURED = "measured"
     BASED = "based"
     RECONSTRUCTED = "reconstructed"
@@ -36,9 +38,7 @@ class Source(Enum):
         >>> "the true number of counted rows lies between the bounds" in said
         True
         """
-        if not some_left_out:
-            return self.words
-        return re.sub(r"true numbers?", r"\g<0> of counted rows", self.words)
+        return _of_counted(self.words) if some_left_out else self.words
 
     @property
     def brief(self) -> str:
@@ -62,30 +62,65 @@ class Source(Enum):
         return _SHORT.get(self, self.value)
 
 
+def bounds_told(sources: Collection[Source], *, some_left_out: bool) -> str:
+    """What bounds of 95 % mean in tables that were made in several ways, in a sentence for each.
+
+    Parameters
+    ----------
+    sources
+        How the tables were made.
+    some_left_out
+        As for `Source.told`.
+
+    Examples
+    --------
+    >>> print(bounds_told([Source.MEASURED], some_left_out=False))
+    In measured tables, with about 95 % probability, the true number lies between the bounds.
+    """
+    sentences = []
+    if Source.MEASURED in sources:
+        sentences.append(f"In measured tables, {_PROBABLY}.")
+    estimated = {Source.BASED: "combined with the base", Source.RECONSTRUCTED: "reconstructed"}
+    named = [words for source, words in estimated.items() if source in sources]
+    if named:
+        sentences.append(f"In tables that were {' or '.join(named)}, {_ON_AVERAGE}.")
+    if Source.ASSUMED in sources:
+        sentences.append("In tables that were not measured, the bounds may be far off.")
+    said = " ".join(sentences)
+    return _of_counted(said) if some_left_out else said
+
+
+def _of_counted(words: str) -> str:
+    return re.sub(r"true numbers?", r"\g<0> of counted rows", words)
+
+
 _SHORT = {
+    Source.IMPOSSIBLE: "declared as impossible",
     Source.BASED: "measured and combined with the base",
     Source.ASSUMED: "not measured",
 }
 
+_PROBABLY = "with about 95 % probability, the true number lies between the bounds"
+_ON_AVERAGE = "on average over many tables, 95 % of the true numbers lie between the bounds"
+
 _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
+    Source.IMPOSSIBLE: "Declared as impossible: no row can be here, so the number is 0.",
     Source.MEASURED: (
-        "Measured: the counts come from a table that was measured. With about 95 % probability, "
-        "the true number lies between the bounds: they allow for the noise that was added on "
-        "purpose."
+        "Measured: the counts come from a table that was measured. "
+        f"{_PROBABLY.capitalize()}: they allow for the noise that was added on purpose."
     ),
     Source.BASED: (
         "Measured, then combined with the base. The bounds allow for noise and for what the base "
-        "does not say. The second part is an estimate: on average over many tables, 95 % of the "
-        "true numbers lie between the bounds."
+        f"does not say. The second part is an estimate: {_ON_AVERAGE}."
     ),
     Source.RECONSTRUCTED: (
         "Reconstructed: these attributes were not measured together. The numbers are estimated "
         "from smaller tables. A connection that only these attributes have with each other is not "
         "in them. So do not compare groups, such as the share of one category in two places: a "
         "difference may be missing or reversed. The bounds allow for noise and for an estimate of "
-        "what smaller tables do not say. On average over many tables, 95 % of the true numbers lie "
-        "between the bounds, but in one table many may lie outside, all on the same side."
+        f"what smaller tables do not say. {_ON_AVERAGE.capitalize()}, but in one table many may "
+        "lie outside, all on the same side."
     ),
     Source.ASSUMED: (
         "Not measured: one of these attributes was not measured at all. Its categories are taken "
@@ -100,6 +135,7 @@ _WORDS = {
 
 _BRIEF = {
     Source.KNOWN: "declared as public",
+    Source.IMPOSSIBLE: "declared as impossible",
     Source.MEASURED: "measured",
     Source.BASED: "measured and combined with the base",
     Source.RECONSTRUCTED: "reconstructed from smaller tables",

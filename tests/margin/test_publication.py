@@ -18,6 +18,7 @@ from margin import Domain, DomainError, FileError, PureDP
 from margin.cli import publish as publish_command
 from margin.cli.main import main
 from margin.domain.bounds import whole_bounds
+from margin.privacy.words import in_a_paragraph
 from margin.publication import FORMATS, Imprint, formats, publish
 from margin.publication.readme import _line
 from margin.publication.sdmx import _identifiers
@@ -110,7 +111,10 @@ def test_all_formats_and_the_manifest_say_the_same(synopsis, tmp_path):
     assert set(os.listdir(tmp_path / "out")) == named
     assert manifest["total"] == 900 and manifest["private"] is True
     assert manifest["statement"] == synopsis.provenance.statement.to_json()
-    assert manifest["privacy"] == synopsis.provenance.statement.describe()
+    statement = synopsis.provenance.statement
+    assert manifest["privacy"] == in_a_paragraph(statement, synopsis.domain)
+    assert statement.describe() in manifest["privacy"]
+    assert "by a factor of at most 7.39 (epsilon = 2)" in manifest["privacy"]
 
 
 def test_files_of_all_kinds_can_be_joined(synopsis, tmp_path, monkeypatch, capsys):
@@ -383,8 +387,24 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     plain = " ".join(said.split())
     assert manifest["privacy"] in plain and manifest["meaning"] in plain
     assert all(entry["how"] in plain for entry in manifest["tables"])
+    # The tables differ in what their bounds promise.
+    probable = "In measured tables, with about 95 % probability, the true number lies between"
+    average = "In tables that were reconstructed, on average over many tables, 95 % of the true"
+    assert probable in plain and average in plain
     assert manifest["title"] == "Towns 2025" and manifest["imprint"]["Licence"] == "CC BY 4.0"
     assert manifest["readme"]["name"] == "README.txt"
+
+
+@pytest.mark.parametrize("rules", [[], [{"age": "[0, 18)", "sex": ["M", "X"]}]])
+def test_the_readme_lists_what_is_declared_as_impossible(rules, tmp_path):
+    forms = {"age": {"bins": [0, 18, 120]}, "sex": ["F", "M", "X"]}
+    table = {"age": [3, 30, 40], "sex": ["F", "M", "F"]}
+    domain = Domain(forms, impossible=rules)
+    made = margin.release(table, domain=domain, budget=PureDP(1))
+    publish(made, [["age", "sex"]], tmp_path / "out", formats=["csv"])
+    said = (tmp_path / "out" / "README.txt").read_text("utf-8")
+    assert ("- age [0, 18) with sex M or X" in said) == bool(rules)
+    assert ("Declared as impossible" in said) == bool(rules)
 
 
 @pytest.mark.parametrize("unit", ["person", None])

@@ -38,6 +38,7 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
         name, operator, text = _parts(domain, condition)
         attribute = attribute_at(domain, name)
         if operator == "=":
+            _check_level(domain, name, text)
             codes = _listed(attribute, name, text)
         elif attribute.bins is not None:
             codes = _bins(attribute, condition, operator, text)
@@ -131,6 +132,24 @@ def _listed(
         for part in parts:
             _check_bin(attribute, name, part)
     return set(codes_of(attribute, name, parts))
+
+
+def _check_level(domain: "Domain", name: str, text: str) -> None:
+    """Refuse the label of another level of the same attribute; the message names that level."""
+    from ...domain.attribute import UNSEEN
+    from ...domain.level_views import attribute_at, split_level
+    from ...domain.levels import LEVEL_MARK
+
+    own, _ = split_level(domain, name)
+    tree = domain[own].levels
+    if tree is None or attribute_at(domain, name).category(text) != UNSEEN:
+        return
+    for level in (own, *(f"{own}{LEVEL_MARK}{level}" for level in tree.names)):
+        if attribute_at(domain, level).category(text) != UNSEEN:
+            raise DomainError(
+                f"attribute {name!r} has no category {text!r}, but {level!r} has one; did you mean "
+                f"{level}={text}?"
+            )
 
 
 def _check_bin(

@@ -102,6 +102,8 @@ def test_a_check_tells_rows_without_a_unit(folder, capsys):
         "unit": "id",
         "output_may_be_published": False,
         "attributes": [],
+        "statements": [],
+        "rows_against_rules": 0,
     }
     (folder / "t.csv").write_text("id,a\n1,0\n,1\n  ,1\n")
     assert told(capsys, *check)["fits"] is True

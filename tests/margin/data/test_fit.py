@@ -1,6 +1,9 @@
 """What does not fit a domain: told all at once, with counts, to the holder of the data only."""
 
+import csv
 import json
+import re
+import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import margin
-from margin import DataError, Domain
+from margin import DataError, Domain, Sql
 from margin.cli.main import main
 from margin.data.fit import _hint, check_fit
 
@@ -51,7 +54,7 @@ def in_form(form, folder):
 
 @pytest.mark.parametrize("form", ["dict", "arrow", "parquet", "csv"])
 def test_every_column_and_every_row_is_told(form, tmp_path):
-    found = check_fit(in_form(form, tmp_path), DOMAIN)
+    found = check_fit(in_form(form, tmp_path), DOMAIN).misfits
     told = {misfit.column: (misfit.missing, misfit.unseen, misfit.values) for misfit in found}
     assert told == EXPECTED and list(told) == list(EXPECTED)
     if form in ("dict", "arrow"):
@@ -64,7 +67,7 @@ def test_every_column_and_every_row_is_told(form, tmp_path):
 def test_counts_are_those_of_all_batches():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 12, 200_000)
-    (misfit,) = check_fit({"a": codes}, Domain({"a": 10}))
+    (misfit,) = check_fit({"a": codes}, Domain({"a": 10})).misfits
     assert misfit.unseen == (codes >= 10).sum()
     assert {value: rows for value, rows, _ in misfit.values} == {
         "10": (codes == 10).sum(),
@@ -74,7 +77,7 @@ def test_counts_are_those_of_all_batches():
 
 def test_a_table_that_fits_has_no_misfits_and_is_released():
     table = {"a": [0, 1]}
-    assert check_fit(table, Domain({"a": 2})) == []
+    assert check_fit(table, Domain({"a": 2})).misfits == []
     margin.release(table, domain={"a": 2}, budget=margin.PureDP(1))
 
 
@@ -124,7 +127,7 @@ def test_hints_are_for_misspelt_words_not_for_wrong_codes(value, hint):
 
 def test_what_to_declare_fits_the_attribute():
     domain = Domain({"age": DOMAIN["age"], "sex": DOMAIN["sex"]})
-    age, sex = check_fit({"age": [200, 3], "sex": ["f", None]}, domain)
+    age, sex = check_fit({"age": [200, 3], "sex": ["f", None]}, domain).misfits
     assert "widen the bins" in age.lines()[0] and '"other": "other"' in age.lines()[0]
     assert '"missing": "unknown"' in sex.lines()[0] and "bins" not in sex.lines()[1]
 
@@ -142,12 +145,12 @@ def test_what_to_declare_fits_the_attribute():
     ],
 )
 def test_numbers_and_dates_of_other_countries_get_advice(values, form, advice):
-    (misfit,) = check_fit({"a": values}, Domain({"a": form}))
+    (misfit,) = check_fit({"a": values}, Domain({"a": form})).misfits
     assert not misfit.fits and misfit.unseen == len(values)
     (line,) = misfit.lines()
     assert advice in line and "widen" not in line
     # With `other` the release would take them all as other values. The list says so.
-    (misfit,) = check_fit({"a": values}, Domain({"a": {**form, "other": "?"}}))
+    (misfit,) = check_fit({"a": values}, Domain({"a": {**form, "other": "?"}})).misfits
     assert misfit.fits and misfit.others == misfit.rows == len(values)
     (line,) = misfit.lines()
     assert advice in line and 'counted as "other" in' in line
@@ -164,19 +167,73 @@ def test_words_for_missing_values_are_told(word, tmp_path):
             "sex": {"values": ["F", "M"], "missing": "unknown"},
         }
     )
-    age, sex = check_fit(path, domain)
+    age, sex = check_fit(path, domain).misfits
     assert age.fits and not sex.fits
     for misfit in (age, sex):
         (line,) = misfit.lines()
         assert f"{word} is a text, not a missing value" in line
-        assert f"nullif(column, '{word}')" in line
-    spelt = {"values": {"F": [], "M": [], "unknown": [word]}, "missing": "unknown"}
-    assert check_fit(path, Domain({"sex": spelt})) == []
+        assert f"nullif({misfit.column}, '{word}')" in line
+
+
+WORDS = {
+    "bins": ({"bins": [0, 18, 120]}, "30"),
+    "bins with missing": ({"bins": [0, 18, 120], "missing": "?"}, "30"),
+    "size": ({"size": 3}, "1"),
+    "dates": ({"dates": {"from": "2025-01-01", "to": "2025-12-31", "by": "month"}}, "2025-03-01"),
+    "weeks": ({"dates": {"from": "2025-01-01", "to": "2025-12-31", "by": "week"}}, "2025-03-03"),
+    "levels": ({"levels": {"names": ["a", "b"], "paths": [["A", "x"], ["B", "y"]]}}, "x"),
+    "values": ({"values": ["x", "y"]}, "x"),
+    "spellings": ({"values": {"x": ["ex"], "y": []}, "missing": "?"}, "ex"),
+}
+"""Each kind of attribute, and a value of it."""
+
+
+@pytest.mark.parametrize("column", ["age", "group", "my age", 'a "b"'])
+@pytest.mark.parametrize("kind", WORDS)
+def test_what_is_told_about_missing_values_can_be_done(kind, column, tmp_path):
+    """The query and the declarations in the text are taken from it as they stand."""
+    form, value = WORDS[kind]
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["n", column], [1, value], [2, "NA"], [3, "n/a"], [4, "NA"]])
+    (misfit,) = check_fit(path, Domain({"n": 9, column: form})).misfits
+    (line,) = misfit.lines()
+    # What is to be declared, if the attribute names no category of missing values yet.
+    stated = re.search('add ("missing": .*) to the attribute', line)
+    missing = form.get("missing", "not stated")
+    if kind == "size":
+        assert stated and stated[1] == '"missing": followed by one of its integers'
+        missing = 0
+    elif stated:
+        assert kind == "bins" and stated[1] == '"missing": "not stated"'
+    words = shlex.split(re.search("--sql .* --table", line)[0])
+    query = Sql(words[1], files={"rows": path})
+    assert check_fit(query, Domain({"n": 9, column: {**form, "missing": missing}})).fits
+    # What is to be declared instead of a query. It names one text.
+    path.write_text(path.read_text().replace("n/a", "NA"))
+    if kind in ("dates", "weeks", "levels"):
+        assert 'name the category of missing values so: "missing": "NA"' in line
+        assert check_fit(path, Domain({"n": 9, column: {**form, "missing": "NA"}})).fits
+    elif kind in ("values", "spellings"):
+        assert f'"{missing}": ["NA"]}}, "missing": "{missing}"' in line
+        values = {"x": ["ex"], "y": [], missing: ["NA"]}
+        assert check_fit(
+            path, Domain({"n": 9, column: {"values": values, "missing": missing}})
+        ).fits
+    else:
+        assert "spelling" not in line and "so: " not in line
+
+
+def test_words_for_missing_values_may_be_declared_as_spellings(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sex\nF\nNA\n")
+    spelt = {"values": {"F": [], "M": [], "unknown": ["NA"]}, "missing": "unknown"}
+    assert check_fit(path, Domain({"sex": spelt})).misfits == []
 
 
 def test_a_column_that_is_mostly_other_is_listed():
     domain = Domain({"a": {"values": ["x"], "other": "?"}})
-    assert check_fit({"a": ["x", "x", "y"]}, domain) == []
-    (misfit,) = check_fit({"a": ["x", "y", "z", "z"]}, domain)
+    assert check_fit({"a": ["x", "x", "y"]}, domain).misfits == []
+    (misfit,) = check_fit({"a": ["x", "y", "z", "z"]}, domain).misfits
     assert (misfit.others, misfit.rows, misfit.values[0][:2]) == (3, 4, ("z", 2))
     assert "declare the values" in misfit.lines()[0]

@@ -11,9 +11,9 @@ from margin import ZCDP, ApproxDP, Domain, Neighbours, PureDP
 from margin.cli.main import main
 from margin.privacy.statement import Statement
 from margin.privacy.strength import beside, spent_before, strength
+from margin.privacy.words import in_words
 from margin.publication import publish
 from margin.report.content import content
-from margin.report.words import in_words
 
 PUBLIC = Domain({"sex": ["F", "M"]}, known={("sex",): [3, 4]})
 OPEN = Domain({"sex": ["F", "M"]})

@@ -20,10 +20,10 @@ from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, noisy_sum
 from margin.privacy.budget import Neighbours
 from margin.privacy.event import Event
 from margin.privacy.statement import Statement
+from margin.privacy.words import in_words
 from margin.private import Keep, Largest
 from margin.private.choose import Contest, _Compared
 from margin.private.item_counts import truncated
-from margin.report.words import in_words
 from margin.sparse.axes import Leaves, Tree
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})

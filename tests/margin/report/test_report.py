@@ -22,10 +22,10 @@ from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureD
 from margin.cli.main import main
 from margin.domain.bounds import whole_bounds
 from margin.privacy.statement import Statement
+from margin.privacy.words import in_words
 from margin.publication.spreadsheets import for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
-from margin.report.words import in_words
 from margin.synopses.source import Source
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..domain.domain import Domain
-from ..privacy.budget import Neighbours
-from ..privacy.statement import Statement, not_protected
-from ..privacy.strength import Strength, spent_before, strength, with_base
+from .budget import Neighbours
+from .statement import Statement, not_protected
+from .strength import Strength, beside, spent_before, strength, with_base
 
-__all__ = ["in_words"]
+__all__ = ["how_strong", "in_a_paragraph", "in_words"]
 
 _EVENT = 0.01
 """Probability of the event in the example."""
@@ -34,12 +34,34 @@ def in_words(
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _who(statement, found),
-        _how_much(statement, found),
+        how_strong(statement, domain),
         _what_not(),
         known,
         _earlier(statement, base, domain),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def in_a_paragraph(
+    statement: Statement,
+    domain: Domain,
+    base: Mapping[str, Any] | None = None,
+) -> str:
+    """The statement, how strong it is, and what a reader must know besides it; see `beside`.
+
+    Examples
+    --------
+    >>> from margin import PureDP
+    >>> said = in_a_paragraph(Statement(budget=PureDP(1)), Domain({"sex": ["F", "M"]}))
+    >>> said.startswith("Protects one row:") and "by a factor of at most 2.72" in said
+    True
+    """
+    sentences = [
+        statement.describe(),
+        how_strong(statement, domain),
+        beside(statement, domain, base),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _who(statement: Statement, found: Strength) -> str:
@@ -88,8 +110,16 @@ def _change(statement: Statement, found: Strength) -> str:
     return f"if the table were published without {them}"
 
 
-def _how_much(statement: Statement, found: Strength) -> str:
-    """Say how strong the protection is, as a factor of odds."""
+def how_strong(statement: Statement, domain: Domain | None) -> str:
+    """How strong the protection is, as a factor of odds, with an example.
+
+    Examples
+    --------
+    >>> from margin import PureDP
+    >>> print(how_strong(Statement(budget=PureDP(1)), None))
+    Strength: the results change the odds of any conclusion about one row by a factor of at most ...
+    """
+    found = strength(statement, domain)
     if statement.unit is not None:
         whom = f"the rows with one {statement.unit!r}"
     elif statement.rows > 1:

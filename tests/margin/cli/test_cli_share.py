@@ -1,0 +1,87 @@
+"""`margin count --of`: shares are those of Python. Numbers that the rules exclude say so."""
+
+import json
+
+import pytest
+
+import margin
+from margin.cli.main import main
+from margin.synopses.source import Source
+
+PATHS = [["N", "N1"], ["N", "N2"], ["S", "S1"]]
+FORMS = {
+    "place": {"levels": {"names": ["region", "town"], "paths": PATHS}},
+    "sex": ["F", "M"],
+    "age": {"bins": [0, 18, 65], "ordered": True, "missing": "?"},
+}
+RULES = [{"age": "[0, 18)", "place": "S1"}]
+
+
+def made(rows):
+    table = {
+        "place": ["N1", "N2", "S1", "N1"] * 100,
+        "sex": ["F", "M", "M", "F", "F"] * 80,
+        "age": [5, 30, 40, 50] * 100,
+    }
+    domain = margin.Domain(FORMS, impossible=RULES, rows=rows)
+    views = margin.PriView(views=[["place", "age"], ["sex", "age"]])
+    return margin.release(table, domain=domain, budget=margin.PureDP(1), mechanism=views)
+
+
+@pytest.fixture(params=[None, 400])
+def synopsis(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = made(request.param)
+    found.save("x.margin")
+    return found
+
+
+def told(capsys, *words):
+    assert main(["count", "x.margin", *words, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert main(["count", "x.margin", *words]) == 0
+    return values, capsys.readouterr().out
+
+
+CASES = [
+    (["age>=18"], ["sex=F"], Source.MEASURED),
+    (["sex=F"], ["place@region=N", "age<18"], Source.RECONSTRUCTED),
+    (["place=N1"], ["place@region=N"], Source.MEASURED),
+]
+
+
+@pytest.mark.parametrize(("conditions", "of", "source"), CASES)
+def test_a_share_is_the_ratio_of_python(synopsis, capsys, conditions, of, source):
+    values, text = told(capsys, *conditions, "--of", *of)
+    ratio = synopsis.ratio(values["where"], values["of"])
+    low, high = ratio.interval(0.95)
+    assert ratio.share and 0 <= low <= values["share"] <= high <= 1
+    assert (values["share"], values["low"], values["high"]) == (ratio.estimate, low, high)
+    assert values["of_count"] == ratio.denominator.estimate
+    assert values["source"] == source.value and source.words[:9] in text
+    assert f"{100 * ratio.estimate:.2f} %" in text
+
+
+def test_what_has_no_share_is_refused(synopsis, capsys):
+    assert main(["count", "x.margin", "--of", "sex=F"]) == 2
+    assert "--of needs conditions before it" in capsys.readouterr().err
+    assert main(["count", "x.margin", "sex=F", "--of", "place=S1", "age<18"]) == 2
+    assert "a share needs a positive number of rows" in capsys.readouterr().err
+
+
+def test_a_number_that_the_rules_exclude_says_so(synopsis, capsys):
+    values, text = told(capsys, "place@region=S", "age<18", "sex=F")
+    assert values["source"] == "impossible" and values["count"] == values["high"] == 0
+    assert text.split("\n")[2] == "Declared as impossible: no row can be here, so the number is 0."
+    assert synopsis.count({"place": "S1", "age": "[0, 18)"}).source is Source.IMPOSSIBLE
+    # The same release still measures other numbers, and knows its total if that is declared.
+    assert synopsis.count({"place": "S1"}).source is Source.MEASURED
+    known = synopsis.domain.rows is not None
+    assert (synopsis.count({}).source is Source.KNOWN) == known
+
+
+def test_a_node_of_another_level_is_named(synopsis, capsys):
+    assert main(["count", "x.margin", "place=N"]) == 2
+    assert "did you mean place@region=N?" in capsys.readouterr().err
+    assert main(["count", "x.margin", "place@region=S1"]) == 2
+    assert "did you mean place=S1?" in capsys.readouterr().err

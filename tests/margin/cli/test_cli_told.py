@@ -1,0 +1,119 @@
+"""What commands tell of how tables were made, what remains of a budget, and how strong it is."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+import margin
+from margin.cli.main import main
+from margin.cli.release import _reconstructed
+from margin.privacy.conversion import rho_of
+from margin.privacy.words import how_strong
+
+DOMAIN = dict.fromkeys("abcd", 2)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "domain.json").write_text(json.dumps(DOMAIN))
+    rows = [f"{k % 2},{k // 2 % 2},{k // 4 % 2},{k // 8 % 2}" for k in range(64)]
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+RELEASE = ["release", "t.csv", "--domain", "domain.json", "-o", "t.margin"]
+
+
+@pytest.mark.parametrize(
+    ("views", "workload", "told", "reconstructed"),
+    [
+        (["a,b", "c,d"], ["2way"], "4 of 6 tables of the workload are reconstructed", 4),
+        (["a,b,c", "d"], ["a,b", "a,d"], "1 of 2 tables of the workload is reconstructed", 1),
+        (["a,b", "c,d"], ["a,c"], "1 of 1 table of the workload is reconstructed", 1),
+        (["2way"], ["2way"], None, 0),
+    ],
+)
+def test_a_release_tells_which_tables_of_the_workload_it_reconstructs(
+    folder, capsys, views, workload, told, reconstructed
+):
+    options = ["--epsilon", "1", "--mechanism", "PriView", "--views", *views]
+    options += ["--workload", *workload, "--force"]
+    assert main([*RELEASE, *options]) == 0
+    out = capsys.readouterr().out
+    assert told in out if told else "reconstructed" not in out
+    assert main([*RELEASE, *options, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)["workload"]
+    asked = margin.Workload.of(margin.Domain(DOMAIN), margin.load("t.margin").names)
+    assert values["reconstructed"] == reconstructed
+    assert values["tables"] == (6 if workload == ["2way"] else len(workload))
+    assert _reconstructed(margin.load("t.margin"), asked)["reconstructed"] == 0
+
+
+def test_without_a_workload_nothing_is_told_of_it(folder, capsys):
+    assert main([*RELEASE, "--epsilon", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["workload"] is None
+
+
+def test_a_workload_of_very_many_tables_is_not_looked_at(folder):
+    many = margin.Domain({f"a{number}": 2 for number in range(200)})
+    made = margin.release({"a": [0]}, domain={"a": 2}, budget=margin.PureDP(1))
+    assert _reconstructed(made, margin.Workload.all_kway(many, 3)) is None
+
+
+@pytest.mark.parametrize("budget", [["--epsilon", "5", "--delta", "1e-6"], ["--rho", "0.5"]])
+def test_a_ledger_of_rho_shows_what_remains_as_epsilon_and_in_shares(folder, capsys, budget):
+    create = ["ledger", "create", "l.db", "--dataset", "x"]
+    assert main([*create, *budget]) == 0
+    ledger = margin.Ledger("l.db")
+    for _ in range(2):
+        remaining = ledger.remaining("x")
+        capsys.readouterr()
+        assert main(["ledger", "show", "l.db", "--json"]) == 0
+        at_once = json.loads(capsys.readouterr().out)["datasets"][0]["remaining_at_once"]
+        # The epsilon is rounded up, by at most 0.001.
+        assert rho_of(at_once["epsilon"], at_once["delta"]) >= float(remaining)
+        assert rho_of(at_once["epsilon"] - 0.0011, at_once["delta"]) < float(remaining)
+        assert main(["ledger", "show", "l.db"]) == 0
+        line = capsys.readouterr().out.split("\n")[1]
+        assert f"epsilon = {at_once['epsilon']:g} at delta = 1e-06" in line
+        shares = {
+            int(part.split()[2]): part.split()[0] for part in line.split("such as ")[1].split(", ")
+        }
+        for number, share in shares.items():
+            assert 0 <= remaining - number * Fraction(share) < Fraction(number, 10**9)
+        # The share for two releases is accepted as it stands, twice.
+        options = ["--rho", shares[2], "--ledger", "l.db", "--dataset", "x", "--force"]
+        assert main([*RELEASE, *options]) == 0
+
+
+def test_a_ledger_of_epsilon_needs_no_such_line(folder, capsys):
+    assert main(["ledger", "create", "l.db", "--dataset", "x", "--epsilon", "3"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "show", "l.db"]) == 0
+    assert "rho" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("budget", [["--epsilon", "1"], ["--rho", "0.1"]])
+def test_the_page_the_folder_and_the_commands_say_the_same_strength(folder, capsys, budget):
+    assert main([*RELEASE, *budget]) == 0
+    synopsis = margin.load("t.margin")
+    statement = synopsis.provenance.statement
+    said = how_strong(statement, synopsis.domain)
+    assert said.startswith("Strength: ") and "by a factor of at most" in said
+    main(["publish", "t.margin", "--tables", "a,b", "-o", "out", "--format", "csv"])
+    readme = (folder / "out" / "README.txt").read_text()
+    main(["report", "t.margin", "-o", "t.html"])
+    main(["keygen", "k"])
+    for one in ("t.margin", "out"):
+        main(["sign", one, "--key", "k"])
+    capsys.readouterr()
+    assert main(["info", "t.margin"]) == 0
+    info = capsys.readouterr().out
+    for one in ("t.margin", "out"):
+        assert main(["verify", one, "--key", "k.pub"]) == 0
+    verified = capsys.readouterr().out
+    assert said in " ".join(readme.split()) and verified.count(said) == 2
+    assert said.removeprefix("Strength: ") in info
+    assert said in (folder / "t.html").read_text()
