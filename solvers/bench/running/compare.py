@@ -315,6 +315,10 @@ def _file(to: str | os.PathLike[str] | None) -> Path | None:
             f"rows are written to a file whose name ends in .parquet, but it is {str(path)!r}; "
             f"write {path.stem}.parquet, and make a table of it with bench.table_of"
         )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"the folder of {path} must exist, but it does not; create it first"
+        )
     return path
 
 
