@@ -106,7 +106,8 @@ def compare(
     Raises
     ------
     TypeError
-        If `instances` is no list of instances, `solvers` no list or dictionary, or a solver a class.
+        If `instances` is no list of instances, `solvers` is no list or dictionary, or a solver is a
+        class.
     ValueError
         If an argument is out of range, two solvers have one name, a solver names an unknown family
         or lacks the method of its family, no solver fits an instance, or the file has another

@@ -18,14 +18,28 @@ def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     """The rows, where a claim that another row refutes makes the outcome ``wrong``.
 
     The objectives of feasible answers were recomputed, so they are facts, whoever found them. A
-    solver is wrong if it calls an answer optimal that is worse than one of them, claims a bound that
-    one of them passes, or calls an instance infeasible that has one. This decides where no best
-    value is known.
+    solver is wrong if it calls an answer optimal that is worse than one of them, claims a bound
+    that one of them passes, or calls an instance infeasible that has one. This decides where no
+    best value is known.
 
     Parameters
     ----------
     rows
         The rows of one or several comparisons. They are not changed.
+
+    Returns
+    -------
+    rows
+        Copies of the rows, in their order.
+
+    Examples
+    --------
+    >>> row = {"instance": "mine", "version": 1, "digest": "", "sense": "minimise"}
+    >>> row |= {"tolerance": 1e-4, "feasible": True, "status": "OPTIMAL", "claimed_bound": None}
+    >>> row |= {"outcome": "solved", "cause": ""}
+    >>> rows = [row | {"solver": "A", "objective": 30}, row | {"solver": "B", "objective": 33}]
+    >>> [(row["outcome"], row["cause"]) for row in reconciled(rows)]
+    [('solved', ''), ('wrong', 'called OPTIMAL with 33, but an answer of A has 30')]
     """
     listed = [dict(row) for row in rows]
     best: dict[tuple[Any, ...], Row] = {}

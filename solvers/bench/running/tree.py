@@ -58,7 +58,9 @@ class Turns:
         """Add what a thread ran and waited since the last look."""
         with contextlib.suppress(OSError, ValueError):
             # The three numbers are the time on a processor, the time in its queue, and the turns.
-            ran, waited, _ = (int(word) / 1e9 for word in (thread / "schedstat").read_text().split())
+            ran, waited, _ = (
+                int(word) / 1e9 for word in (thread / "schedstat").read_text().split()
+            )
             number = int(thread.name)
             before = self._last.get(number, (0.0, 0.0))
             # A new thread may have the number of one that has ended.

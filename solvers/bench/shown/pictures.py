@@ -210,9 +210,7 @@ def _gap_axis(axes: Any, solvers: int, largest: float) -> None:
     axes.set_yscale("log")
     axes.set_ylim(_BEST_GAP / 10 ** (_ROW * (solvers + 2)), 1.5 * 10.0**highest)
     axes.axhline(_BEST_GAP, color=INK, alpha=0.4, linewidth=0.8)
-    axes.set_yticks(
-        [10.0**power for power in powers], [f"$\\leq 10^{{{lowest}}}$", *labels[1:]]
-    )
+    axes.set_yticks([10.0**power for power in powers], [f"$\\leq 10^{{{lowest}}}$", *labels[1:]])
     axes.yaxis.set_minor_locator(_ticker().NullLocator())
     axes.set_ylabel("gap to the best known")
 

@@ -103,10 +103,10 @@ def test_what_a_child_waited_is_known_after_its_end():
         os.sched_setaffinity(0, [processor])
 
     # The other process works until its input ends.
-    other = "import os, sys\nos.set_blocking(0, False)\nwhile sys.stdin.buffer.read(1) is None: pass"
-    rival = subprocess.Popen(
-        [sys.executable, "-c", other], stdin=subprocess.PIPE, preexec_fn=bind
+    other = (
+        "import os, sys\nos.set_blocking(0, False)\nwhile sys.stdin.buffer.read(1) is None: pass"
     )
+    rival = subprocess.Popen([sys.executable, "-c", other], stdin=subprocess.PIPE, preexec_fn=bind)
     parent = subprocess.Popen([sys.executable, "-c", _PARENT], preexec_fn=bind)
     turns = tree.Turns(parent.pid)
     pause = threading.Event()

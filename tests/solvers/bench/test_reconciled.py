@@ -41,8 +41,9 @@ def test_a_false_optimum_does_not_win():
     rows = [row("highs", 30.0), row("liar", 33.0), row("greedy", 33.0, "UNPROVEN")]
     assert outcomes(rows) == ["solved", "wrong", "feasible"]
     assert [one["outcome"] for one in rows] == ["solved", "solved", "feasible"]
-    assert "cover: an answer of liar to mine is wrong: called OPTIMAL with 33, but an answer of " in (
-        "".join(bench.notes(reconciled(rows)))
+    assert (
+        "cover: an answer of liar to mine is wrong: called OPTIMAL with 33, but an answer of "
+        in ("".join(bench.notes(reconciled(rows))))
     )
 
 
