@@ -126,7 +126,8 @@ def _limited(solver: Any, seconds: float) -> Any:
     """The solver with the time limit, if it has an attribute for it that is None."""
     if getattr(solver, "time_limit", seconds) is not None:
         return solver
-    if dataclasses.is_dataclass(solver) and "time_limit" in _fields(solver):
+    is_record = dataclasses.is_dataclass(solver) and not isinstance(solver, type)
+    if is_record and "time_limit" in _fields(solver):
         return dataclasses.replace(solver, time_limit=seconds)
     limited = copy.copy(solver)
     try:
