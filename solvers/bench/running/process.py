@@ -257,7 +257,8 @@ class _Watch:
         finally:
             runaways = tree.end(process.pid, self._token)
             process.wait()
-            guard.wait()
+            if guard is not None:
+                guard.wait()
             os.close(reading)
             os.close(kept)
             assert process.stderr is not None
@@ -399,22 +400,25 @@ class _Watch:
         self._found[-1].runaways = runaways
 
 
-def _guarded(process: int, living: int) -> subprocess.Popen[bytes]:
+def _guarded(process: int, living: int) -> subprocess.Popen[bytes] | None:
     """Let the group of a process end if this process ends without ending it, as by SIGKILL.
 
     A shell in the group waits for the end of a pipe (`living`, which is closed here). Only this
     process holds the other side. A thread of the solver's process would wait as well, but it has no
-    turn while a library holds the interpreter.
+    turn while a library holds the interpreter. None if the group has ended already.
     """
-    guard = subprocess.Popen(
-        ["/bin/sh", "-c", "read -r _; kill -9 0"],
-        stdin=living,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        process_group=process,
-    )
-    os.close(living)
-    return guard
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", "read -r _; kill -9 0"],
+            stdin=living,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=process,
+        )
+    except (PermissionError, ProcessLookupError):
+        return None
+    finally:
+        os.close(living)
 
 
 def _told(why: str, code: int, repeat: int) -> str:
