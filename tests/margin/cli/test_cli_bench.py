@@ -150,7 +150,7 @@ def test_a_programme_is_printed_with_its_symbols(capsys):
         (["cover-design-7-3-2"], "--statement must be given"),
         (["cover-design-7-3-2", "x.txt"], "must end in one of"),
         (["minimax-b6-chain-pairs", "x.wcnf"], "choose another format"),
-        (["cover-design-7-3"], "did you mean 'cover-design-7-3-2'"),
+        (["cover-design-7-3-2x"], "did you mean 'cover-design-7-3-2'"),
     ],
 )
 def test_an_export_that_cannot_be_made_is_told(tmp_path, monkeypatch, capsys, words, message):

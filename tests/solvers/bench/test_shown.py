@@ -286,7 +286,7 @@ def test_an_empty_profile_says_why():
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.floats(1e-5, 1e3), st.floats(1.0, 1e6))
 def test_the_labels_of_seconds_are_round_and_do_not_overlap(least, ratio):
     pytest.importorskip("matplotlib")
