@@ -19,6 +19,7 @@ from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .models.model import Model
 from .running.battery import check_answers
 from .running.compare import compare
+from .running.reconciled import reconciled
 from .running.rows import COLUMNS
 from .running.rows import read as read_rows
 from .running.verdict import Outcome
@@ -82,6 +83,7 @@ __all__ = [
     "primal_integrals",
     "read",
     "read_rows",
+    "reconciled",
     "shifted_geometric_means",
     "solvers",
     "summary",

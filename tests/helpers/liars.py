@@ -183,6 +183,18 @@ CAUGHT = {
 """The outcome of each liar, and words of the cause."""
 
 
+class InTurn:
+    """Lets one solver after another answer, one for each solve."""
+
+    families = ("exact-entropy",)
+
+    def __init__(self, solvers):
+        self.solvers = solvers
+
+    def solve(self, problem):
+        return self.solvers.pop(0).solve(problem)
+
+
 class OnTheWay:
     """An honest solver that tells a worse answer first."""
 

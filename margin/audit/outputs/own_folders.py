@@ -18,6 +18,8 @@ from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 
+from ...data.scratch import scratch
+
 __all__ = ["OwnFolders", "own_folders"]
 
 # Largest size of all copied files together, in bytes; larger files are linked.
@@ -110,10 +112,11 @@ _kept: dict[Path, OwnFolders] = {}
 
 @cache
 def _place(process: int) -> str:
-    """The folder of all runs of a process; it is deleted when the process ends."""
-    place = os.path.realpath(tempfile.mkdtemp(prefix="margin-audit-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return place
+    """The folder of all runs of a process; it is deleted when the process ends, or by a later
+    process if this one is killed."""
+    held = contextlib.ExitStack()
+    atexit.register(held.close)
+    return os.path.realpath(held.enter_context(scratch()))
 
 
 def _entries(home: str) -> dict[str, tuple[int, int]]:

@@ -1,1 +1,1 @@
-"""The commands `margin bench list`, `run` and `show`."""
+"""The commands `margin bench list`, `run`, `show` and `export`."""

@@ -18,6 +18,7 @@ from ..common import (
     printable,
     split_names,
 )
+from .export import add_export
 from .minutes import each_minute
 from .named import chosen, solver_of
 
@@ -36,11 +37,12 @@ _PICTURES = {
 
 
 def add_commands(commands: Any) -> None:
-    """Add `margin bench list`, `run` and `show` to the parser of the command line."""
+    """Add `margin bench list`, `run`, `show` and `export` to the parser of the command line."""
     group = add_group(commands, "bench", "compare solvers of optimisation problems over tables")
     _add_list(group)
     _add_run(group)
     _add_show(group)
+    add_export(group)
 
 
 def _add_list(group: Any) -> None:
@@ -85,8 +87,8 @@ def _add_run(group: Any) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="names of instances, or files that Instance.save wrote; default: all of the family "
-        "and size",
+        help="names of instances, or .npz files that Instance.save or `margin bench export` wrote; "
+        "default: all of the family and size",
     )
     running.add_argument(
         "--solvers",
@@ -257,7 +259,7 @@ def _run(parsed: argparse.Namespace) -> Said:
                 to=parsed.output,
                 again=parsed.again,
             )
-    except (ValueError, OSError) as error:
+    except (TypeError, ValueError, OSError) as error:
         raise MarginError(str(error)) from None
     except KeyboardInterrupt:
         count = len(_marks(parsed.output))
@@ -279,7 +281,7 @@ def _run(parsed: argparse.Namespace) -> Said:
             f", of which {kept} were kept from before and {len(rows) - kept} were run now; add "
             "--again to run all of them again"
         )
-    text = "\n".join([bench.table_of(rows), caption(), *bench.notes(rows), *idle, written])
+    text = "\n".join([bench.table_of(rows), *caption(), *bench.notes(rows), *idle, written])
     return Said(text, bench.summary(rows))
 
 
@@ -306,6 +308,7 @@ def _show(parsed: argparse.Namespace) -> Said:
             rows += bench.read_rows(path)
         except (ValueError, OSError) as error:
             raise MarginError(str(error)) from None
+    rows = bench.reconciled(rows)
     names = list(dict.fromkeys(row["family"] for row in rows))
     if parsed.family is not None:
         rows = [row for row in rows if row["family"] == parsed.family]
@@ -330,7 +333,7 @@ def _show(parsed: argparse.Namespace) -> Said:
         written.append(_picture(rows, parsed))
     text = bench.table_of(rows, parsed.format, clock=parsed.clock)
     if parsed.format == "markdown":
-        text = "\n".join([text, caption(parsed.clock), *bench.notes(rows)])
+        text = "\n".join([text, *caption(parsed.clock), *bench.notes(rows)])
     values = {"summary": bench.summary(rows, clock=parsed.clock), "written": written}
     return Said("\n".join([text.rstrip("\n"), *written]), values)
 
@@ -366,7 +369,7 @@ def _separately(groups: dict[str, list[Any]], parsed: argparse.Namespace) -> Sai
     parts, values = [], []
     for heading, (limits, rows) in zip(listed, groups.items(), strict=True):
         table = bench.table_of(rows, clock=parsed.clock).rstrip("\n")
-        lines = [f"limits {heading}", "", table, "", caption(parsed.clock), *bench.notes(rows)]
+        lines = [f"limits {heading}", "", table, "", *caption(parsed.clock), *bench.notes(rows)]
         parts.append("\n".join(lines))
         values.append({"limits": limits, "summary": bench.summary(rows, clock=parsed.clock)})
     why = "These rows were made under different limits, so each has a table of its own."

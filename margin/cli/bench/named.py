@@ -1,13 +1,17 @@
 """The instances and the solvers that the words of a command line name."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from ...errors import MarginError
 from ..arguments.own import own
 from ..common import did_you_mean, split_names
 
-__all__ = ["chosen", "solver_of"]
+__all__ = ["chosen", "named", "solver_of"]
+
+_PROGRAMMES = (".mps", ".lp", ".cbf", ".wcnf")
+"""The endings of files that hold a programme alone."""
 
 
 def chosen(parsed: argparse.Namespace) -> list[Any]:
@@ -17,11 +21,24 @@ def chosen(parsed: argparse.Namespace) -> list[Any]:
     try:
         given = split_names(getattr(parsed, "instances", []))
         if given:
-            return [
-                bench.load(name) if name.endswith(".npz") else bench.instance(name)
-                for name in given
-            ]
+            return [named(name) for name in given]
         return bench.instances(family=parsed.family, size=parsed.size)
+    except ValueError as error:
+        raise MarginError(str(error)) from None
+
+
+def named(name: str) -> Any:
+    """The instance of this name, or of this file, whose name ends in .npz."""
+    from ...solvers import bench
+
+    if Path(name).suffix.lower() in _PROGRAMMES:
+        raise MarginError(
+            f"an instance must be a name or a file that ends in .npz, but it is {name!r}, which "
+            "holds a programme without its family, so that no answer could be checked; solve it "
+            "with bench.read and an engine"
+        )
+    try:
+        return bench.load(name) if name.endswith(".npz") else bench.instance(name)
     except (ValueError, OSError) as error:
         raise MarginError(str(error)) from None
 

@@ -19,6 +19,12 @@ __all__ = ["export", "read"]
 
 _ENDINGS = (".mps", ".lp", ".cbf", ".wcnf")
 
+_ELSEWHERE = {
+    ".parquet": "rows of a comparison are read by bench.read_rows",
+    ".npz": "an instance is read by bench.load, and written by Instance.save",
+}
+"""Endings of other files of the bench, and what reads these."""
+
 
 def export(instance: "Instance", path: Path) -> None:
     """Write the problem of an instance; see `Instance.export`."""
@@ -90,7 +96,8 @@ def read(path: str | Path) -> Model | Clauses:
 
 
 def _unknown(path: Path) -> str:
+    advice = _ELSEWHERE.get(path.suffix.lower(), "choose one of these")
     return (
         f"the name of the file must end in one of {', '.join(_ENDINGS)}, but it ends in "
-        f"'{path.suffix}'; choose one of these"
+        f"'{path.suffix}'; {advice}"
     )

@@ -8,7 +8,6 @@ import math
 import os
 import platform
 import queue
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +20,11 @@ from ..digest import digest
 from ..instance import Instance
 from . import rows as row_files
 from .compiling import compile_loops
+from .locks import only_writer, own_folder
 from .machine import commit, machine
 from .plan import Entry, named, planned
 from .process import Found, Limits, Task, run
+from .reconciled import reconciled
 from .verdict import Outcome, Verdict, gap_to, judged
 
 __all__ = ["compare"]
@@ -62,11 +63,13 @@ def compare(
     other work of the machine kept it waiting for a processor does not count (on Linux). A process
     that the machine lost is started again, up to twice. An answer counts
     for what it is, not for what its solver says: feasibility and objective are recomputed, and a
-    claim that they contradict makes the outcome ``wrong``.
+    claim that they contradict makes the outcome ``wrong``. So does a claim that the checked answer
+    of another solver contradicts; see `reconciled`.
 
     A solver runs on the instances of its families. These are `solver.families` (names of families)
     if it has this attribute, the families of the roster if its class is ours, and otherwise every
-    family whose method it has. A solver whose `time_limit` is None gets the limit.
+    family whose method it has. A solver with an attribute `time_limit` that is None gets the limit
+    there; the object that was passed keeps None.
 
     Parameters
     ----------
@@ -103,12 +106,14 @@ def compare(
     Raises
     ------
     TypeError
-        If `instances` is no list of instances, or `solvers` no list or dictionary.
+        If `instances` is no list of instances, `solvers` is no list or dictionary, or a solver is a
+        class.
     ValueError
-        If an argument is out of range, two solvers have one name, no solver fits an instance, or
-        the file has another ending.
+        If an argument is out of range, two solvers have one name, a solver names an unknown family
+        or lacks the method of its family, no solver fits an instance, or the file has another
+        ending.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or another comparison writes to it (BlockingIOError).
 
     Examples
     --------
@@ -152,6 +157,10 @@ class _Comparison:
 
     def run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
         """Run what is not done yet; the rows of everything that was asked for, in its order."""
+        with only_writer(self.to):
+            return self._run(plan)
+
+    def _run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
         done, others = self._held(plan)
         missing = [pair for pair in plan if self.again or self._key(*pair) not in done]
         if any(entry.has_loops for _, entry in missing):
@@ -159,8 +168,8 @@ class _Comparison:
         stop = threading.Event()
         slots = _slots(self.jobs, self.limits.threads)
         written = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="margin-bench-") as folder:
-            files = _files(missing, Path(folder))
+        with own_folder() as folder:
+            files = _files(missing, folder)
             with ThreadPoolExecutor(self.jobs) as pool:
                 running = [
                     pool.submit(self._one, *pair, files[id(pair[0])], slots, stop)
@@ -180,7 +189,7 @@ class _Comparison:
                     raise
                 finally:
                     self._write(plan, done, others)
-        return [row for pair in plan for row in done[self._key(*pair)]]
+        return self._reconciled(plan, done, others)[len(others) :]
 
     def _one(
         self,
@@ -283,10 +292,18 @@ class _Comparison:
         others: list[Row],
     ) -> None:
         """Write all rows that there are to the file."""
-        if self.to is None:
-            return
+        if self.to is not None:
+            row_files.write(self._reconciled(plan, done, others), self.to)
+
+    def _reconciled(
+        self,
+        plan: list[tuple[Instance, Entry]],
+        done: dict[tuple[Any, ...], list[Row]],
+        others: list[Row],
+    ) -> list[Row]:
+        """The other rows, and those that were asked for and are there; see `reconciled`."""
         ready = [row for pair in plan for row in done.get(self._key(*pair), [])]
-        row_files.write(others + ready, self.to)
+        return reconciled(others + ready)
 
 
 def _file(to: str | os.PathLike[str] | None) -> Path | None:
@@ -298,6 +315,10 @@ def _file(to: str | os.PathLike[str] | None) -> Path | None:
         raise ValueError(
             f"rows are written to a file whose name ends in .parquet, but it is {str(path)!r}; "
             f"write {path.stem}.parquet, and make a table of it with bench.table_of"
+        )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"the folder of {path} must exist, but it does not; create it first"
         )
     return path
 
@@ -392,7 +413,7 @@ def _valued(instance: Instance, verdict: Verdict) -> Row:
         "objective": objective,
         "violation": math.nan if check is None else check.violation,
         "gap": verdict.gap,
-        "bound_gap": gap_to(instance, objective, instance.bound),
+        "bound_gap": gap_to(instance.family.sense, objective, instance.bound),
     }
 
 

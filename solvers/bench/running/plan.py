@@ -1,6 +1,8 @@
 """Which solver runs on which instance, and what a solver is called."""
 
+import copy
 import dataclasses
+import difflib
 import hashlib
 import inspect
 import json
@@ -8,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..families.every import FAMILIES
+from ..families.family import Family
 from ..instance import Instance
 from ..libraries.roster import families_of
 from .compiling import has_loops
@@ -59,6 +63,7 @@ def planned(
     """Every instance with every solver of its family, one instance after another."""
     entries = {}
     for name, solver in solvers.items():
+        _check_solver(name, solver)
         limited = _limited(solver, seconds)
         entries[name] = Entry(
             name=name,
@@ -80,30 +85,71 @@ def planned(
     return plan
 
 
+def _check_solver(name: str, solver: Any) -> None:
+    """Refuse a class, and a solver that names families which it cannot solve."""
+    if isinstance(solver, type):
+        raise TypeError(
+            f"a solver must be an object, but {name} is the class {solver.__name__}; call it: "
+            f"{solver.__name__}()"
+        )
+    known = {family.name: family for family in FAMILIES}
+    for stated in families_of(solver) or ():
+        if stated not in known:
+            near = difflib.get_close_matches(str(stated), known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise ValueError(
+                f"the families of a solver must be among {', '.join(known)}, but {name} names "
+                f"'{stated}'{hint}"
+            )
+        if not _has_method(solver, known[stated]):
+            raise ValueError(
+                f"a solver of the family {stated} must have the method {known[stated].method}, but "
+                f"{name} has none; add it, or correct the solver's families"
+            )
+
+
+def _has_method(solver: Any, family: Family) -> bool:
+    """Whether a solver has the method of a family, or the one for every family."""
+    names = (family.method, "solve_instance")
+    return any(callable(getattr(solver, name, None)) for name in names)
+
+
 def _fits(solver: Any, instance: Instance) -> bool:
     """Whether a solver takes an instance."""
     families = families_of(solver)
     if families is not None:
         return instance.family.name in families
-    has_method = callable(getattr(solver, instance.family.method, None))
-    return has_method or callable(getattr(solver, "solve_instance", None))
+    return _has_method(solver, instance.family)
 
 
 def _limited(solver: Any, seconds: float) -> Any:
-    """The solver with the time limit, if it has a field for it that is None."""
+    """The solver with the time limit, if it has an attribute for it that is None."""
+    if getattr(solver, "time_limit", seconds) is not None:
+        return solver
     is_record = dataclasses.is_dataclass(solver) and not isinstance(solver, type)
-    if is_record and getattr(solver, "time_limit", seconds) is None:
+    if is_record and "time_limit" in _fields(solver):
         return dataclasses.replace(solver, time_limit=seconds)
-    return solver
+    limited = copy.copy(solver)
+    try:
+        object.__setattr__(limited, "time_limit", seconds)
+    except AttributeError:
+        raise ValueError(
+            f"the time_limit of a solver that is None is set to the limit, but that of "
+            f"{type(solver).__name__} cannot be set; let it have another name or value"
+        ) from None
+    return limited
+
+
+def _fields(solver: Any) -> list[str]:
+    """The names of the fields of a dataclass."""
+    return [field.name for field in dataclasses.fields(solver)]
 
 
 def _described(solver: Any) -> str:
     """The class and the options of a solver, as JSON; its code too, if it is not ours."""
     kind = type(solver)
-    if dataclasses.is_dataclass(solver) and not isinstance(solver, type):
-        options = {
-            field.name: repr(getattr(solver, field.name)) for field in dataclasses.fields(solver)
-        }
+    if dataclasses.is_dataclass(solver):
+        options = {name: repr(getattr(solver, name)) for name in _fields(solver)}
     else:
         options = {name: repr(value) for name, value in getattr(solver, "__dict__", {}).items()}
     code = {} if kind.__module__.startswith("margin.") else {"code": _code_of(kind)}

@@ -90,7 +90,7 @@ class Task:
     Parameters
     ----------
     instance
-        The file of the instance.
+        The file of the instance. Beside it, a run has a folder of its own while it lasts.
     solver
         The solver, pickled.
     repeats
@@ -134,7 +134,8 @@ class Found:
     watched
         The seconds from the begin of the solve to its end, as this process measured them.
     waited
-        The seconds of these for which the process was ready, but the machine gave it no processor.
+        The seconds of these for which its threads and those of its children were ready, but other
+        programs had the processor.
     late
         The longest time for which this process, which watches, was kept from reading messages.
     lost
@@ -201,7 +202,7 @@ def run(task: Task, stop: threading.Event) -> list[Found]:
     stop
         If this is set, the process is ended, and the result is incomplete.
     """
-    with tempfile.TemporaryDirectory(prefix="margin-bench-") as name:
+    with tempfile.TemporaryDirectory(dir=task.instance.parent) as name:
         folder = Path(name)
         (folder / "instance.npz").symlink_to(task.instance.resolve())
         (folder / "solver.pickle").write_bytes(task.solver)
@@ -226,8 +227,8 @@ class _Watch:
         self._found: list[Found] = []
         self._open: Found | None = None  # the solve that runs now
         self._since = time.monotonic()
-        self._process = 0
-        self._waited = 0.0  # for a processor, until this solve began or the last one ended
+        self._turns = tree.Turns(0)
+        self._before = 0.0, 0.0  # the turns until this solve began or the last one ended
         self._peak = 0
         self._output = bytearray()
         self._ended = False
@@ -235,6 +236,7 @@ class _Watch:
     def run(self) -> list[Found]:
         """Start the process, and follow it to its end."""
         reading, writing = os.pipe()
+        living, kept = os.pipe()
         command = [sys.executable, "-P", "-c", _START, str(self._folder), str(writing)]
         process = subprocess.Popen(
             command,
@@ -246,7 +248,8 @@ class _Watch:
             process_group=0,  # a session of its own would lose the priority (`nice`) of this one
         )
         os.close(writing)
-        self._process = process.pid
+        self._turns = tree.Turns(process.pid)
+        guard = _guarded(process.pid, living)
         try:
             why = self._follow(process, reading)
             if self._open is not None:
@@ -254,7 +257,10 @@ class _Watch:
         finally:
             runaways = tree.end(process.pid, self._token)
             process.wait()
+            if guard is not None:
+                guard.wait()
             os.close(reading)
+            os.close(kept)
             assert process.stderr is not None
             process.stderr.close()
         self._conclude(why, process.returncode, runaways)
@@ -309,15 +315,23 @@ class _Watch:
         if self._open is not None:
             allowed = limits.seconds * (1 + _GRACE_SHARE) + _GRACE
         passed = time.monotonic() - self._since
+        # This is asked each time, because what a child waited is forgotten when the child ends.
+        delay = self._delay()
         if passed <= allowed:
             return ""
         # The time for which other work of the machine kept it waiting is not the solver's.
-        own = passed - self._delay()
+        own = passed - delay
         return "time" if own > allowed or passed > _PATIENCE * allowed else ""
 
     def _delay(self) -> float:
         """Seconds for which the solve that runs now waited for a processor."""
-        return max(0.0, tree.waited(self._process) - self._waited)
+        ran, waited = self._turns.look()
+        return tree.kept_waiting(
+            time.monotonic() - self._since,
+            ran - self._before[0],
+            waited - self._before[1],
+            self._task.limits.threads,
+        )
 
     def _take(self, message: Message) -> None:
         """Take one message of the process."""
@@ -328,7 +342,7 @@ class _Watch:
             self._open = Found(repeat=int(values["repeat"]))
             self._found.append(self._open)
             self._since = now
-            self._waited = tree.waited(self._process)
+            self._before = self._turns.look()
         elif kind == "solved" and self._open is not None:
             self._open.watched = now - self._since
             self._open.waited = self._delay()
@@ -359,7 +373,7 @@ class _Watch:
         found.versions = dict(values["versions"])
         self._open = None
         self._since = now
-        self._waited = tree.waited(self._process)
+        self._before = self._turns.look()
 
     def _conclude(self, why: str, code: int, runaways: int) -> None:
         """Write down how the process ended, where a solve was open or none began."""
@@ -384,6 +398,27 @@ class _Watch:
             last = output.splitlines()[-1:] if found.end == "died" else []
             found.detail = ": ".join([_told(why, code, found.repeat), *last])
         self._found[-1].runaways = runaways
+
+
+def _guarded(process: int, living: int) -> subprocess.Popen[bytes] | None:
+    """Let the group of a process end if this process ends without ending it, as by SIGKILL.
+
+    A shell in the group waits for the end of a pipe (`living`, which is closed here). Only this
+    process holds the other side. A thread of the solver's process would wait as well, but it has no
+    turn while a library holds the interpreter. None if the group has ended already.
+    """
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", "read -r _; kill -9 0"],
+            stdin=living,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=process,
+        )
+    except (PermissionError, ProcessLookupError):
+        return None
+    finally:
+        os.close(living)
 
 
 def _told(why: str, code: int, repeat: int) -> str:

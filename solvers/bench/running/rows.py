@@ -122,7 +122,7 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
     import pyarrow.parquet
 
     table = pyarrow.Table.from_pylist(rows, schema=_schema())
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = path.with_name(f".{path.name}.part")
     try:
         pyarrow.parquet.write_table(table, beside, compression="zstd")
         os.replace(beside, path)
@@ -150,8 +150,6 @@ def trace(
 ) -> dict[str, list[float]]:
     """The primal gap against time, from the checked answers on the way and the last one.
 
-    The primal gap of a feasible answer is 0 if it is the best known one and at most 1 (Berthold,
-    Measuring the impact of primal heuristics, Operations Research Letters 41, 2013, equation 1).
     Only answers that are better than those before are kept.
     """
     steps = []
@@ -174,12 +172,11 @@ def trace(
 
 
 def primal_gap(instance: Instance, objective: float) -> float:
-    """The primal gap of an objective, from 0 to 1; NaN if no best objective is known."""
-    best = instance.best_known
-    if best is None:
-        return math.nan
-    if gap_to(instance, objective, best) <= 0:
-        return 0.0
-    if best * objective < 0:
-        return 1.0
-    return abs(objective - best) / max(abs(objective), abs(best))
+    """The primal gap of an objective: `gap_to` the best known one, but from 0 to 1.
+
+    NaN if no best objective is known. Berthold (Measuring the impact of primal heuristics,
+    Operations Research Letters 41, 2013, equation 1) divides by the larger of both objectives,
+    which makes every answer 1 where the best objective is zero.
+    """
+    gap = gap_to(instance.family.sense, objective, instance.best_known)
+    return gap if math.isnan(gap) else min(max(gap, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""A process and all that it started: how much memory they use, and how they are ended.
+"""A process and all that it started: their memory, their turns on a processor, and their end.
 
 Memory and runaways are found in /proc. Where there is none (macOS), only the process group is
 ended, and memory is limited by `resource` alone.
@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["TOKEN", "end", "memory", "own_peak", "waited"]
+__all__ = ["TOKEN", "Turns", "end", "kept_waiting", "memory", "own_peak"]
 
 TOKEN = "MARGIN_BENCH_RUN"
 """Variable of the environment that marks all processes of a run."""
@@ -28,17 +28,70 @@ def memory(process: int) -> int:
     return total
 
 
-def waited(process: int) -> float:
-    """Seconds for which a process and its descendants were ready to run, but had no processor.
+class Turns:
+    """How long the threads of a process and of its descendants ran, and waited for a processor.
 
-    The main thread of each process counts. 0 if the system does not tell.
+    The system forgets a thread when it ends, so `look` must be called often: the last numbers of a
+    thread that has ended are kept. Both sums stay 0 where the system does not tell.
+
+    Parameters
+    ----------
+    process
+        The number of the process.
     """
-    total = 0.0
-    for number in _descendants(process):
-        with contextlib.suppress(OSError, ValueError, IndexError):
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._last: dict[int, tuple[float, float]] = {}  # by the number of the thread
+        self._ran = 0.0
+        self._waited = 0.0
+
+    def look(self) -> tuple[float, float]:
+        """The seconds on a processor, and in the queue for one, of all threads until now."""
+        for number in _descendants(self._process):
+            with contextlib.suppress(OSError):
+                for thread in (_PROC / str(number) / "task").iterdir():
+                    self._add(thread)
+        return self._ran, self._waited
+
+    def _add(self, thread: Path) -> None:
+        """Add what a thread ran and waited since the last look."""
+        with contextlib.suppress(OSError, ValueError):
             # The three numbers are the time on a processor, the time in its queue, and the turns.
-            total += int((_PROC / str(number) / "schedstat").read_text().split()[1]) / 1e9
-    return total
+            ran, waited, _ = (
+                int(word) / 1e9 for word in (thread / "schedstat").read_text().split()
+            )
+            number = int(thread.name)
+            before = self._last.get(number, (0.0, 0.0))
+            # A new thread may have the number of one that has ended.
+            if ran < before[0] or waited < before[1]:
+                before = 0.0, 0.0
+            self._ran += ran - before[0]
+            self._waited += waited - before[1]
+            self._last[number] = ran, waited
+
+
+def kept_waiting(
+    passed: float,
+    ran: float,
+    waited: float,
+    processors: int,
+) -> float:
+    """Seconds for which other programs kept a process and its descendants from running.
+
+    Threads of one solver also wait for each other. While they do, its processors work for it: so no
+    more counts than the time for which the processors did not.
+
+    Parameters
+    ----------
+    passed
+        Seconds on the clock.
+    ran, waited
+        The sums over all threads; see `Turns`.
+    processors
+        The number of processors that the process may use.
+    """
+    return max(0.0, min(waited, passed - ran / processors))
 
 
 def own_peak() -> int:

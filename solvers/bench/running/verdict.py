@@ -67,14 +67,15 @@ class Verdict:
     gap: float
 
 
-def gap_to(instance: Instance, objective: float, reference: float | None) -> float:
+def gap_to(sense: str, objective: float, reference: float | None) -> float:
     """How much worse an objective is than a reference, relative to its size, at least 0.01.
 
-    Negative if the objective is better; NaN without a reference.
+    Negative if the objective is better; NaN without a reference. The sense is "minimise" or
+    "maximise".
     """
     if reference is None:
         return math.nan
-    worse = (objective - reference) * _SIGNS[instance.family.sense]
+    worse = (objective - reference) * _SIGNS[sense]
     return worse / max(_SMALL, abs(reference))
 
 
@@ -115,7 +116,7 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     check = None if has_none else instance.check(found.answer)
     gap = math.nan
     if check is not None and check.feasible:
-        gap = gap_to(instance, check.objective, instance.best_known)
+        gap = gap_to(instance.family.sense, check.objective, instance.best_known)
     fault = _fault(instance, found, check, tolerance)
     if fault:
         return Verdict(outcome=Outcome.WRONG, cause=fault, check=check, gap=gap)
@@ -126,7 +127,8 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     is_best = status is Status.OPTIMAL if unknown else gap <= tolerance
     if is_best:
         return Verdict(outcome=Outcome.SOLVED, cause="", check=check, gap=gap)
-    cause = "worse than the best known" if status is None else f"not the best: {status.name}"
+    reason = "no best value is known" if unknown else "worse than the best known"
+    cause = reason if status is None else f"{reason}; its status is {status.name}"
     return Verdict(outcome=Outcome.FEASIBLE, cause=cause, check=check, gap=gap)
 
 
@@ -158,6 +160,7 @@ def _wrong_answer(
     """What contradicts the status, or the bound that somebody proved."""
     status = _status(claim)
     known = instance.best_known
+    sense = instance.family.sense
     if status is Status.INFEASIBLE and (known is not None or (check and check.feasible)):
         return "called infeasible, but a feasible answer is known"
     if check is None:
@@ -169,9 +172,9 @@ def _wrong_answer(
             return ""
         called = "given as an answer" if status is None else f"called {status.name}"
         return f"{called}, but not feasible: {check.fault or f'violation {check.violation:.2g}'}"
-    if gap_to(instance, check.objective, instance.bound) < -tolerance:
+    if gap_to(sense, check.objective, instance.bound) < -tolerance:
         return "better than a proved bound: the check or the bound is wrong"
-    gap = gap_to(instance, check.objective, known)
+    gap = gap_to(sense, check.objective, known)
     if status is Status.OPTIMAL and gap > tolerance:
         return f"called OPTIMAL, but worse than the best known by {gap:.2g}"
     return ""
@@ -184,9 +187,10 @@ def _wrong_number(
     tolerance: float,
 ) -> str:
     """What contradicts the objective or the bound that an answer claims."""
+    sense = instance.family.sense
     objective = claim.get("objective")
     if objective is not None and check is not None and check.feasible:
-        differs = abs(gap_to(instance, objective, check.objective))
+        differs = abs(gap_to(sense, objective, check.objective))
         if not differs <= tolerance:
             return f"claims the objective {objective:.6g}, but it is {check.objective:.6g}"
     bound = claim.get("bound")
@@ -198,7 +202,7 @@ def _wrong_number(
     if check is not None and check.feasible:
         reached.append(check.objective)
     for value in reached:
-        if value is not None and gap_to(instance, value, bound) < -tolerance:
+        if value is not None and gap_to(sense, value, bound) < -tolerance:
             return f"claims the bound {bound:.6g}, but an answer reaches {value:.6g}"
     return ""
 

@@ -14,8 +14,10 @@ _ENDED = {
     "time": "reached the time limit on",
     "nothing": "found no answer to",
     "feasible": "found an answer that is not the best known to",
+    "unknown": "found an answer, which it does not call optimal, to",
 }
-"""The outcomes of instances that were not solved, apart from wrong answers, in words."""
+"""The outcomes of instances that were not solved, apart from wrong answers, in words. "unknown" is
+"feasible" where no best value is known."""
 
 
 def notes(rows: Iterable[Row]) -> list[str]:
@@ -28,7 +30,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
 
     Examples
     --------
-    >>> row = {"family": "cover", "cause": ""}
+    >>> row = {"family": "cover", "cause": "", "best_known": 7.0}
     >>> rows = [
     ...     row | {"instance": "one", "solver": "A", "outcome": "solved"},
     ...     row | {"instance": "two", "solver": "A", "outcome": "solved"},
@@ -82,11 +84,17 @@ def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
     return [f"{solver} was tried on {len(tried)} of {instances} instances{why}"]
 
 
+def _outcome(row: Row) -> str:
+    """The outcome of a row, as a key of `_ENDED`."""
+    is_unknown = row["outcome"] == "feasible" and row["best_known"] is None
+    return "unknown" if is_unknown else str(row["outcome"])
+
+
 def _unsolved(rows: list[Row], instances: int) -> list[str]:
     """How many instances ended in which way, and the cause of the first one, if it has one."""
     lines = []
     for outcome, words in _ENDED.items():
-        ended = [row for row in rows if row["outcome"] == outcome]
+        ended = [row for row in rows if _outcome(row) == outcome]
         if ended:
             number = len({row["instance"] for row in ended})
             cause = f": {ended[0]['cause']}" if ended[0]["cause"] else ""

@@ -23,11 +23,12 @@ from .times import Clock, Row, by_family
 
 __all__ = ["page", "write_page"]
 
+# A table that goes on at a side has a shade there; what covers the shade moves with the table.
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --quiet: #57606a; --line: #d0d7de;
-  --paper: #ffffff; --wash: #f3f6f9; --bad: #b3261e; }
+  --paper: #ffffff; --wash: #1b1f240d; --bad: #b3261e; --shade: #1b1f2466; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --quiet: #a0a8b1; --line: #3a4149;
-  --paper: #14171a; --wash: #1f2429; --bad: #ff8a80; } }
+  --paper: #14171a; --wash: #e6e8eb12; --bad: #ff8a80; --shade: #e6e8eb66; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 76rem; padding: 1rem; font: 16px/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper); }
@@ -41,7 +42,13 @@ p { max-width: 46rem; margin: .4rem 0; }
 figure { margin: 0; }
 figure svg { width: 100%; height: auto; max-width: 34rem; color: var(--ink); }
 figcaption { font-size: .9rem; color: var(--quiet); }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto;
+  background:
+    linear-gradient(to right, var(--paper) 1rem, transparent) left / 3rem 100% local,
+    linear-gradient(to left, var(--paper) 1rem, transparent) right / 3rem 100% local,
+    linear-gradient(to right, var(--shade), transparent) left / 1rem 100%,
+    linear-gradient(to left, var(--shade), transparent) right / 1rem 100%;
+  background-repeat: no-repeat; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
   white-space: nowrap; }
@@ -70,7 +77,7 @@ _PICTURES = {
         draw_gaps,
         "The last answer on each instance, where a best value is known; gaps of 1e-9 or less are "
         "below the line, in a row for each solver. Curves are answers on the way, where solvers "
-        "tell them.",
+        "tell them, against wall seconds.",
     ),
 }
 
@@ -154,7 +161,7 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
-    lines = [caption(clock), *untried(rows)]
+    lines = [*caption(clock), *untried(rows)]
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (

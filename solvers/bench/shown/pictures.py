@@ -10,7 +10,7 @@ import numpy as np
 from ...backends import available
 from .profiles import Profile, data_profile, performance_profile
 from .summaries import failures
-from .times import Clock, Row, check_limit
+from .times import LEAST, Clock, Row, check_limit
 
 __all__ = [
     "INK",
@@ -47,6 +47,16 @@ _BEST_GAP = 1e-9
 _ROW = 0.12
 """Gaps up to the first are drawn below it, in a row for each solver. Rows are this number of powers
 of ten apart."""
+
+_LEAST_POWERS = 3
+"""Number of powers of ten that the axis of gaps shows above `_BEST_GAP`, at least."""
+
+_FEWEST = 2
+_TICKS = 7
+"""Least and largest number of labels of an axis, where round numbers allow it."""
+
+_DIGITS = (("1",), ("1", "3"), ("1", "2", "5"), ("1", "1.5", "2", "3", "4", "5", "6", "8"))
+"""First digits of the round numbers of an axis, from coarse to fine."""
 
 _MARKED = 6
 """Number of marks on the line of a solver."""
@@ -110,7 +120,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
 
     Gaps of 1e-9 or less, and better answers than were known, stand at the bottom, in a row for each
     solver. Wrong answers are left out. The line leads through the answers on the way, if the solver
-    told them.
+    told them; their seconds are wall time.
 
     Parameters
     ----------
@@ -121,6 +131,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
     check_limit(held)
     solvers = list(dict.fromkeys(row["solver"] for row in held))
     figure, axes = _figure(len(solvers))
+    drawn: list[tuple[float, float]] = []
     for place, solver in enumerate(solvers):
         colour, _, mark = _style(place)
         least = _BEST_GAP / 10 ** (_ROW * (place + 1))
@@ -128,12 +139,14 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
         for row in _last_solves(held, solver):
             if row["feasible"] and row["outcome"] != "wrong" and not math.isnan(row["gap"]):
                 gap = row["gap"] if row["gap"] > _BEST_GAP else least
-                points.append((max(row[clock], 1e-6), gap))
-            if len(row["trace_seconds"]) > 1:
+                points.append((max(row[clock], LEAST), gap))
+            if len(row["trace_seconds"]) > 1 and row["best_known"] is not None:
                 gaps = np.maximum(row["trace_gaps"], least)
+                drawn += zip(np.maximum(row["trace_seconds"], LEAST), gaps, strict=True)
                 axes.step(
                     row["trace_seconds"], gaps, where="post", color=colour, linewidth=0.8, alpha=0.7
                 )
+        drawn += points
         axes.plot(
             [time for time, _ in points],
             [gap for _, gap in points],
@@ -145,14 +158,14 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
             markerfacecolor=colour if place < len(_COLOURS) else "none",
             label=_short(solver),
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(_BEST_GAP / 10 ** (_ROW * (len(solvers) + 2)), None)
-    axes.axhline(_BEST_GAP, color=INK, alpha=0.4, linewidth=0.8)
+    seconds = [time for time, _ in drawn] or [1.0]
+    _logarithmic(axes, min(seconds) / 1.3, 1.3 * max(seconds))
+    _gap_axis(axes, len(solvers), max((gap for _, gap in drawn), default=0.0))
     axes.set_xlabel(f"{_CLOCKS[clock]} seconds")
-    axes.set_ylabel("gap to the best known")
-    axes.yaxis.set_major_formatter(_gap_label)
     axes.set_title(_title(held), color=INK, fontsize=9)
+    if not drawn:
+        unknown = all(row["best_known"] is None for row in held)
+        _say(axes, "no best value is known" if unknown else "no feasible answers")
     return _finished(figure, axes, len(solvers))
 
 
@@ -188,19 +201,56 @@ def _title(rows: Sequence[Row]) -> str:
     return f"{families}: {count} instance{'' if count == 1 else 's'}"
 
 
-def _gap_label(gap: float, _: int) -> str:
-    """The label of a gap on the axis: a power of ten."""
-    if gap < _BEST_GAP * 0.99:
-        return ""
-    bound = "\\leq " if gap <= _BEST_GAP * 1.01 else ""
-    return f"${bound}10^{{{round(math.log10(gap))}}}$"
+def _gap_axis(axes: Any, solvers: int, largest: float) -> None:
+    """The axis of gaps: rows for small ones, a line, and powers of ten above it."""
+    lowest = round(math.log10(_BEST_GAP))
+    highest = max(math.ceil(math.log10(max(largest, _BEST_GAP))), lowest + _LEAST_POWERS)
+    powers = range(lowest, highest + 1, math.ceil((highest - lowest) / _TICKS))
+    labels = [f"$10^{{{power}}}$" for power in powers]
+    axes.set_yscale("log")
+    axes.set_ylim(_BEST_GAP / 10 ** (_ROW * (solvers + 2)), 1.5 * 10.0**highest)
+    axes.axhline(_BEST_GAP, color=INK, alpha=0.4, linewidth=0.8)
+    axes.set_yticks([10.0**power for power in powers], [f"$\\leq 10^{{{lowest}}}$", *labels[1:]])
+    axes.yaxis.set_minor_locator(_ticker().NullLocator())
+    axes.set_ylabel("gap to the best known")
+
+
+def _logarithmic(axes: Any, start: float, stop: float) -> None:
+    """Make the horizontal axis logarithmic, with plain numbers that do not overlap."""
+    axes.set_xscale("log")
+    axes.set_xlim(start, stop)
+    ticks = _round_numbers(start, stop)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(_ticker().NullLocator())
+
+
+def _round_numbers(start: float, stop: float) -> list[float]:
+    """At most seven round numbers in a range, whose ratios are about equal.
+
+    >>> _round_numbers(0.0015, 0.012), _round_numbers(1e-5, 150)
+    ([0.003, 0.01], [1e-05, 0.001, 0.1, 10.0])
+    """
+    least, most = math.floor(math.log10(start)), math.ceil(math.log10(stop))
+    found: list[float] = []
+    for digits in _DIGITS:
+        # Each number as it is written, so that 0.3 is not 0.30000000000000004.
+        every = [float(f"{digit}e{power}") for power in range(least, most + 1) for digit in digits]
+        found = [number for number in every if start <= number * 1.001 and number <= stop * 1.001]
+        if len(found) >= _FEWEST:
+            break
+    return found[:: math.ceil(len(found) / _TICKS)]
+
+
+def _say(axes: Any, text: str) -> None:
+    """Write a sentence into the middle of a picture that shows nothing else."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", color=INK, fontsize=9)
 
 
 def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
     """Draw the step functions of a profile, with a logarithmic axis that begins at `start`."""
     figure, axes = _figure(len(profile.at))
-    last = max((float(at[-1]) for at in profile.at.values() if len(at)), default=start)
-    stop = max(last * 1.3, start * 2)
+    solved = [float(at[-1]) for at in profile.at.values() if len(at)]
+    stop = max(max(solved, default=start) * 1.3, start * 2)
     for place, (solver, at) in enumerate(profile.at.items()):
         colour, dash, mark = _style(place)
         share = np.arange(1, len(at) + 1) / profile.instances
@@ -219,15 +269,11 @@ def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
             markevery=max(1, len(x) // _MARKED),
             label=_label(profile, solver),
         )
-    axes.set_xscale("log")
-    axes.set_xlim(start, stop)
+    _logarithmic(axes, start, stop)
     axes.set_ylim(-0.05, 1.02)
     axes.set_title(title, color=INK, fontsize=9)
-    if stop <= 50 * start:
-        # Few powers of ten: plain numbers read better.
-        axes.xaxis.set_major_locator(_ticker().LogLocator(base=2.0))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_locator(_ticker().NullLocator())
+    if not solved:
+        _say(axes, "no instance was solved")
     axes.set_xlabel(label)
     axes.set_ylabel("share of instances solved")
     return _finished(figure, axes, len(profile.at))

@@ -59,11 +59,13 @@ def shifted_geometric_means(
 
 
 def primal_integral(row: Row) -> float:
-    """The mean primal gap of a solve over its time limit, from 0 to 1.
+    """The mean primal gap of a solve over the wall seconds of its time limit, from 0 to 1.
 
-    The gap is 1 until the first feasible answer, and then that of the best answer so far. A solver
-    that does not tell its answers on the way has one step, at its end. NaN if no best objective is
-    known.
+    The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
+    to the size of the best known objective, at least 0.01, and at most 1. It keeps its last value
+    until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
+    the limit. A solver that does not tell its answers on the way has one step, at its end. NaN if
+    no best objective is known.
 
     References
     ----------
@@ -148,7 +150,8 @@ def summary(
 ) -> list[dict[str, Any]]:
     """One dictionary for each family and solver, the fastest solver of each family first.
 
-    A solver that solved no instance has no mean (NaN).
+    `instances` counts those that the solver was tried on, and `lost` those that it was not, because
+    the machine failed it. A solver that solved no instance has no mean (NaN).
 
     Parameters
     ----------
@@ -177,7 +180,7 @@ def summary(
                     "solver": solver,
                     "instances": int((~np.isnan(column)).sum()),
                     "solved": solved,
-                    "wrong": ended[solver]["wrong"],
+                    **{name: ended[solver][name] for name in _COUNTED},
                     "mean seconds": mean,
                     "ratio": mean / best,
                     "first solve": _middle(cold.seconds[:, place]),
@@ -236,6 +239,9 @@ def _pair(row: Row) -> tuple[str, str]:
     """The instance and the solver of a row."""
     return row["instance"], row["solver"]
 
+
+_COUNTED = ("feasible", "time", "lost", "wrong")
+"""The outcomes that a summary counts; the worst solve of an instance decides."""
 
 _ORDER = ("solved", "feasible", "nothing", "time", "memory", "raised", "died", "lost", "wrong")
 """The outcomes from best to worst."""

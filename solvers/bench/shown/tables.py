@@ -55,14 +55,17 @@ def table_of(
     return writers[form](lines)
 
 
-def caption(clock: Clock = "cpu") -> str:
-    """What the columns of times of a `summary` hold, in words."""
+def caption(clock: Clock = "cpu") -> list[str]:
+    """What the columns of a `summary` hold, in words: one line for each kind."""
     kind = "processor" if clock == "cpu" else "wall"
-    return (
+    return [
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
         "instance that is not solved counts with the time limit, and a solver that solved none has "
-        "no mean"
-    )
+        "no mean",
+        "primal integral: the mean gap over the wall seconds of the time limit, from 0 (the best "
+        "known at once) to 1 (no answer); gaps are relative to the size of the best known "
+        "objective, at least 0.01, and at most 1",
+    ]
 
 
 def shown(name: str, value: Any) -> str:

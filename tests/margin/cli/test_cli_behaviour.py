@@ -168,6 +168,7 @@ def test_json_agrees_with_python(folder, capsys):
 
 
 WRITERS = {
+    "bench export": ["bench", "export", "cover-design-7-3-2", "x.mps"],
     "demo": ["demo", "-o", "x.margin"],
     "domain suggest": ["domain", "suggest", "people.csv", "-o", "x.json"],
     "release": [
@@ -324,6 +325,7 @@ MISTAKES = {
     "bench list": ["bench", "list", "--family", "nothing"],
     "bench run": ["bench", "run", "-o", "x.parquet", "--solvers", "nothing"],
     "bench show": ["bench", "show", "people.csv"],
+    "bench export": ["bench", "export", "nothing", "x.mps"],
 }
 
 

@@ -115,11 +115,67 @@ def test_the_list_names_solvers_and_instances(capsys):
         (["--solvers", "json:Solver"], "must define Solver"),
         (["--family", "entrop"], "family must be"),
         (["--instances", "none.npz"], "none.npz"),
+        (["--instances", "my.mps"], "a file that ends in .npz, but it is 'my.mps'"),
     ],
 )
 def test_errors_say_what_to_do(tmp_path, capsys, words, message):
     assert main(["bench", "run", "-o", str(tmp_path / "r.parquet"), *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["mps", "lp", "cbf", "wcnf", "npz"])
+def test_an_instance_is_exported_by_its_ending(tmp_path, capsys, ending):
+    path, expected = tmp_path / f"fano.{ending}", tmp_path / f"expected.{ending}"
+    assert main(["bench", "export", "cover-design-7-3-2", str(path)]) == 0
+    assert "fano" in capsys.readouterr().out
+    instance = bench.instance("cover-design-7-3-2")
+    if ending == "npz":
+        assert bench.load(path).name == instance.name
+        return
+    instance.export(expected)
+    assert path.read_bytes() == expected.read_bytes()
+
+
+def test_a_programme_is_printed_with_its_symbols(capsys):
+    assert main(["bench", "export", "cover-design-7-3-2", "--statement"]) == 0
+    said = capsys.readouterr().out
+    family = bench.instance("cover-design-7-3-2").family
+    assert family.statement() in said
+    assert all(f"{symbol}: {words}" in said for symbol, words in family.symbols().items())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cover-design-7-3-2"], "--statement must be given"),
+        (["cover-design-7-3-2", "x.txt"], "must end in one of"),
+        (["minimax-b6-chain-pairs", "x.wcnf"], "choose another format"),
+        (["cover-design-7-3-2x"], "did you mean 'cover-design-7-3-2'"),
+    ],
+)
+def test_an_export_that_cannot_be_made_is_told(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "export", *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_false_optimum_of_another_file_is_told(tmp_path, capsys):
+    """Rows of one file refute those of another one."""
+    paths = []
+    for solver, objective in (("honest", 30.0), ("liar", 33.0)):
+        row = (
+            dict.fromkeys(bench.COLUMNS)
+            | {"family": "cover", "sense": "minimise", "instance": "mine", "solver": solver}
+            | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": 9.0, "peak_memory": 1}
+            | {"trace_seconds": [], "trace_gaps": [], "repeats": 0, "tolerance": 1e-4}
+            | {"outcome": "solved", "cause": "", "status": "OPTIMAL", "feasible": True}
+            | {"objective": objective}
+        )
+        paths.append(str(tmp_path / f"{solver}.parquet"))
+        write([row], Path(paths[-1]))
+    assert main(["bench", "show", *paths]) == 0
+    assert "an answer of liar to mine is wrong" in capsys.readouterr().out
 
 
 def test_a_file_without_rows_is_refused(tmp_path, capsys):

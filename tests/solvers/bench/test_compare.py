@@ -1,8 +1,10 @@
 """`compare`: what it runs, keeps, refuses and writes down."""
 
+import dataclasses
 import importlib
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -73,12 +75,15 @@ def test_a_file_with_another_ending_is_refused(tmp_path, instance):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_done_is_run_again_if_that_is_asked_for(instance, tmp_path):
+def test_what_is_done_is_run_again_if_that_is_asked_for(instance, tmp_path, monkeypatch):
     path = tmp_path / "rows.parquet"
+    seconds = iter([1.0, 2.0, 3.0])
+    ran = lambda *_: [Found(repeat=0, end="raised", wall=next(seconds))]  # noqa: E731
+    monkeypatch.setattr(f"{bench.compare.__module__}.run", ran)
     others = bench.compare([instance], {"other": IPF()}, repeats=0, to=path)
     (first,) = bench.compare([instance], {"IPF": IPF()}, repeats=0, to=path)
     (second,) = bench.compare([instance], {"IPF": IPF()}, repeats=0, to=path, again=True)
-    assert (first["wall"], first["cpu"]) != (second["wall"], second["cpu"])
+    assert first["wall"] == 2.0 and second["wall"] == 3.0
     held = [(row["solver"], row["wall"]) for row in bench.read_rows(path)]
     assert held == [("other", others[0]["wall"]), ("IPF", second["wall"])]
 
@@ -169,6 +174,88 @@ def test_the_time_limit_is_given_to_solvers_that_take_one():
     squares = Instance.of(problem, name="s", family="least-squares")
     ((_, entry),) = planned([squares], {"x": LeastSquares()}, 7.0)
     assert json.loads(entry.options)["time_limit"] == "7.0"
+
+
+class Limitless:
+    """Has the attribute at its class."""
+
+    families = ("exact-entropy",)
+    time_limit = None
+
+    def solve(self, problem):
+        return problem.uniform
+
+
+class LimitedAtFirst(Limitless):
+    def __init__(self, time_limit=None):
+        self.time_limit = time_limit
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenLimit(Limitless):
+    rounds: int = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SlottedLimit:
+    families: tuple[str, ...] = ("exact-entropy",)
+    time_limit: float | None = None
+
+    def solve(self, problem):
+        return problem.uniform
+
+
+@pytest.mark.parametrize(
+    "make", [Limitless, LimitedAtFirst, FrozenLimit, SlottedLimit], ids=lambda kind: kind.__name__
+)
+def test_any_object_gets_the_time_limit(instance, make):
+    solver = make()
+    ((_, entry),) = planned([instance], {"x": solver}, 7.0)
+    assert pickle.loads(entry.pickled).time_limit == 7.0
+    assert solver.time_limit is None
+
+
+def test_a_time_limit_of_its_own_stays(instance):
+    ((_, entry),) = planned([instance], {"x": LimitedAtFirst(3.0)}, 7.0)
+    assert pickle.loads(entry.pickled).time_limit == 3.0
+
+
+class ReadOnly(Limitless):
+    @property
+    def time_limit(self):
+        return None
+
+
+def test_a_time_limit_that_cannot_be_set_is_refused(instance):
+    with pytest.raises(ValueError, match=r"time_limit .* of ReadOnly cannot be set"):
+        planned([instance], {"x": ReadOnly()}, 7.0)
+
+
+class Misnamed:
+    families = ("cover",)
+
+    def solv(self, cover):
+        return None
+
+
+class Misspelt:
+    families = ("exact-entropie",)
+
+    def solve(self, problem):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("solver", "error", "words"),
+    [
+        (Misnamed(), ValueError, r"must have the method solve, but mine has none"),
+        (Misspelt(), ValueError, r"names 'exact-entropie'; did you mean 'exact-entropy'\?"),
+        (Limitless, TypeError, r"is the class Limitless; call it: Limitless\(\)"),
+    ],
+)
+def test_solvers_that_cannot_run_are_refused_before_any_process(instance, solver, error, words):
+    with pytest.raises(error, match=words):
+        planned([instance], {"mine": solver}, 1.0)
 
 
 _OWN = {

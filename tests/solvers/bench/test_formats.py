@@ -240,6 +240,8 @@ def test_files_that_are_something_else_are_refused(tmp_path):
         "clauses.wcnf": ("p wcnf 1 1 2\nthis is no clause\n", "line 2 is not"),
         "open.wcnf": ("h 1 2\n", "line 1 is not"),
         "unknown.txt": ("", "must end in one of"),
+        "rows.parquet": ("", r"rows of a comparison are read by bench\.read_rows"),
+        "one.npz": ("", r"an instance is read by bench\.load"),
     }
     for name, (text, message) in texts.items():
         (tmp_path / name).write_text(text)

@@ -2,8 +2,9 @@
 
 import math
 import os
+import subprocess
+import sys
 import threading
-import time
 
 import pytest
 
@@ -89,11 +90,47 @@ def test_a_process_that_ends_before_the_solver_begins_is_lost(instance, monkeypa
     assert row["outcome"] == "lost" and "half a file" in row["cause"]
 
 
+_SPIN = "import time\nwhile time.process_time() < 0.3: pass"
+_PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {_SPIN!r}])"
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="the system does not tell")
-def test_the_time_without_a_processor_is_known():
-    before = tree.waited(os.getpid())
-    stop = threading.Event()
-    until = time.process_time() + 0.1
-    while time.process_time() < until:
-        stop.wait(0)
-    assert 0 <= before <= tree.waited(os.getpid())
+def test_what_a_child_waited_is_known_after_its_end():
+    """A solver that works in a child process; another process has the same processor."""
+    processor = min(os.sched_getaffinity(0))
+
+    def bind():
+        os.sched_setaffinity(0, [processor])
+
+    # The other process works until its input ends.
+    other = (
+        "import os, sys\nos.set_blocking(0, False)\nwhile sys.stdin.buffer.read(1) is None: pass"
+    )
+    rival = subprocess.Popen([sys.executable, "-c", other], stdin=subprocess.PIPE, preexec_fn=bind)
+    parent = subprocess.Popen([sys.executable, "-c", _PARENT], preexec_fn=bind)
+    turns = tree.Turns(parent.pid)
+    pause = threading.Event()
+    while parent.poll() is None:
+        ran, waited = turns.look()
+        pause.wait(0.01)
+    rival.stdin.close()
+    rival.wait()
+    assert ran > 0.2 and waited > 0.05
+    assert turns.look() == (ran, waited)
+
+
+@pytest.mark.parametrize(
+    ("ran", "waited", "processors", "expected"),
+    [
+        (10.0, 0.0, 1, 0.0),  # it had its processor all the time
+        (0.0, 0.0, 1, 0.0),  # it slept
+        (4.0, 6.0, 1, 6.0),  # other programs had the processor for six seconds
+        (10.0, 10.0, 1, 0.0),  # its two threads waited for each other
+        (5.0, 15.0, 1, 5.0),  # its two threads had half a processor together
+        (4.0, 6.0, 2, 6.0),  # one of two threads works, and waits
+        (20.0, 0.0, 2, 0.0),  # two threads had a processor each
+        (10.0, 10.0, 2, 5.0),  # two threads had one processor instead of two
+    ],
+)
+def test_threads_of_one_solver_do_not_count_as_other_programs(ran, waited, processors, expected):
+    assert tree.kept_waiting(10.0, ran, waited, processors) == expected

@@ -1,5 +1,6 @@
 """Profiles, means, integrals and tables against brute force; pages hold what they say."""
 
+import itertools
 import math
 import re
 
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin.solvers import bench
+from margin.solvers.bench.running.rows import primal_gap
+from margin.solvers.bench.running.verdict import gap_to
 
 LIMIT = 10.0
 
@@ -179,7 +182,10 @@ def test_tables_for_papers():
     latex = bench.table_of([entry | {"solver": "a_b&c"} for entry in ROWS[:1]], "latex")
     assert r"a\_b\&c" in latex and latex.count(r"\midrule") == 1
     markdown = bench.table_of(ROWS)
-    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 |")
+    assert markdown.splitlines()[0].startswith(
+        "| family | solver | instances | solved | feasible | time | lost | wrong |"
+    )
+    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 | 1 | 0 | 0 |")
     assert bench.table_of(ROWS, "csv").splitlines()[0].startswith("family,solver,instances")
     with pytest.raises(ValueError, match="form must be"):
         bench.table_of(ROWS, "word")
@@ -239,6 +245,85 @@ def test_solves_under_different_limits_are_not_compared():
     assert len(bench.by_limits([*ROWS, *apart])) == 1
     assert bench.table_of([*ROWS, *apart])
     assert bench.failures([*ROWS, *apart])["C"] == bench.failures(apart)["C"]
+
+
+def axes_of(figure):
+    (axes,) = figure.axes
+    return axes
+
+
+def labels(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 2e-8, 0.3, 40.0])
+def test_the_picture_of_gaps_shows_its_line_and_all_points(gap):
+    pytest.importorskip("matplotlib")
+    axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, gap=gap), row("two", "A", 2.0)]))
+    low, high = axes.get_ylim()
+    assert low < 1e-9 < high and gap < high
+    assert labels(axes.yaxis)[0] == r"$\leq 10^{-9}$" and 3 <= len(labels(axes.yaxis)) <= 8
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"best_known": None, "gap": math.nan, "trace_gaps": [math.nan]}, "no best value is known"),
+        ({"outcome": "time", "feasible": False, "gap": math.nan}, "no feasible answers"),
+    ],
+)
+def test_an_empty_picture_says_why(change, words):
+    pytest.importorskip("matplotlib")
+    axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, **change)]))
+    assert [text.get_text() for text in axes.texts] == [words]
+
+
+def test_an_empty_profile_says_why():
+    pytest.importorskip("matplotlib")
+    for draw in (bench.draw_data_profile, bench.draw_performance_profile):
+        axes = axes_of(draw([row("one", "A", 1.0, "time")]))
+        assert [text.get_text() for text in axes.texts] == ["no instance was solved"]
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None)
+@given(st.floats(1e-5, 1e3), st.floats(1.0, 1e6))
+def test_the_labels_of_seconds_are_round_and_do_not_overlap(least, ratio):
+    pytest.importorskip("matplotlib")
+    rows = [row("one", "A", least), row("two", "A", least * ratio)]
+    for draw in (bench.draw_gaps, bench.draw_data_profile):
+        figure = draw(rows)
+        axes = axes_of(figure)
+        figure.draw_without_rendering()
+        boxes = [tick.get_window_extent() for tick in axes.xaxis.get_ticklabels()]
+        assert boxes
+        assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
+        for text in labels(axes.xaxis):
+            assert len(text.replace(".", "").strip("0")) <= 2 or "e" in text
+
+
+@given(st.floats(-3, 3), st.floats(-3, 3), st.sampled_from(["minimise", "maximise"]))
+def test_the_gap_of_a_trace_is_the_gap_of_a_row(objective, best, sense):
+    """Also where the best objective is zero."""
+    family = next(one for one in bench.FAMILIES if one.sense == sense)
+    instance = bench.Instance(
+        name="x", family=family, size="small", make=lambda: None, best_known=best
+    )
+    gap = gap_to(sense, objective, best)
+    assert primal_gap(instance, objective) == min(max(gap, 0.0), 1.0)
+
+
+def test_the_page_says_what_the_integral_is():
+    pytest.importorskip("matplotlib")
+    assert "primal integral: the mean gap over the wall seconds" in bench.page(ROWS[:2])
+
+
+def test_notes_of_an_instance_of_which_nothing_is_known():
+    rows = [row("one", "A", 1.0, "feasible", best_known=None, cause="no best value is known")]
+    assert bench.notes(rows) == [
+        "response: A found an answer, which it does not call optimal, to 1 of 1 instances: no best "
+        "value is known"
+    ]
 
 
 def test_notes_say_why_instances_were_not_solved():

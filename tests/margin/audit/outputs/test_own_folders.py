@@ -1,10 +1,15 @@
 """Runs that change nothing share their folders; any change makes new ones."""
 
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from margin.audit.outputs.own_folders import own_folders
+from margin.data.scratch import remove_stale
 
 
 @pytest.fixture
@@ -52,3 +57,24 @@ def test_folders_are_kept_until_something_changes(home):
     with own_folders(0) as third:
         assert Path("table.csv").read_text() == "b\n333\n"
     assert third is not first
+
+
+_KILLED = """
+import os
+import signal
+from margin.audit.outputs.own_folders import own_folders
+
+with own_folders(0):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_folders_of_a_killed_audit_are_removed_by_the_next(home, monkeypatch):
+    temporary = home / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    subprocess.run([sys.executable, "-c", _KILLED], env=environment, check=False)
+    assert list(temporary.iterdir())
+    remove_stale()
+    assert not list(temporary.iterdir())

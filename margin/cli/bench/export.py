@@ -1,0 +1,69 @@
+"""The command `margin bench export`: the problem of an instance as a file and as a formula."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ...errors import MarginError
+from ..common import Said, add_command, add_force, check_free, printable
+from .named import named
+
+__all__ = ["add_export"]
+
+
+def add_export(group: Any) -> None:
+    """Add `margin bench export` to the group of commands."""
+    exporting = add_command(
+        group,
+        "export",
+        _export,
+        does="write the problem of an instance to a file, and print its programme",
+        examples=[
+            "margin bench export cover-design-7-3-2 fano.mps",
+            "margin bench export cover-design-7-3-2 --statement",
+        ],
+    )
+    exporting.add_argument("name", metavar="NAME", help="the name of an instance")
+    exporting.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="the file to write; its ending is .mps, .lp, .cbf, .wcnf, or .npz for a file that "
+        "`margin bench run --instances` takes",
+    )
+    exporting.add_argument(
+        "--statement",
+        action="store_true",
+        help="print the programme in LaTeX, and what its symbols mean",
+    )
+    add_force(exporting)
+
+
+def _export(parsed: argparse.Namespace) -> Said:
+    instance = named(parsed.name)
+    if parsed.file is None and not parsed.statement:
+        raise MarginError(
+            "either a file or --statement must be given, but there is neither; write for example "
+            f"margin bench export {parsed.name} problem.mps"
+        )
+    lines = []
+    if parsed.statement:
+        lines += [instance.statement(), ""]
+        lines += [f"{symbol}: {words}" for symbol, words in instance.family.symbols().items()]
+    if parsed.file is not None:
+        check_free(parsed.file, parsed)
+        write = instance.save if parsed.file.suffix.lower() == ".npz" else instance.export
+        try:
+            write(parsed.file)
+        except (ValueError, OSError, RuntimeError) as error:
+            raise MarginError(str(error)) from None
+        lines.append(f"{printable(parsed.file)}: {instance.name}")
+    values = {
+        "instance": instance.name,
+        "family": instance.family.name,
+        "statement": instance.statement(),
+        "symbols": dict(instance.family.symbols()),
+        "written": None if parsed.file is None else str(parsed.file),
+    }
+    return Said("\n".join(lines), values)

@@ -1,0 +1,93 @@
+"""Locks that end with their process: of the file of rows, and of the folder of a comparison."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+__all__ = ["only_writer", "own_folder"]
+
+_PREFIX = "margin-bench-"
+_LOCK = "lock"
+"""The name of the file in a folder that its process keeps locked."""
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
+    """Make a temporary folder for the length of a `with` block.
+
+    A process that is killed leaves its folder behind; the next comparison of the same user removes
+    it.
+    """
+    _remove_left()
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
+        folder = Path(name)
+        new = folder / f"{_LOCK}.new"
+        with new.open("wb") as lock:
+            # The file gets its name once it is locked: nobody finds it unlocked before the end.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            new.rename(folder / _LOCK)
+            yield folder
+
+
+def _remove_left() -> None:
+    """Remove the folders whose processes have ended: their locks are free."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / _LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def only_writer(path: Path | None) -> Iterator[None]:
+    """Let no other process write rows to a file for the length of a `with` block.
+
+    The file is replaced as a whole with each writing, so a hidden file beside it is locked.
+
+    Raises
+    ------
+    BlockingIOError
+        If another comparison writes to the file.
+    OSError
+        If no file can be made in the folder.
+    """
+    if path is None:
+        yield
+        return
+    path = path.resolve()
+    beside = path.with_name(f".{path.name}.lock")
+    lock = _locked(beside, path)
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)
+        lock.close()
+
+
+def _locked(beside: Path, path: Path) -> IO[bytes]:
+    """Open and lock the file beside the file of rows."""
+    while True:
+        lock = beside.open("ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise BlockingIOError(
+                f"one comparison at a time writes to {path}, but another one is running; wait for "
+                "its end, or choose another file"
+            ) from None
+        except OSError:
+            # Some file systems of networks have no locks.
+            return lock
+        # Between the two calls, the process before may have removed the file.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(beside.stat(), os.fstat(lock.fileno())):
+                return lock
+        lock.close()
