@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from ._streams import make_ready
+from .cli.streams import make_ready
 
 __all__ = ["run"]
 
