@@ -364,9 +364,8 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
         except (Exception, KeyboardInterrupt) as error:
             is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
             if not is_interrupt and not isinstance(error, MarginError):
-                if request.entropy.private:
-                    fate = work.fate()
-                    error.add_note(Fate(fate or _NOTHING, budget_is_lost=bool(fate)))
+                if fate := work.fate():
+                    error.add_note(Fate(fate, budget_is_lost=True))
                 raise
             watch.settle()
             problem = error

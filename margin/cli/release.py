@@ -129,7 +129,7 @@ def _release(parsed: argparse.Namespace) -> Said:
     with watched() as watch:
         watch.explain = lambda: f"interrupted; {_NOTHING}"
         with claimed(parsed.output):
-            # `margin.release` itself says what became of the budget.
+            # `margin.release` itself says it if the budget is lost.
             with _telling(_NOTHING):
                 synopsis, ledger = _released(parsed)
             path = _save(synopsis, parsed.output, replace=parsed.force)
