@@ -9,8 +9,11 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+from .cli.streams import make_ready
 
 __all__ = ["run"]
 
@@ -30,14 +33,29 @@ def run() -> int:
 
 
 def _run() -> int:
+    make_ready()
+    try:
+        command = _command()
+        return 1 if command is None else command()
+    except KeyboardInterrupt as error:
+        print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
+        return 130
+
+
+def _command() -> Callable[[], int] | None:
+    """Import `command`; None, after a message, if this fails, as when memory is short.
+
+    No data has been read yet, so the message may quote the error.
+    """
     try:
         watched = _watched()
         with watched(ends=True, text=_BEFORE):
             from .cli.main import command
-        return command()
-    except KeyboardInterrupt as error:
-        print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
-        return 130
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".replace("\n", " ")
+        print(f"margin: internal error ({what}); nothing has been charged", file=sys.stderr)
+        return None
+    return command
 
 
 def _watched() -> Any:

@@ -1,6 +1,7 @@
 """Atomic replacement of files: a new file appears complete or not at all."""
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -13,8 +14,15 @@ __all__ = ["replacing", "tried"]
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, only_new: bool = False) -> Iterator[BinaryIO]:
     """Open a new file that replaces `path` when the `with` block ends without an error.
+
+    Parameters
+    ----------
+    path
+        The name of the file.
+    only_new
+        Refuse to replace a file, also one that another process writes meanwhile.
 
     Raises
     ------
@@ -32,30 +40,54 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         )
     part = _beside(path)
     problem = ""
+    advice = "choose a folder that you can write to"
     try:
         with part.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
+        if only_new:
+            _name_new(part, path)
+        else:
+            part.replace(path)
+    except FileExistsError:
+        problem, advice = "it exists already", "choose another name"
     except OSError as error:
         problem = error.strerror or type(error).__name__
     finally:
         part.unlink(missing_ok=True)
     if problem:
-        raise FileError(
-            f"{str(path)!r} cannot be written ({problem}); choose a folder that you can write to"
-        )
+        raise FileError(f"{str(path)!r} cannot be written ({problem}); {advice}")
 
 
-def tried(path: Path) -> None:
-    """Check that a file can be created in the folder of `path`; OSError if not.
+def _name_new(part: Path, path: Path) -> None:
+    """Give a file its name; FileExistsError if another file has it.
+
+    A second name (a hard link) is made in one step, and only if the name is free. Some file systems
+    have no second names.
+    """
+    try:
+        os.link(part, path)
+        return
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+    part.rename(path)
+
+
+def tried(path: Path, *, size: int = 0) -> None:
+    """Check that a file of `size` bytes can be written in the folder of `path`; OSError if not.
 
     No file is left behind.
     """
     trial = _beside(path)
-    trial.open("xb").close()
-    trial.unlink()
+    try:
+        with trial.open("xb") as file:
+            file.write(bytes(size))
+    finally:
+        trial.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> Path:

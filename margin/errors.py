@@ -14,11 +14,18 @@ __all__ = [
     "FileError",
     "MarginError",
     "SolverError",
+    "fates_of",
 ]
 
 
 class MarginError(ValueError):
     """The base class of all errors of this package.
+
+    Attributes
+    ----------
+    budget_is_lost
+        True if the budget of the release that failed is spent, or may be, although there is no
+        result. Another release spends its budget in addition.
 
     Examples
     --------
@@ -26,9 +33,11 @@ class MarginError(ValueError):
     >>> try:
     ...     margin.release({"a": [5]}, domain={"a": 2}, budget=margin.PureDP(1))
     ... except margin.MarginError as error:
-    ...     print(type(error).__name__)
-    DataError
+    ...     print(type(error).__name__, error.budget_is_lost)
+    DataError False
     """
+
+    budget_is_lost: bool = False
 
 
 class DomainError(MarginError):
@@ -118,6 +127,11 @@ class Fate(str):
     The text of an error that is no `MarginError` may quote the data; its notes of this class do
     not.
 
+    Attributes
+    ----------
+    budget_is_lost
+        As for `MarginError`.
+
     Examples
     --------
     >>> error = ZeroDivisionError()
@@ -125,3 +139,16 @@ class Fate(str):
     >>> [note for note in error.__notes__ if isinstance(note, Fate)]
     ['nothing has been charged']
     """
+
+    budget_is_lost: bool
+
+    def __new__(cls, text: str, *, budget_is_lost: bool = False) -> "Fate":
+        """A note with this text."""
+        fate = super().__new__(cls, text)
+        fate.budget_is_lost = budget_is_lost
+        return fate
+
+
+def fates_of(error: BaseException) -> list[Fate]:
+    """The notes on an error that say what became of the budget."""
+    return [note for note in getattr(error, "__notes__", ()) if isinstance(note, Fate)]

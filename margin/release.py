@@ -365,16 +365,18 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
             if not is_interrupt and not isinstance(error, MarginError):
                 if fate := work.fate():
-                    error.add_note(Fate(fate))
+                    error.add_note(Fate(fate, budget_is_lost=True))
                 raise
             watch.settle()
             problem = error
         if is_interrupt:
             raise KeyboardInterrupt(watch.explain())
         fate = work.fate()
-        if not fate:
+        if not fate or not isinstance(problem, MarginError):
             raise problem
-        raise type(problem)(f"{problem}; {fate}")
+        lost = type(problem)(f"{problem}; {fate}")
+        lost.budget_is_lost = True
+        raise lost
 
 
 class _Work:

@@ -127,7 +127,12 @@ class Contents(NamedTuple):
     signature: bytes | None
 
 
-def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
+def save(
+    synopsis: Synopsis,
+    path: str | os.PathLike[str],
+    *,
+    replace: bool = True,
+) -> None:
     """Write a synopsis to a .margin file. If this fails, an existing file stays as it was.
 
     Parameters
@@ -135,13 +140,15 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
     synopsis
         The result of a release or of a simulation.
     path
-        The file. An existing file is replaced.
+        The file.
+    replace
+        Whether an existing file is replaced.
 
     Raises
     ------
     FileError
         If the synopsis is not the result of a release or simulation, if its class is not one of
-        this package, or if the file cannot be written.
+        this package, or if the file cannot be written, or exists and may not be replaced.
     """
     provenance = synopsis.provenance
     if provenance is None:
@@ -177,7 +184,8 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=False)
         members[name + _ARRAY] = buffer.getvalue()
-    write(Path(path), Contents(members, _encoded(_sums(members)), None))
+    contents = Contents(members, _encoded(_sums(members)), None)
+    write(Path(path), contents, replace=replace)
 
 
 @overload
@@ -440,18 +448,24 @@ def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
 
 
-def write(path: Path, contents: Contents) -> None:
+def write(
+    path: Path,
+    contents: Contents,
+    *,
+    replace: bool = True,
+) -> None:
     """Write the members of a file. If this fails, an existing file stays as it was.
 
     Raises
     ------
     FileError
-        If the file cannot be written.
+        If the file cannot be written, or exists and `replace` is False.
     """
     members = {**contents.members, _CHECKSUMS: contents.checksums}
     if contents.signature is not None:
         members[_SIGNATURE] = contents.signature
-    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+    opened = replacing(path, only_new=not replace)
+    with opened as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
             too_long = name in _TEXTS and len(content) > _DEFLATED
             compression = zipfile.ZIP_STORED if too_long else zipfile.ZIP_DEFLATED

@@ -3,11 +3,12 @@
 import argparse
 import difflib
 import importlib.util
+import itertools
 import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
@@ -39,6 +40,7 @@ __all__ = [
     "explained",
     "left_out",
     "measured_views",
+    "numbered",
     "opened",
     "painted",
     "printable",
@@ -52,12 +54,25 @@ _UNKNOWN = "The error of a number without bounds is not known."
 
 
 class Said(NamedTuple):
-    """The output of a command: a text for people, the same content as JSON values, and the exit
-    code."""
+    """The output of a command.
+
+    Attributes
+    ----------
+    text
+        A text for people.
+    values
+        The same content as JSON values.
+    code
+        The exit code.
+    is_kept
+        Whether a file or a ledger keeps the result. The command has then succeeded, even if its
+        output cannot be printed.
+    """
 
     text: str
     values: Any
     code: int = 0
+    is_kept: bool = False
 
 
 class Parser(argparse.ArgumentParser):
@@ -215,13 +230,18 @@ def add_force(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_free(path: Path, parsed: argparse.Namespace) -> None:
+def check_free(
+    path: Path,
+    parsed: argparse.Namespace,
+    *,
+    size: int = 0,
+) -> None:
     """Check, before any work is done, that the output file can be written.
 
     Raises
     ------
     FileError
-        If the file cannot be written, or if it exists and --force is not given.
+        If a file of `size` bytes cannot be written, or if the file exists and --force is not given.
     """
     if path.is_dir():
         raise FileError(
@@ -238,12 +258,20 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
             "name, or add --force to replace it"
         )
     try:
-        tried(path)
+        tried(path, size=size)
     except OSError as error:
         raise FileError(
             f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
             "write to"
         ) from None
+
+
+def numbered(path: Path) -> Iterator[Path]:
+    """Names for a file, to take the first that is free: o.margin, o-2.margin, o-3.margin and so
+    on."""
+    yield path
+    for number in itertools.count(2):
+        yield path.with_name(f"{path.stem}-{number}{path.suffix}")
 
 
 def check_release_file(path: Path, parsed: argparse.Namespace) -> None:
@@ -260,7 +288,7 @@ def check_release_file(path: Path, parsed: argparse.Namespace) -> None:
             f"write {path.stem}.margin, and make tables of it with margin publish, margin marginal "
             "or margin records"
         )
-    check_free(path, parsed)
+    check_free(path, parsed, size=_ROOM)
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:
@@ -332,6 +360,9 @@ _OTHER_FORMATS = (
     *(".html", ".txt", ".zip", ".db", ".sqlite", ".xml", ".yaml"),
 )
 _PICTURES = (".png", ".svg", ".pdf")
+_ROOM = 1 << 20
+"""Bytes that must be free for a release. Its size is known only after it is paid for, and most are
+smaller."""
 _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 
 

@@ -72,7 +72,7 @@ def demo(path: Path, epsilon: str = "1") -> Said:
         "views": len(synopsis.views),
         "wrong_cell_share": {f"{k}way": float(error) for k, error in errors.items()},
     }
-    return Said("\n".join(lines), values)
+    return Said("\n".join(lines), values, is_kept=True)
 
 
 def _some_views(attributes: View, k: int) -> list[View]:

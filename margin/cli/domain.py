@@ -99,7 +99,7 @@ def _suggest(parsed: argparse.Namespace) -> Said:
         return Said(text, draft)
     with replacing(parsed.output) as file:
         file.write(f"{text}\n".encode())
-    return Said(f"{parsed.output}: the draft of a domain", draft)
+    return Said(f"{parsed.output}: the draft of a domain", draft, is_kept=True)
 
 
 def _check(parsed: argparse.Namespace) -> Said:

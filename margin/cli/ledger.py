@@ -1,4 +1,4 @@
-"""The commands `margin ledger create`, `show`, `verify` and `check`."""
+"""The commands `margin ledger create`, `show` and `verify`; `check` is in `receipts`."""
 
 import argparse
 import dataclasses
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
-from ..errors import FileError, MarginError
+from ..errors import MarginError
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .common import Said, add_command, add_group, budget_values, printable
+from .receipts import check_releases, numbered_entry
 
 if TYPE_CHECKING:
-    from ..privacy.ledger import Charged, Dataset, Token
+    from ..privacy.ledger import Charged, Dataset
     from ..privacy.statement import Statement
     from ..privacy.strength import Strength
 
@@ -56,7 +57,7 @@ def add_commands(commands: Any) -> None:
     check = add_command(
         ledger,
         "check",
-        _check,
+        check_releases,
         does="compare a ledger with released files; detects an older copy of the ledger",
         examples=["margin ledger check agency.db --releases releases"],
     )
@@ -136,7 +137,8 @@ def _create(parsed: argparse.Namespace) -> Said:
     guarantee = f"{statement.guarantee}; protects {statement.protects}"
     if not is_new:
         guarantee = f"is registered already: {guarantee}"
-    return Said(printable(f"{parsed.ledger}: {dataset}: {guarantee}"), values)
+    text = printable(f"{parsed.ledger}: {dataset}: {guarantee}")
+    return Said(text, values, is_kept=True)
 
 
 def _show(parsed: argparse.Namespace) -> Said:
@@ -160,8 +162,7 @@ def _show(parsed: argparse.Namespace) -> Said:
             lines.append(f"  {_given_totals(statement, strength, totals)}")
         charges = ledger.charged(name)
         for charge in charges:
-            label = f" ({charge.label})" if charge.label else ""
-            lines.append(printable(f"  entry {charge.sequence}{label}: {_amount(charge)}"))
+            lines.append(printable(f"  {numbered_entry(charge)}: {_amount(charge)}"))
         datasets.append(
             {
                 "dataset": name,
@@ -240,45 +241,3 @@ def _verify(parsed: argparse.Namespace) -> Said:
     charges = margin.Ledger(parsed.ledger).verify()
     text = f"{parsed.ledger}: no entry was changed; {charges} charge{'' if charges == 1 else 's'}"
     return Said(text, {"ledger": str(parsed.ledger), "charges": charges})
-
-
-def _check(parsed: argparse.Namespace) -> Said:
-    if not parsed.releases.is_dir():
-        raise FileError(
-            f"--releases must be a folder, but {str(parsed.releases)!r} is not; give the folder "
-            "that holds the .margin files"
-        )
-    # Collect the receipt and the statement of every release.
-    tokens: dict[str, Token | None] = {}
-    statements: dict[str, Statement] = {}
-    problems = []
-    for path in sorted(parsed.releases.rglob("*.margin")):
-        try:
-            provenance = margin.load(path).provenance
-        except FileError as error:
-            problems.append(str(error))
-            continue
-        assert provenance is not None
-        tokens[str(path)] = provenance.token
-        statements[str(path)] = provenance.statement
-    ledger = margin.Ledger(parsed.ledger)
-    problems += ledger.check(tokens, statements=statements)
-    releases = f"{len(tokens)} release{'' if len(tokens) == 1 else 's'}"
-    lines = [f"{parsed.ledger}: {releases}, each with its own charge"]
-    if problems:
-        lines = [f"{parsed.ledger}: {releases}, and these problems:"]
-        lines += [f"  {problem}" for problem in problems]
-    lacking = ledger.without_release(tokens.values())
-    for name, entries in lacking.items():
-        listed = ", ".join(map(str, entries))
-        lines.append(
-            f"charged to {name} without a release in {str(parsed.releases)!r}: entry {listed}; a "
-            "release that was interrupted after its charge leaves no file"
-        )
-    values = {
-        "ledger": str(parsed.ledger),
-        "releases": list(tokens),
-        "problems": problems,
-        "without_release": lacking,
-    }
-    return Said("\n".join(map(printable, lines)), values, code=2 if problems else 0)

@@ -1,6 +1,7 @@
 """The entry point of the command line. The other files of this folder define the commands."""
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from typing import Any
 
 from .. import __version__
 from .._secrecy import masked
-from ..errors import BudgetSpentError, Fate, MarginError
+from ..errors import BudgetSpentError, MarginError, fates_of
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
 from . import compare as cli_compare
@@ -28,11 +29,21 @@ from . import report as cli_report
 from . import sign as cli_sign
 from .arguments.words import in_words_of_the_command
 from .bench import commands as cli_bench
-from .common import Parser, Said, add_command, add_force, check_release_file, did_you_mean, painted
+from .common import (
+    Parser,
+    Said,
+    add_command,
+    add_force,
+    check_release_file,
+    did_you_mean,
+    numbered,
+    painted,
+)
 
 __all__ = ["command", "main"]
 
-_SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _INTERRUPTED = 0, 1, 2, 3, 130
+_SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _BUDGET_LOST = 0, 1, 2, 3, 4
+_INTERRUPTED = 130
 
 _BEFORE = "interrupted before the command began; nothing has been charged"
 
@@ -41,6 +52,8 @@ _ELSEWHERE = {
     "nobody can repeat it; for experiments use margin.simulate(..., seed=0) in Python",
 }
 """Options that a command does not have on purpose, with what to do instead."""
+
+_DEMO = Path("demo.margin")
 
 _COMPLETION = {
     "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
@@ -66,6 +79,7 @@ exit codes:
   1 internal error
   2 user error, which the message explains
   3 the ledger refuses the release, since too little of the budget is left
+  4 the release failed after its budget was spent; there is no file
   130 interrupted
 """
 
@@ -80,10 +94,11 @@ def command(arguments: Sequence[str] | None = None) -> int:
     """Run one command in a process of its own, and return its exit code.
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
-    explains, 3 for a release that costs more than what is left in the ledger, and 130 for an
-    interrupt. Before the command begins, an interrupt is the exception KeyboardInterrupt. Once the
-    command has written its result, signals are ignored, also after this function has returned: a
-    scheduler must not take a complete release for a failed one.
+    explains, 3 for a release that costs more than what is left in the ledger, 4 for a release that
+    failed after its budget was spent, and 130 for an interrupt. Before the command begins, an
+    interrupt is the exception KeyboardInterrupt. Once the command has written its result, signals
+    are ignored, also after this function has returned: a scheduler must not take a complete release
+    for a failed one.
     """
     with watched(ends=True, text=_BEFORE):
         parser, parsed = _parsed(arguments)
@@ -92,11 +107,6 @@ def command(arguments: Sequence[str] | None = None) -> int:
             code = _run(parsed)
             watch.complete()
             return code
-    except BrokenPipeError:
-        # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
-        # it, so that this does not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _SUCCESS
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
             print(
@@ -125,14 +135,42 @@ def _run(parsed: argparse.Namespace) -> int:
     """Run a command, and print its output; the result is its exit code."""
     with progress():
         said: Said | None = parsed.command(parsed)
-    if said is not None:
-        values = json.dumps(
-            said.values,
-            indent=1,
-            ensure_ascii=False,
-        )
-        print(values if parsed.json else said.text, flush=True)
-    return _SUCCESS if said is None else said.code
+    if said is None:
+        return _SUCCESS
+    try:
+        print(_as_json(said.values) if parsed.json else said.text, flush=True)
+    except (OSError, UnicodeError) as error:
+        return _unprinted(said, error)
+    return said.code
+
+
+def _as_json(values: Any) -> str:
+    """Values as JSON. Letters that stdout cannot encode are escaped as JSON escapes them."""
+    is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    return json.dumps(
+        values,
+        indent=1,
+        ensure_ascii=not is_unicode,
+    )
+
+
+def _unprinted(said: Said, error: OSError | UnicodeError) -> int:
+    """Say on stderr that the output of a command could not be printed; the result is the exit code.
+
+    A scheduler must not repeat a release whose file is written, so such a command has succeeded.
+    """
+    if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has enough
+        return said.code
+    problem = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    if getattr(error, "errno", None) == errno.EBADF:
+        problem = "it is closed"
+    start = f"{painted('margin:', 'bad', sys.stderr)} stdout cannot be written ({problem})"
+    if said.is_kept:
+        first = said.text.partition("\n")[0]
+        print(f"{start}, but the command is complete: {first}", file=sys.stderr)
+        return said.code
+    print(f"{start}; print to another place, or free some space", file=sys.stderr)
+    return said.code or _USER_ERROR
 
 
 def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
@@ -233,14 +271,18 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, BudgetSpentError):
         return _BUDGET_SPENT, masked(str(error))
     if isinstance(error, MarginError):
-        return _USER_ERROR, masked(str(error))
+        code = _BUDGET_LOST if error.budget_is_lost else _USER_ERROR
+        return code, masked(str(error))
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED, str(error) or "interrupted"
     # The text of any other error may quote the data. It is shown only on request.
     kind = type(error).__name__
-    fates = [note for note in getattr(error, "__notes__", ()) if isinstance(note, Fate)]
+    fates = fates_of(error)
+    code = _INTERNAL_ERROR
+    if any(fate.budget_is_lost for fate in fates):
+        code = _BUDGET_LOST
     told = "; ".join([f"internal error ({kind})", *fates])
-    return _INTERNAL_ERROR, f"{told}; --debug shows the error, which may quote the data"
+    return code, f"{told}; --debug shows the error, which may quote the data"
 
 
 def _parser() -> Parser:
@@ -323,20 +365,9 @@ def _add_completion(commands: Any) -> None:
 def _demo(parsed: argparse.Namespace) -> Said:
     from .demo import demo
 
-    output = parsed.output or _unused("demo")
+    output = parsed.output or next(path for path in numbered(_DEMO) if not path.exists())
     check_release_file(output, parsed)
     return demo(output, parsed.epsilon)
-
-
-def _unused(stem: str) -> Path:
-    """Find a free name for a file: the first of stem.margin, stem-2.margin, stem-3.margin and so
-    on that does not exist."""
-    path = Path(f"{stem}.margin")
-    number = 1
-    while path.exists():
-        number += 1
-        path = Path(f"{stem}-{number}.margin")
-    return path
 
 
 def _completion(parsed: argparse.Namespace) -> Said:

@@ -116,4 +116,4 @@ def _publish(parsed: argparse.Namespace) -> Said:
         "total": manifest["total"],
         "formats": formats,
     }
-    return Said(text, values)
+    return Said(text, values, is_kept=True)

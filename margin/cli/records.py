@@ -89,7 +89,7 @@ def _records(parsed: argparse.Namespace) -> Said:
         "distances": [dataclasses.asdict(distance) for distance in distances],
     }
     text = f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes"
-    return Said("\n".join([text, *map(str, distances)]), values)
+    return Said("\n".join([text, *map(str, distances)]), values, is_kept=True)
 
 
 def _distances(synopsis: "margin.Synopsis", codes: Any) -> list["RecordsDistance"]:

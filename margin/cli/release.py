@@ -1,19 +1,24 @@
 """The command `margin release`, which reads a private table."""
 
 import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import margin
 
 from .._numbers import text
-from ..errors import Fate, FileError
+from ..errors import Fate, FileError, MarginError, fates_of
 from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
 from .arguments.table import add_table, table_of
 from .arguments.workload import USUAL, add_workload, views_of, workload_of
+from .claims import claimed
 from .common import (
     Said,
     add_command,
@@ -21,6 +26,8 @@ from .common import (
     add_force,
     check_release_file,
     measured_views,
+    numbered,
+    painted,
     printable,
     spent_of,
 )
@@ -51,8 +58,11 @@ _MOST_TABLES = 100_000
 
 _CODES = (
     "exit codes: 0 success, 2 an error that the message explains, 3 the ledger refuses the\n"
-    "release because too little of the budget is left; see margin --help for the others"
+    "release because too little of the budget is left, 4 the release failed after its budget\n"
+    "was spent; see margin --help for the others"
 )
+
+_NOTHING = "no noise was drawn, and nothing has been charged"
 
 
 def add_commands(commands: Any) -> None:
@@ -120,12 +130,33 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
 
 def _release(parsed: argparse.Namespace) -> Said:
     with watched() as watch:
-        watch.explain = lambda: "interrupted; no noise was drawn, and nothing has been charged"
-        return _released(parsed)
+        watch.explain = lambda: f"interrupted; {_NOTHING}"
+        with claimed(parsed.output):
+            # `margin.release` itself says it if the budget is lost.
+            with _telling(_NOTHING):
+                synopsis, ledger = _released(parsed)
+            path = _save(synopsis, parsed.output, replace=parsed.force)
+        if path != parsed.output:
+            start = painted("margin:", "beware", sys.stderr)
+            told = f"another program made {str(parsed.output)!r} meanwhile, so the release is in"
+            print(f"{start} {told} {str(path)!r}", file=sys.stderr)
+        with _telling(f"the release is complete, and {str(path)!r} is written"):
+            return _described(synopsis, ledger, path)
 
 
-def _released(parsed: argparse.Namespace) -> Said:
-    """Check the options, make the release, and save it."""
+@contextlib.contextmanager
+def _telling(fate: str) -> Iterator[None]:
+    """Say on an internal error what became of the budget, if it does not say so yet."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, MarginError) and not fates_of(error):
+            error.add_note(Fate(fate))
+        raise
+
+
+def _released(parsed: argparse.Namespace) -> "tuple[margin.Synopsis, Dataset | None]":
+    """Check the options, and make the release; also returns the data set that was charged."""
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
@@ -148,9 +179,15 @@ def _released(parsed: argparse.Namespace) -> Said:
         base=parsed.base,
         known=known_of(parsed.known),
     )
-    _save(synopsis, parsed.output)
+    return synopsis, ledger
 
-    # Describe the synopsis by the first line of its summary, such as "45 views".
+
+def _described(
+    synopsis: "margin.Synopsis",
+    ledger: "Dataset | None",
+    path: Path,
+) -> Said:
+    """Describe the release by the first line of its summary, such as "45 views"."""
     summary = synopsis.summary()
     title, first = next(iter(summary.items()))
     number = first.split()[0].rstrip(",")
@@ -159,7 +196,7 @@ def _released(parsed: argparse.Namespace) -> Said:
     guarantee = provenance.statement.guarantee
     charge = None if ledger is None else _charge_values(ledger, provenance.token)
     values = {
-        "output": str(parsed.output),
+        "output": str(path),
         "guarantee": guarantee,
         "spent": spent_of(synopsis),
         "statement": provenance.statement.to_json(),
@@ -183,7 +220,8 @@ def _released(parsed: argparse.Namespace) -> Said:
     if charge is not None:
         left = "" if charge["remaining"] is None else f", {charge['remaining']} remaining"
         more = f"; charged to {charge['dataset']} as entry {charge['entry']}{left}{more}"
-    return Said(printable(f"{parsed.output}: {described}; {guarantee}{more}"), values)
+    text = printable(f"{path}: {described}; {guarantee}{more}")
+    return Said(text, values, is_kept=True)
 
 
 def _reconstructed(
@@ -231,25 +269,55 @@ def _charge_values(ledger: "Dataset", token: "Token | None") -> dict[str, Any]:
     }
 
 
-def _save(synopsis: "margin.Synopsis", path: Path) -> None:
-    """Write the release. If this fails, the error says that the budget has been spent anyway.
+def _save(
+    synopsis: "margin.Synopsis",
+    path: Path,
+    *,
+    replace: bool,
+) -> Path:
+    """Write the release; the result is the path of its file.
 
-    A signal that arrives meanwhile waits for the end of the writing. Then the release is complete,
-    and signals are ignored from here on.
+    It is another one than `path` only if another program has made a file of this name meanwhile:
+    a release that is paid for is neither lost, nor does it replace a file.
+
+    If the writing fails, the error says that the budget has been spent anyway. A signal that
+    arrives meanwhile waits for the end of the writing. Then the release is complete, and signals
+    are ignored from here on.
     """
     lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
     with watched() as watch, shielded():
         watch.explain = lambda: f"interrupted; {lost}"
         try:
-            synopsis.save(path)
+            written = _saved(synopsis, path, replace=replace)
         except FileError as error:
             problem = str(error)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(watch.explain()) from None
         except Exception as error:
-            error.add_note(Fate(lost))
+            error.add_note(Fate(lost, budget_is_lost=True))
             raise
         else:
             watch.complete()
-            return
-    raise FileError(f"{problem}; {lost}")
+            return written
+    failed = FileError(f"{problem}; {lost}")
+    failed.budget_is_lost = True
+    raise failed
+
+
+def _saved(
+    synopsis: "margin.Synopsis",
+    path: Path,
+    *,
+    replace: bool,
+) -> Path:
+    """Write the release to the first name that is free; see `_save`."""
+    names = numbered(path)
+    while True:
+        name = next(names)
+        try:
+            synopsis.save(name, replace=replace)
+        except FileError:
+            if replace or not os.path.lexists(name):
+                raise
+        else:
+            return name

@@ -88,7 +88,7 @@ def _report(parsed: argparse.Namespace) -> Said:
     hint(parsed, synopsis)
     size = output.stat().st_size
     text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"
-    return Said(text, {"output": str(output), "bytes": size})
+    return Said(text, {"output": str(output), "bytes": size}, is_kept=True)
 
 
 def _explore(parsed: argparse.Namespace) -> None:

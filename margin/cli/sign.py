@@ -92,7 +92,8 @@ def _keygen(parsed: argparse.Namespace) -> Said:
         f"{parsed.key}: secret key; keep it as safe as the data",
         f"{public}: public key; give it to everyone who checks your files",
     ]
-    return Said("\n".join(lines), {"secret": str(parsed.key), "public": str(public)})
+    values = {"secret": str(parsed.key), "public": str(public)}
+    return Said("\n".join(lines), values, is_kept=True)
 
 
 def _sign(parsed: argparse.Namespace) -> Said:
@@ -103,7 +104,8 @@ def _sign(parsed: argparse.Namespace) -> Said:
         sign_folder(parsed.file, parsed.key)
     else:
         sign(parsed.file, parsed.key)
-    return Said(f"{parsed.file}: signed", {"file": str(parsed.file), "key": str(parsed.key)})
+    values = {"file": str(parsed.file), "key": str(parsed.key)}
+    return Said(f"{parsed.file}: signed", values, is_kept=True)
 
 
 def _verify(parsed: argparse.Namespace) -> Said:

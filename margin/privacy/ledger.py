@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -67,11 +67,15 @@ class Charged:
         The guarantee of the release that was charged.
     label
         The text that its user gave it; empty if there is none.
+    token
+        The receipt. The file of the release that was charged keeps an equal one
+        (`Provenance.token`), unless the release failed after the charge.
     """
 
     sequence: int
     statement: Statement
     label: str
+    token: Token
 
 
 _LISTED = 12
@@ -228,7 +232,8 @@ class Ledger:
     def charged(self, name: str) -> tuple[Charged, ...]:
         """Each charge to a data set, with the number of its entry and its label, in order.
 
-        `check` and the receipt of a release (`Token.sequence`) give charges the same numbers.
+        `check` and the receipt of a release (`Token.sequence`) give charges the same numbers. Which
+        charge belongs to which release is told by their receipts, which are equal.
         """
         with reading(self.path) as entries:
             registered = _find(self.path, entries, name)
@@ -237,6 +242,7 @@ class Ledger:
                     sequence=entry.sequence,
                     statement=_statement(self.path, entry),
                     label=_label(self.path, entry),
+                    token=_token(entries, entry),
                 )
                 for entry in _charges(entries, registered.dataset)
             )
@@ -329,22 +335,16 @@ class Ledger:
             _check_rest(name, whole.budget, _sum(entries, registered.dataset), units)
             record = {"statement": said.to_json(), "total_is_public": total_is_public}
             detail = json.dumps({**record, "label": label} if label else record)
-            number = registered.dataset
             entry = append(
                 db,
                 entries,
-                dataset=number,
+                dataset=registered.dataset,
                 action="charge",
                 units=units,
                 detail=detail,
                 salt=mark,
             )
-        return Token(
-            ledger=entries[0].dataset,
-            dataset=number,
-            sequence=entry.sequence,
-            head=entry.head,
-        )
+        return _token(entries, entry)
 
     def _has(self, mark: str) -> bool:
         """True if a charge with that mark is on the disk."""
@@ -433,34 +433,6 @@ class Ledger:
             if other != name:
                 problems.append(f"{name}: has the same charge, entry {token.sequence}, as {other}")
         return problems
-
-    def without_release(self, tokens: Iterable[Token | None]) -> dict[str, list[int]]:
-        """The entries of charges for which there is no release, by the names of their data sets.
-
-        A release that failed after its charge, or was interrupted, leaves such a charge.
-
-        Parameters
-        ----------
-        tokens
-            The token of each release; None for a release without one.
-
-        Raises
-        ------
-        FileError
-            When the file is missing, locked or damaged.
-        """
-        released = {token.head for token in tokens if token is not None}
-        with reading(self.path) as entries:
-            registered = _datasets(self.path, entries)
-            found = {
-                name: [
-                    charge.sequence
-                    for charge in _charges(entries, dataset.dataset)
-                    if charge.head not in released
-                ]
-                for name, dataset in registered.items()
-            }
-        return {name: numbers for name, numbers in found.items() if numbers}
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"
@@ -703,6 +675,16 @@ def _is_consistent(
     except BudgetError:
         return False
     return registered.sequence < entry.sequence and entry.units == cost
+
+
+def _token(entries: tuple[Entry, ...], charge: Entry) -> Token:
+    """The receipt of a charge. The first entry names the ledger."""
+    return Token(
+        ledger=entries[0].dataset,
+        dataset=charge.dataset,
+        sequence=charge.sequence,
+        head=charge.head,
+    )
 
 
 def _charges(entries: tuple[Entry, ...], dataset: str) -> list[Entry]:

@@ -446,20 +446,28 @@ class Synopsis(Counting):
         )
         return drawn
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
         """Write the synopsis to a .margin file; see `margin.load`.
+
+        Parameters
+        ----------
+        path
+            The file. It appears complete or not at all.
+        replace
+            Whether an existing file is replaced.
 
         Raises
         ------
         FileError
-            When `path` is no path, or the file cannot be written.
+            When `path` is no path, or when the file cannot be written, or exists and may not be
+            replaced.
         """
         if not isinstance(path, str | os.PathLike):
             raise FileError(
                 "save needs the path of the file to write, but it got an object of type "
                 f"{type(path).__name__}; pass a path such as 'people.margin'"
             )
-        upwards("save")(self, path)
+        upwards("save")(self, path, replace=replace)
 
     def pack(self) -> Packed:
         """The content to write to a file, from which `unpack` makes the same synopsis."""

@@ -173,25 +173,27 @@ def test_a_release_that_cannot_be_written_says_that_it_was_made(
     (tmp_path / "d.json").write_text('{"a": 2}')
     (tmp_path / "t.csv").write_text("a\n0\n1\n")
 
-    def fails(*_):
+    def fails(*_, **__):
         raise error
 
     monkeypatch.setattr("margin.store.write", fails)
     code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
     told = capsys.readouterr().err
-    assert code in (2, 130) and "its budget spent" in told and "'x.margin' was not written" in told
+    assert code in (4, 130) and "its budget spent" in told and "'x.margin' was not written" in told
 
 
-@pytest.mark.parametrize("where", ["before", "noise", "file"])
+@pytest.mark.parametrize("where", ["start", "before", "noise", "file", "after"])
 def test_an_internal_error_says_what_became_of_the_budget(where, tmp_path, monkeypatch, capsys):
     """A second try would spend the budget again, so the message must not advise one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.json").write_text('{"a": 2}')
     (tmp_path / "t.csv").write_text("a\n0\n1\n")
     place = {
+        "start": (margin, "Domain"),
         "before": (sys.modules["margin.private.gate"], "count"),
         "noise": (sys.modules["margin.release"], "Provenance"),
         "file": (sys.modules["margin.store"], "_encoded"),
+        "after": (sys.modules["margin.cli.release"], "spent_of"),
     }
 
     def fails(*_, **__):
@@ -200,12 +202,17 @@ def test_an_internal_error_says_what_became_of_the_budget(where, tmp_path, monke
     monkeypatch.setattr(*place[where], fails)
     code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
     told = capsys.readouterr().err
+    nothing = "(ZeroDivisionError); no noise was drawn, and nothing has been charged; --debug"
     fate = {
-        "before": "internal error (ZeroDivisionError); --debug shows the error",
+        "start": nothing,
+        "before": nothing,
         "noise": "has already been charged, but there is no result and no file",
         "file": "its budget spent, but 'x.margin' was not written",
+        "after": "the release is complete, and 'x.margin' is written",
     }
-    assert code == 1 and "internal error (ZeroDivisionError)" in told
+    assert code == (4 if where in ("noise", "file") else 1)
+    assert (tmp_path / "x.margin").exists() == (where == "after")
+    assert "internal error (ZeroDivisionError)" in told
     assert fate[where] in told and "a value" not in told and "run again" not in told
 
 

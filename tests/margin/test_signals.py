@@ -319,8 +319,8 @@ def test_a_release_is_complete_once_its_file_is_written(tmp_path, monkeypatch, c
     (tmp_path / "t.csv").write_text("a\n0\n1\n")
     save = margin.Synopsis.save
 
-    def saved(synopsis, path):
-        save(synopsis, path)
+    def saved(synopsis, path, *, replace):
+        save(synopsis, path, replace=replace)
         signal.raise_signal(number)
 
     monkeypatch.setattr(margin.Synopsis, "save", saved)

@@ -277,9 +277,10 @@ def test_a_spent_budget_has_an_exit_code_of_its_own(folder, capsys):
 
 
 @pytest.mark.parametrize("command", [[], ["release"]])
-def test_help_tells_the_exit_code_of_a_spent_budget(command, capsys):
+def test_help_tells_the_exit_codes_of_a_spent_budget(command, capsys):
     _, out, _ = run(capsys, [*command, "--help"])
     assert re.search(r"\b3 the ledger refuses", out)
+    assert re.search(r"\b4 the release failed after its budget", out)
 
 
 MISTAKES = {

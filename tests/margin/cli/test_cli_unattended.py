@@ -1,6 +1,10 @@
 """What jobs without a terminal read: ledgers, charges and checks as JSON."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -64,6 +68,13 @@ def test_a_release_and_the_ledger_name_a_charge_by_the_same_number(folder, capsy
     assert "entry 2 (night 1): epsilon = 1" in text and "entry 3: epsilon = 1" in text
     checked = told(capsys, "ledger", "check", "l.db", "--releases", "made")
     assert checked["without_release"] == {"p": [3]}
+    keys = ("dataset", "entry", "label", "file")
+    pairs = [("p", 2, "night 1", "made/1.margin"), ("p", 3, None, None)]
+    assert checked["charges"] == [dict(zip(keys, pair, strict=True)) for pair in pairs]
+    assert checked["leftovers"] == []
+    text = ran(capsys, "ledger", "check", "l.db", "--releases", "made").out
+    assert "charged to p: entry 2 (night 1): made/1.margin\n" in text
+    assert "charged to p without a release in 'made': entry 3; " in text
     assert told(capsys, *RELEASE, "-o", "3.margin")["charge"] is None
 
 
@@ -133,3 +144,40 @@ def test_a_draft_of_a_query(folder, capsys):
     assert told(capsys, "domain", "suggest", *query)["a"] == 2
     whole = told(capsys, "domain", "suggest", "t.csv")
     assert set(whole) == {DRAFT, "id", "a"}
+
+
+KILLED = """
+import os, signal, sys
+from margin.__main__ import run
+os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(run())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_what_a_kill_leaves_is_named_and_can_be_kept(folder, capsys):
+    ran(capsys, *CREATE)
+    paid = [*RELEASE, "--ledger", "l.db", "--dataset", "p", "--label", "night 1"]
+    line = [sys.executable, "-c", KILLED, *paid, "-o", "o.margin"]
+    assert subprocess.run(line, capture_output=True, timeout=60).returncode == -signal.SIGKILL
+    (left,) = folder.glob(".margin-*.part")
+    check = ["ledger", "check", "l.db", "--releases", "."]
+    assert f"{left.name}: was left by a command that was killed" in ran(capsys, *check).out
+    found = told(capsys, *check)
+    assert found["without_release"] == {"p": [2]}
+    (leftover,) = found["leftovers"]
+    assert leftover == {"file": left.name, "whole": True, "entry": 2, "copy_of": None}
+    text = ran(capsys, *check).out
+    assert "holds the whole release of entry 2 (night 1); to keep it" in text
+    assert "without a release in '.': entry 2 (night 1); " in text
+    # Another command leaves it alone. Beside it lies the beginning of a file.
+    ran(capsys, *paid, "-o", "p.margin")
+    (folder / ".margin-0.part").write_bytes(left.read_bytes()[:100])
+    assert "holds no whole release; delete it, unless" in ran(capsys, *check).out
+    # With a name of its own it is a release like any other.
+    shutil.copy(left, folder / "o.margin")
+    found = told(capsys, *check)
+    assert found["without_release"] == {} and found["problems"] == []
+    copies = {leftover["copy_of"] for leftover in found["leftovers"]}
+    assert copies == {"o.margin", None}
+    assert "is a copy of o.margin; delete it" in ran(capsys, *check).out

@@ -1,0 +1,169 @@
+"""The command `margin ledger check`: which charge of a ledger belongs to which release."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import margin
+
+from ..errors import FileError
+from .common import Said, printable
+
+if TYPE_CHECKING:
+    from ..privacy.ledger import Charged, Token
+    from ..privacy.statement import Statement
+
+__all__ = ["check_releases", "numbered_entry"]
+
+
+class _Leftover(NamedTuple):
+    """A file that a command left when it was killed while it wrote.
+
+    Attributes
+    ----------
+    file
+        Its path.
+    whole
+        Whether it holds a whole release.
+    token
+        The receipt of this release; None if it has none.
+    """
+
+    file: Path
+    whole: bool
+    token: "Token | None"
+
+
+def check_releases(parsed: argparse.Namespace) -> Said:
+    """Compare a ledger with the files of releases; see `margin ledger check --help`."""
+    if not parsed.releases.is_dir():
+        raise FileError(
+            f"--releases must be a folder, but {str(parsed.releases)!r} is not; give the folder "
+            "that holds the .margin files"
+        )
+    # Collect the receipt and the statement of every release.
+    tokens: dict[str, Token | None] = {}
+    statements: dict[str, Statement] = {}
+    problems = []
+    for path in sorted(parsed.releases.rglob("*.margin")):
+        try:
+            provenance = margin.load(path).provenance
+        except FileError as error:
+            problems.append(str(error))
+            continue
+        assert provenance is not None
+        tokens[str(path)] = provenance.token
+        statements[str(path)] = provenance.statement
+    leftovers = _leftovers(parsed.releases)
+    ledger = margin.Ledger(parsed.ledger)
+    problems += ledger.check(tokens, statements=statements)
+
+    # A charge and its release have equal receipts.
+    charges = {name: ledger.charged(name) for name in ledger.datasets()}
+    files = {token: name for name, token in tokens.items() if token is not None}
+    releases = f"{len(tokens)} release{'' if len(tokens) == 1 else 's'}"
+    lines = [f"{parsed.ledger}: {releases}, each with its own charge"]
+    if problems:
+        lines = [f"{parsed.ledger}: {releases}, and these problems:"]
+        lines += [f"  {problem}" for problem in problems]
+    lines += _paired(charges, files, parsed.releases)
+    by_token = {charge.token: charge for some in charges.values() for charge in some}
+    lines += [_told(leftover, by_token, files) for leftover in leftovers]
+    values = {
+        "ledger": str(parsed.ledger),
+        "releases": list(tokens),
+        "problems": problems,
+        "charges": [
+            {
+                "dataset": name,
+                "entry": charge.sequence,
+                "label": charge.label or None,
+                "file": files.get(charge.token),
+            }
+            for name, some in charges.items()
+            for charge in some
+        ],
+        "without_release": {
+            name: [charge.sequence for charge in some if charge.token not in files]
+            for name, some in charges.items()
+            if any(charge.token not in files for charge in some)
+        },
+        "leftovers": [
+            {
+                "file": str(leftover.file),
+                "whole": leftover.whole,
+                "entry": by_token[leftover.token].sequence if leftover.token in by_token else None,
+                "copy_of": None if leftover.token is None else files.get(leftover.token),
+            }
+            for leftover in leftovers
+        ],
+    }
+    return Said("\n".join(map(printable, lines)), values, code=2 if problems else 0)
+
+
+def numbered_entry(charge: "Charged") -> str:
+    """The number of a charge with its label, such as "entry 2 (spring 2026)"."""
+    label = f" ({charge.label})" if charge.label else ""
+    return f"entry {charge.sequence}{label}"
+
+
+def _paired(
+    charges: Mapping[str, "tuple[Charged, ...]"],
+    files: Mapping["Token", str],
+    folder: Path,
+) -> list[str]:
+    """List the charges of each data set with their files, then those without a file."""
+    lines = []
+    for name, some in charges.items():
+        lines += [
+            f"charged to {name}: {numbered_entry(charge)}: {files[charge.token]}"
+            for charge in some
+            if charge.token in files
+        ]
+        lacking = [numbered_entry(charge) for charge in some if charge.token not in files]
+        if lacking:
+            lines.append(
+                f"charged to {name} without a release in {str(folder)!r}: {', '.join(lacking)}; a "
+                "release that failed or was interrupted after its charge leaves no file"
+            )
+    return lines
+
+
+def _leftovers(folder: Path) -> list[_Leftover]:
+    """Find the files that killed commands left in a folder.
+
+    A command writes a file under such a name first. SIGKILL and a loss of power leave it there.
+    """
+    found = []
+    for path in sorted(folder.rglob(".margin-*.part")):
+        if not path.is_file():
+            continue
+        try:
+            provenance = margin.load(path).provenance
+        except FileError:
+            found.append(_Leftover(path, whole=False, token=None))
+            continue
+        assert provenance is not None
+        found.append(_Leftover(path, whole=True, token=provenance.token))
+    return found
+
+
+def _told(
+    leftover: _Leftover,
+    charges: Mapping["Token", "Charged"],
+    files: Mapping["Token", str],
+) -> str:
+    """Say what a leftover is, and what to do with it."""
+    start = f"{leftover.file}: was left by a command that was killed while it wrote"
+    if not leftover.whole:
+        return f"{start}, and holds no whole release; delete it, unless a command is writing it now"
+    if leftover.token is not None and leftover.token in files:
+        return f"{start}, and is a copy of {files[leftover.token]}; delete it"
+    whose = ""
+    if leftover.token is not None and leftover.token in charges:
+        whose = f" of {numbered_entry(charges[leftover.token])}"
+    return (
+        f"{start}, but holds the whole release{whose}; to keep it, give it a name that ends in "
+        ".margin"
+    )
