@@ -134,14 +134,14 @@ def _release(parsed: argparse.Namespace) -> Said:
         with claimed(parsed.output):
             # `margin.release` itself says it if the budget is lost.
             with _telling(_NOTHING):
-                synopsis, ledger = _released(parsed)
+                synopsis, ledger, workload = _released(parsed)
             path = _save(synopsis, parsed.output, replace=parsed.force)
         if path != parsed.output:
             start = painted("margin:", "beware", sys.stderr)
             told = f"another program made {str(parsed.output)!r} meanwhile, so the release is in"
             print(f"{start} {told} {str(path)!r}", file=sys.stderr)
         with _telling(f"the release is complete, and {str(path)!r} is written"):
-            return _described(synopsis, ledger, path)
+            return _described(synopsis, ledger, workload, path)
 
 
 @contextlib.contextmanager
@@ -155,8 +155,11 @@ def _telling(fate: str) -> Iterator[None]:
         raise
 
 
-def _released(parsed: argparse.Namespace) -> "tuple[margin.Synopsis, Dataset | None]":
-    """Check the options, and make the release; also returns the data set that was charged."""
+def _released(
+    parsed: argparse.Namespace,
+) -> "tuple[margin.Synopsis, Dataset | None, margin.Workload | None]":
+    """Check the options, and make the release; also returns the data set that was charged, and the
+    workload."""
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
@@ -179,12 +182,13 @@ def _released(parsed: argparse.Namespace) -> "tuple[margin.Synopsis, Dataset | N
         base=parsed.base,
         known=known_of(parsed.known),
     )
-    return synopsis, ledger
+    return synopsis, ledger, workload
 
 
 def _described(
     synopsis: "margin.Synopsis",
     ledger: "Dataset | None",
+    workload: "margin.Workload | None",
     path: Path,
 ) -> Said:
     """Describe the release by the first line of its summary, such as "45 views"."""
