@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import __version__
 from .._secrecy import masked
+from .._shortage import shortage
 from ..errors import BudgetSpentError, Fate, MarginError
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
@@ -236,9 +237,12 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return _USER_ERROR, masked(str(error))
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED, str(error) or "interrupted"
+    fates = [note for note in getattr(error, "__notes__", ()) if isinstance(note, Fate)]
+    lacking = shortage(error)
+    if lacking is not None:
+        return _USER_ERROR, "; ".join([lacking.value, *fates])
     # The text of any other error may quote the data. It is shown only on request.
     kind = type(error).__name__
-    fates = [note for note in getattr(error, "__notes__", ()) if isinstance(note, Fate)]
     told = "; ".join([f"internal error ({kind})", *fates])
     return _INTERNAL_ERROR, f"{told}; --debug shows the error, which may quote the data"
 

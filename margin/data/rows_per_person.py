@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,7 +14,8 @@ from ..errors import DataError
 from ..interrupts import check
 from ..interrupts.share import tell, within
 from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
-from .files import MEMORY, connect, quoted, stream
+from .failures import unknown
+from .files import MEMORY, connected, quoted, stream
 from .parts import PARTS, Parts
 from .scratch import scratch
 from .source import Source, Tabular
@@ -150,7 +152,7 @@ class BoundedSource:
             with within(0, _READING):
                 for batch in self._encoded(domain, schema):
                     parts.add(batch, part_of(batch.column(0), self._key))
-            connection = stack.enter_context(closing(connect(self._memory_limit)))
+            connection = stack.enter_context(closing(connected(self._memory_limit)))
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")
             for number, rows in enumerate(parts.tables()):
@@ -165,18 +167,14 @@ class BoundedSource:
         names: Sequence[str],
     ) -> Generator[list[NDArray[Any]]]:
         """The codes of the first rows of each unit, from the rows that DuckDB knows as `rows`."""
-        full = (
-            f"the rows must be grouped by {self._unit!r}, but the memory ({self._memory_limit}) or "
-            "the disk is full; allow more with --memory-limit or memory_limit=, or set TMPDIR to a "
-            "folder on a larger disk"
-        )
+        failed = partial(unknown, what=f"the rows, grouped by {self._unit!r},")
         # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
         listed = ", ".join(names)
         window = f"PARTITION BY unit ORDER BY place, {listed}"
         kept = f"row_number() OVER ({window}) <= {self._rows_per_person}"
         query = f"SELECT {listed} FROM rows QUALIFY {kept}"
-        reader = quietly(lambda: stream(connection.sql(query)), full)
-        while (batch := quietly(lambda: next(reader, None), full)) is not None:
+        reader = quietly(lambda: stream(connection.sql(query)), failed)
+        while (batch := quietly(lambda: next(reader, None), failed)) is not None:
             check()
             yield [column.to_numpy() for column in batch.columns]
 

@@ -6,6 +6,7 @@ apart. No fact is shown by colour alone.
 
 from typing import TYPE_CHECKING
 
+from .._shortage import raise_shortage
 from ..errors import MarginError
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def new_figure(size: tuple[float, float]) -> "Figure":
     """
     try:
         from matplotlib.figure import Figure
-    except ImportError:
+    except ImportError as error:
+        raise_shortage(error)
         raise MarginError(
             "plots need the package matplotlib, but it is not installed; run pip install matplotlib"
         ) from None
