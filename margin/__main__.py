@@ -38,6 +38,15 @@ def _run() -> int:
     except KeyboardInterrupt as error:
         print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130
+    # What `command` does not tell: too little memory to import it, or for its first thread.
+    except (MemoryError, ImportError, RuntimeError) as error:
+        from .interrupts.shortage import shortage
+
+        lacking = shortage(error)
+        if lacking is None:
+            raise
+        print(f"margin: {lacking.value}; nothing has been charged", file=sys.stderr)
+        return 2
 
 
 def _watched() -> Any:

@@ -3,8 +3,8 @@
 import importlib
 from typing import Any
 
-from ._shortage import raise_shortage
 from .errors import MarginError
+from .interrupts.shortage import raise_shortage
 
 __all__ = ["needed"]
 

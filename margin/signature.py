@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._shortage import raise_shortage
 from .errors import FileError
+from .interrupts.shortage import raise_shortage
 from .store import Contents, read, understood, write
 from .synopses.synopsis import Synopsis
 

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._replace import replacing
-from ._shortage import shortage
 from .data.files import SUFFIXES
 from .domain.domain import Domain, refuse_files
 from .errors import FileError
+from .interrupts.shortage import shortage
 from .privacy.ledger import Token
 from .privacy.statement import Statement
 from .simulation import Simulation

@@ -126,7 +126,7 @@ def _create(parsed: argparse.Namespace) -> Said:
         "ledger": str(parsed.ledger),
         "dataset": dataset,
         "created": is_new,
-        "budget": budget_values(statement),
+        "budget": budget_values(statement.budget, statement.guarantee),
         "statement": statement.to_json(),
     }
     guarantee = f"{statement.guarantee}; protects {statement.protects}"
@@ -160,7 +160,7 @@ def _show(parsed: argparse.Namespace) -> Said:
                 "dataset": name,
                 "spent": spent,
                 "remaining": remaining,
-                "budget": budget_values(statement),
+                "budget": budget_values(statement.budget, statement.guarantee),
                 "statement": statement.to_json(),
                 "strength": None if strength is None else dataclasses.asdict(strength),
                 "charges": [

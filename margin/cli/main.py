@@ -12,10 +12,10 @@ from typing import Any
 
 from .. import __version__
 from .._secrecy import masked
-from .._shortage import shortage
 from ..errors import BudgetSpentError, Fate, MarginError
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
+from ..interrupts.shortage import shortage
 from . import compare as cli_compare
 from . import count as cli_count
 from . import domain as cli_domain

@@ -8,8 +8,8 @@ contains a value of the data.
 import os
 from collections.abc import Callable
 
-from .._shortage import shortage, system_error
 from ..errors import DataError, MarginError, ResourceError
+from ..interrupts.shortage import shortage, system_error
 
 __all__ = ["Problem", "explained", "is_about_content", "unknown"]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from .._names import did_you_mean
 from .._secrecy import masked
-from .._shortage import raise_shortage
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible, shielded
 from ..interrupts.share import is_heard
+from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead, rows_of_file
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown

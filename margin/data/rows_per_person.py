@@ -1,5 +1,6 @@
 """The bound on the number of rows of each person, applied before anything is counted."""
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -12,7 +13,7 @@ from ..domain.domain import Domain
 from ..domain.values import faithful, identity
 from ..errors import DataError
 from ..interrupts import check
-from ..interrupts.share import tell, within
+from ..interrupts.share import tell
 from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
 from .failures import unknown
 from .files import MEMORY, connected, quoted, stream
@@ -30,6 +31,8 @@ __all__ = [
     "possible_identities",
 ]
 
+log = logging.getLogger("margin")
+
 _ITSELF = (
     r"^(0|-?[1-9][0-9]{0,300}"  # a whole number
     # a letter first, and some character that no word has: A-17
@@ -39,9 +42,6 @@ _ITSELF = (
 )
 """Texts that are their own identity: in ASCII, without blanks at their ends, and neither numbers
 nor dates in another form, nor words such as "true"."""
-
-_READING = 0.6
-"""Share of the time that is needed to read the rows, before they are grouped."""
 
 
 @runtime_checkable
@@ -131,6 +131,7 @@ class BoundedSource:
         self._rows_per_person = rows_per_person
         self._key = key
         self._memory_limit = getattr(source, "memory_limit", MEMORY)
+        self._passes = 0
 
     def check(self, domain: Domain) -> None:
         """Refuse a table that the source refuses, or that has no column with the name of the
@@ -145,18 +146,22 @@ class BoundedSource:
         kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
         fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
         schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
+        self._passes += 1
+        again = "" if self._passes == 1 else f", pass {self._passes} over the table"
         with ExitStack() as stack:
             folder = stack.enter_context(scratch())
             # All rows of a unit go to the same part, so the parts can be grouped one by one.
             parts = stack.enter_context(Parts(folder, schema))
-            with within(0, _READING):
-                for batch in self._encoded(domain, schema):
-                    parts.add(batch, part_of(batch.column(0), self._key))
+            log.info("reading the rows of each unit%s", again)
+            for batch in self._encoded(domain, schema):
+                parts.add(batch, part_of(batch.column(0), self._key))
+            tell(1)
+            log.info("grouping and counting the rows of each unit%s", again)
             connection = stack.enter_context(closing(connected(self._memory_limit)))
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")
             for number, rows in enumerate(parts.tables()):
-                tell(_READING + (1 - _READING) * number / PARTS)
+                tell(number / PARTS)
                 connection.register("rows", rows)
                 for columns in self._first_rows(connection, [name for name, _ in fields]):
                     yield dict(zip(domain, columns, strict=True))

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from .._secrecy import is_path, masked
-from .._shortage import raise_shortage
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible
 from ..interrupts.share import is_heard
+from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown

@@ -12,7 +12,7 @@ from ..domain.attribute import UNSEEN, Attribute, Value
 from ..domain.domain import DRAFT
 from ..domain.values import faithful
 from ..errors import DataError
-from ..interrupts.share import within
+from ..interrupts.share import tell, within
 from .advance import telling_query
 from .encode import check_type, quietly
 from .failures import is_about_content, unknown
@@ -348,6 +348,7 @@ def _describe(
         first += _first_pass(column)
     with within(0, _FIRST):
         row = table.row(columns, first)
+        tell(1)
     width = len(row) // len(columns)
     facts = [_Facts(*row[at : at + width]) for at in range(0, len(row), width)]
     second = []
@@ -357,6 +358,7 @@ def _describe(
         second.append(f"histogram(v_{column.sql})" if is_needed else "NULL")
     with within(_FIRST, 1):
         values = table.row(columns, second)
+        tell(1)
     forms = []
     rare = {}
     for column, known, found in zip(columns, facts, values, strict=True):

@@ -6,8 +6,8 @@ apart. No fact is shown by colour alone.
 
 from typing import TYPE_CHECKING
 
-from .._shortage import raise_shortage
 from ..errors import MarginError
+from ..interrupts.shortage import raise_shortage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..._shortage import raise_shortage
 from ...errors import MarginError
+from ...interrupts.shortage import raise_shortage
 
 __all__ = ["is_own", "own", "split_own"]
 

@@ -8,7 +8,7 @@ import os
 import re
 from enum import Enum
 
-from .errors import ResourceError
+from ..errors import ResourceError
 
 __all__ = ["Shortage", "raise_shortage", "shortage", "system_error"]
 
@@ -20,10 +20,7 @@ class Shortage(Enum):
         "the operating system gave the process no more memory; allow the process more, or lower "
         "memory_limit=, which is the part for reading the table"
     )
-    LIMIT = (
-        "reading the table needs more memory than its limit; allow more with "
-        "memory_limit="
-    )
+    LIMIT = "reading the table needs more memory than its limit; allow more with memory_limit="
     DISK = (
         "the disk is full; free some space, or set TMPDIR to a folder on a larger disk, because "
         "what does not fit in memory goes there"
