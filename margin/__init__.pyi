@@ -33,6 +33,7 @@ from .errors import (
     DomainError,
     FileError,
     MarginError,
+    ResourceError,
     SolverError,
 )
 from .interrupts.progress import progress
@@ -90,6 +91,7 @@ __all__ = [
     "PublicTable",
     "PureDP",
     "Residual",
+    "ResourceError",
     "Simulation",
     "SolverError",
     "Source",

@@ -35,27 +35,38 @@ def run() -> int:
 def _run() -> int:
     make_ready()
     try:
-        command = _command()
-        return 1 if command is None else command()
+        return _command()()
     except KeyboardInterrupt as error:
         print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130
+    except Exception as error:
+        # A command tells its own errors. This one came before it began, as when memory is short.
+        return _failed(error)
 
 
-def _command() -> Callable[[], int] | None:
-    """Import `command`; None, after a message, if this fails, as when memory is short.
+def _command() -> Callable[[], int]:
+    watched = _watched()
+    with watched(ends=True, text=_BEFORE):
+        from .cli.main import command
+    return command
+
+
+def _failed(error: Exception) -> int:
+    """Tell an error from before the command began; the result is the exit code.
 
     No data has been read yet, so the message may quote the error.
     """
-    try:
-        watched = _watched()
-        with watched(ends=True, text=_BEFORE):
-            from .cli.main import command
-    except Exception as error:
-        what = f"{type(error).__name__}: {error}".replace("\n", " ")
-        print(f"margin: internal error ({what}); nothing has been charged", file=sys.stderr)
-        return None
-    return command
+    lacking = None
+    with contextlib.suppress(ImportError, MemoryError):
+        from .interrupts.shortage import shortage
+
+        lacking = shortage(error)
+    if lacking is not None:
+        print(f"margin: {lacking.value}; nothing has been charged", file=sys.stderr)
+        return 2
+    what = f"{type(error).__name__}: {error}".replace("\n", " ")
+    print(f"margin: internal error ({what}); nothing has been charged", file=sys.stderr)
+    return 1
 
 
 def _watched() -> Any:

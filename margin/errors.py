@@ -13,6 +13,7 @@ __all__ = [
     "Fate",
     "FileError",
     "MarginError",
+    "ResourceError",
     "SolverError",
     "fates_of",
 ]
@@ -107,6 +108,18 @@ class FileError(MarginError):
     ... except margin.FileError:
     ...     print("there is no such file")
     there is no such file
+    """
+
+
+class ResourceError(MarginError):
+    """The error for a machine that ran out of memory, disk, threads or open files while a table was
+    read. It says nothing about the data.
+
+    Examples
+    --------
+    >>> import margin
+    >>> issubclass(margin.ResourceError, margin.DataError)
+    False
     """
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import FileError
+from .interrupts.shortage import raise_shortage
 from .store import Contents, read, understood, write
 from .synopses.synopsis import Synopsis
 
@@ -288,7 +289,8 @@ def _library() -> tuple[Any, Any]:
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError:
+    except ImportError as error:
+        raise_shortage(error)
         raise FileError(
             "signing and checking signatures need the package cryptography, but it is not "
             "installed; run pip install cryptography"

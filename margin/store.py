@@ -31,6 +31,7 @@ from ._replace import replacing
 from .data.files import SUFFIXES
 from .domain.domain import Domain, refuse_files
 from .errors import FileError
+from .interrupts.shortage import shortage
 from .privacy.ledger import Token
 from .privacy.statement import Statement
 from .simulation import Simulation
@@ -255,7 +256,10 @@ def understood(
     # A crafted file can make a library raise any error, including MemoryError and RecursionError.
     except Exception as error:
         kind = type(error).__name__
-        problem = f"is damaged, or was not written by this library ({kind}); get a fresh copy"
+        if lacking := shortage(error):
+            problem = f"cannot be read: {lacking.value}; or the file is damaged"
+        else:
+            problem = f"is damaged, or was not written by this library ({kind}); get a fresh copy"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
@@ -511,7 +515,9 @@ def read(path: Path) -> Contents:
     except Exception as error:
         kind = type(error).__name__
         problem = f"is not a .margin file, or is damaged ({kind}); get a fresh copy"
-        if kind == "BadZipFile" and _is_json(path):
+        if lacking := shortage(error):
+            problem = f"cannot be read: {lacking.value}; or the file is damaged"
+        elif kind == "BadZipFile" and _is_json(path):
             problem = "is a JSON file, not a .margin file; give a file that `margin release` wrote"
         elif kind == "BadZipFile" and _is_ledger(path):
             problem = "is a ledger, not a .margin file; `margin ledger show` prints it"

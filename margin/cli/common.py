@@ -19,7 +19,7 @@ from .._secrecy import masked
 from ..errors import FileError, MarginError
 
 if TYPE_CHECKING:
-    from ..privacy.statement import Statement
+    from ..privacy.budget import Budget
     from ..synopses.source import Source
 
 __all__ = [
@@ -92,6 +92,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
         start = painted("margin:", "bad", sys.stderr)
+        more = re.fullmatch("unrecognized arguments: (.*)", message)
+        if more and _are_tables(more[1].split()):
+            message = (
+                "one table is expected, but more files are named; quote a pattern, as in "
+                "'clicks/*.parquet', so that the shell passes it on, or name the folder"
+            )
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice:
             known = re.findall("[A-Za-z0-9_.-]+", choice[2])
@@ -100,6 +106,13 @@ class Parser(argparse.ArgumentParser):
             else:
                 message += did_you_mean(choice[1], known)
         self.exit(2, f"{start} {masked(message)}; see {self.chosen or self.prog} --help\n")
+
+
+def _are_tables(words: Sequence[str]) -> bool:
+    """Whether all words end like the names of data files."""
+    from ..data.files import SUFFIXES  # here, so that the command line starts without numpy
+
+    return all(word.lower().endswith(SUFFIXES) for word in words)
 
 
 def add_command(
@@ -404,21 +417,23 @@ def explained(
     return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits) if text)
 
 
-def budget_values(statement: "Statement") -> dict[str, Any]:
-    """The budget of a statement as JSON values, with the neighbours in the words of its guarantee
-    and the rows of a person as a number."""
-    neighbours = statement.guarantee.partition("neighbours: ")[2]
+def budget_values(budget: "Budget", guarantee: str | None = None) -> dict[str, Any]:
+    """A budget as JSON values, the same for all commands: the neighbours in the words of its
+    guarantee, that of `Statement.guarantee` if there is a statement, and the rows of a person as a
+    number."""
+    neighbours = (guarantee or budget.describe()).partition("neighbours: ")[2]
     return {
-        **statement.budget.to_json(),
+        **budget.to_json(),
         "neighbours": neighbours,
-        "rows_per_person": statement.rows,
+        "rows_per_person": budget.rows_per_person,
     }
 
 
 def spent_of(synopsis: "margin.Synopsis") -> dict[str, Any]:
     """The budget of a release as JSON values; see `budget_values`."""
     assert synopsis.provenance is not None
-    return budget_values(synopsis.provenance.statement)
+    statement = synopsis.provenance.statement
+    return budget_values(statement.budget, statement.guarantee)
 
 
 def measured_views(synopsis: "margin.Synopsis") -> list[list[str]] | None:

@@ -24,6 +24,7 @@ from .common import (
     add_command,
     add_domain,
     add_force,
+    budget_values,
     check_picture,
     did_you_mean,
     draw,
@@ -159,10 +160,11 @@ def _compare(parsed: argparse.Namespace) -> Said:
     # The first line says that the result is not private.
     warning, *table = str(found).split("\n")
     text = "\n".join([painted(warning, "beware", sys.stdout), *table])
+    values = found.to_json() | {"budget": budget_values(budget)}
     if parsed.picture is None or not found.best:
-        return Said(text, found.to_json(), code)
+        return Said(text, values, code)
     draw(found.plot(), parsed.picture)
-    values = found.to_json() | {"picture": str(parsed.picture)}
+    values["picture"] = str(parsed.picture)
     return Said(f"{text}\n{parsed.picture}", values)
 
 

@@ -131,7 +131,7 @@ def _create(parsed: argparse.Namespace) -> Said:
         "ledger": str(parsed.ledger),
         "dataset": dataset,
         "created": is_new,
-        "budget": budget_values(statement),
+        "budget": budget_values(statement.budget, statement.guarantee),
         "statement": statement.to_json(),
     }
     guarantee = f"{statement.guarantee}; protects {statement.protects}"
@@ -169,7 +169,7 @@ def _show(parsed: argparse.Namespace) -> Said:
                 "spent": spent,
                 "remaining": remaining,
                 "remaining_at_once": left and {"epsilon": left.epsilon, "delta": left.delta},
-                "budget": budget_values(statement),
+                "budget": budget_values(statement.budget, statement.guarantee),
                 "statement": statement.to_json(),
                 "strength": None if strength is None else dataclasses.asdict(strength),
                 "charges": [

@@ -16,6 +16,7 @@ from .._secrecy import masked
 from ..errors import BudgetSpentError, MarginError, fates_of
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
+from ..interrupts.shortage import shortage
 from . import compare as cli_compare
 from . import count as cli_count
 from . import domain as cli_domain
@@ -275,13 +276,15 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return code, masked(str(error))
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED, str(error) or "interrupted"
-    # The text of any other error may quote the data. It is shown only on request.
-    kind = type(error).__name__
     fates = fates_of(error)
-    code = _INTERNAL_ERROR
-    if any(fate.budget_is_lost for fate in fates):
-        code = _BUDGET_LOST
-    told = "; ".join([f"internal error ({kind})", *fates])
+    is_lost = any(fate.budget_is_lost for fate in fates)
+    lacking = shortage(error)
+    if lacking is not None:
+        code = _BUDGET_LOST if is_lost else _USER_ERROR
+        return code, "; ".join([lacking.value, *fates])
+    # The text of any other error may quote the data. It is shown only on request.
+    code = _BUDGET_LOST if is_lost else _INTERNAL_ERROR
+    told = "; ".join([f"internal error ({type(error).__name__})", *fates])
     return code, f"{told}; --debug shows the error, which may quote the data"
 
 

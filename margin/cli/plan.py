@@ -16,6 +16,7 @@ from .common import (
     add_command,
     add_domain,
     add_force,
+    budget_values,
     check_picture,
     draw,
     titled,
@@ -153,7 +154,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
         for row in found.table
     ]
     values = {
-        "budget": budget.to_json(),
+        "budget": budget_values(budget),
         "views": [list(view) for view in found.workload.views],
         "mechanisms": rows,
     }

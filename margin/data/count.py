@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..counting import CountPlan
 from ..domain.domain import Domain
 from ..interrupts import watched
-from ..interrupts.share import declaring
+from ..interrupts.share import declaring, tell
 from .opening import open_source
 
 __all__ = ["Counts", "count"]
@@ -62,7 +62,10 @@ def count(
         plan = CountPlan(domain, views)
         opened = open_source(source)
         if isinstance(opened, Counts):
-            return opened.count_views(domain, plan.views)
-        for batch in opened.batches(domain):
-            plan.accumulate(batch)
-        return list(plan.tables)
+            tables = opened.count_views(domain, plan.views)
+        else:
+            for batch in opened.batches(domain):
+                plan.accumulate(batch)
+            tables = list(plan.tables)
+        tell(1)
+        return tables

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ..domain.attribute import UNSEEN, Attribute
 from ..domain.domain import Domain
 from ..domain.values import Number, faithful, number, written
-from ..errors import DataError
+from ..errors import DataError, MarginError
 from ..interrupts import check
+from .failures import Problem, explained
 
 __all__ = [
     "ROWS",
@@ -54,20 +55,21 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 T = TypeVar("T")
 
 
-def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) -> T:
-    """Run `action` and return its result. If it fails, raise a `DataError` with the text `problem`.
+def quietly(action: Callable[[], T], problem: Problem) -> T:
+    """Run `action` and return its result. If it fails, raise the error that `failures.explained`
+    makes: with `problem` if the content is wrong, and otherwise with what the machine lacks.
 
     The new error neither quotes the original one nor is chained to it, since a library's message
-    may contain cells. A DataError keeps its text. A KeyboardInterrupt stays one.
+    may contain cells. An error of margin keeps its type and text. A KeyboardInterrupt stays one.
     """
     try:
         return action()
-    except DataError as error:
-        text = str(error)
+    except MarginError as error:
+        found = type(error)(str(error))
     except Exception as error:
         check()  # an interrupt, which a library reports as an error of its own
-        text = problem if isinstance(problem, str) else problem(error)
-    raise DataError(text)
+        found = explained(error, problem)
+    raise found
 
 
 def locate(

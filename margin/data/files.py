@@ -18,15 +18,17 @@ from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible, shielded
 from ..interrupts.share import is_heard
+from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead, rows_of_file
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
+from .failures import is_about_content, unknown
 
 __all__ = [
     "MEMORY",
     "SUFFIXES",
     "Field",
     "FileSource",
-    "connect",
+    "connected",
     "definitions",
     "guesses_folders",
     "guesses_types",
@@ -137,7 +139,7 @@ class FileSource:
             read.append(f"c{place}::UTINYINT" if as_number else f"c{place}")
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
-        with closing(self._connected()) as connection:
+        with closing(connected(self.memory_limit)) as connection:
             progress = self._progress(connection) if is_heard() else None
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
@@ -227,11 +229,9 @@ class FileSource:
     def failed(self, error: Exception) -> str:
         """The message for a failure of DuckDB. It names the file and the line of a CSV file, never
         their content."""
-        if self._is_parquet:
-            return (
-                f"{self.described} cannot be read: it is damaged or needs too much memory; write "
-                "it anew or in several files"
-            )
+        # DuckDB names no kind for most errors in Parquet files.
+        if self._is_parquet or not is_about_content(error):
+            return unknown(error, self.described)
         if self._is_json:
             return (
                 f"{self.described} is not well-formed: it must be encoded in UTF-8 and hold one "
@@ -243,11 +243,6 @@ class FileSource:
             f"{self.described} is not well-formed{where}: it must be encoded in UTF-8, with as "
             "many cells in every row as in the header, quotes closed and line ends all alike"
         )
-
-    def _connected(self) -> Any:
-        """A new DuckDB connection with the memory limit of the file."""
-        wrong = f"the memory limit ({self.memory_limit!r}) must be a size such as '500MB'"
-        return quietly(lambda: connect(self.memory_limit), wrong)
 
     @property
     def _lower(self) -> str:
@@ -327,7 +322,7 @@ class FileSource:
         # These options find the keys only, however many there are and whatever their values are.
         keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
         text = f"SELECT * FROM read_json({place}, {keys})"
-        with closing(self._connected()) as connection:
+        with closing(connected(self.memory_limit)) as connection:
             relation = quietly(lambda: connection.sql(text), self.failed)
             names = relation.columns
             if names == ["json"] and not quietly(lambda: relation.limit(1).fetchall(), self.failed):
@@ -352,6 +347,7 @@ class FileSource:
         except (gzip.BadGzipFile, EOFError, zlib.error):
             problem = "must be a complete gzip file, by its ending, but is not; save it anew"
         except OSError as error:
+            raise_shortage(error)
             problem = f"cannot be read ({type(error).__name__}); check its permissions"
         raise DataError(f"{self.described} {problem}")
 
@@ -371,9 +367,28 @@ class Field:
         return str(self.kind) == "bool"
 
 
-def connect(memory_limit: str = MEMORY) -> Any:
+def connected(memory_limit: str = MEMORY) -> Any:
     """A new DuckDB connection in memory. It uses at most this much memory, and it prints, writes
-    and downloads nothing."""
+    and downloads nothing.
+
+    Raises
+    ------
+    DataError
+        When the limit is not a size.
+    ResourceError
+        When the machine has too little memory even to begin.
+    """
+
+    def failed(error: Exception) -> str:
+        # DuckDB raises this class for an option that it cannot parse, and for nothing else here.
+        if type(error).__name__ == "ParserException":
+            return f"the memory limit ({memory_limit!r}) must be a size such as '500MB'"
+        return unknown(error, "the table")
+
+    return quietly(lambda: _connect(memory_limit), failed)
+
+
+def _connect(memory_limit: str) -> Any:
     with shielded():  # its import cannot be repeated after an interrupt
         import duckdb
 

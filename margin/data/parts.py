@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .encode import quietly
+from .failures import unknown
 
 __all__ = ["PARTS", "Parts"]
 
@@ -17,9 +19,6 @@ PARTS = 128
 
 _HELD = 1 << 21
 """Largest number of rows in memory, over all parts."""
-
-_FULL = "rows that do not fit in memory must be written to the disk, but {} is full or cannot be "
-_FULL += "written; free some space, or set TMPDIR to a folder on a larger disk"
 
 
 class Parts:
@@ -96,5 +95,5 @@ class Parts:
                 writer.write_table(table)
                 held.clear()
 
-        quietly(write, _FULL.format(f"the folder {str(self._folder.parent)!r}"))
+        quietly(write, partial(unknown, what="what does not fit in memory"))
         self._rows = 0

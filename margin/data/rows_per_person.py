@@ -1,7 +1,9 @@
 """The bound on the number of rows of each person, applied before anything is counted."""
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,9 +13,10 @@ from ..domain.domain import Domain
 from ..domain.values import faithful, identity
 from ..errors import DataError
 from ..interrupts import check
-from ..interrupts.share import tell, within
+from ..interrupts.share import tell
 from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
-from .files import MEMORY, connect, quoted, stream
+from .failures import unknown
+from .files import MEMORY, connected, quoted, stream
 from .parts import PARTS, Parts
 from .scratch import scratch
 from .source import Source, Tabular
@@ -28,6 +31,8 @@ __all__ = [
     "possible_identities",
 ]
 
+log = logging.getLogger("margin")
+
 _ITSELF = (
     r"^(0|-?[1-9][0-9]{0,300}"  # a whole number
     # a letter first, and some character that no word has: A-17
@@ -37,9 +42,6 @@ _ITSELF = (
 )
 """Texts that are their own identity: in ASCII, without blanks at their ends, and neither numbers
 nor dates in another form, nor words such as "true"."""
-
-_READING = 0.6
-"""Share of the time that is needed to read the rows, before they are grouped."""
 
 
 @runtime_checkable
@@ -129,6 +131,7 @@ class BoundedSource:
         self._rows_per_person = rows_per_person
         self._key = key
         self._memory_limit = getattr(source, "memory_limit", MEMORY)
+        self._passes = 0
 
     def check(self, domain: Domain) -> None:
         """Refuse a table that the source refuses, or that has no column with the name of the
@@ -143,18 +146,22 @@ class BoundedSource:
         kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
         fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
         schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
+        self._passes += 1
+        again = "" if self._passes == 1 else f", pass {self._passes} over the table"
         with ExitStack() as stack:
             folder = stack.enter_context(scratch())
             # All rows of a unit go to the same part, so the parts can be grouped one by one.
             parts = stack.enter_context(Parts(folder, schema))
-            with within(0, _READING):
-                for batch in self._encoded(domain, schema):
-                    parts.add(batch, part_of(batch.column(0), self._key))
-            connection = stack.enter_context(closing(connect(self._memory_limit)))
+            log.info("reading the rows of each unit%s", again)
+            for batch in self._encoded(domain, schema):
+                parts.add(batch, part_of(batch.column(0), self._key))
+            tell(1)
+            log.info("grouping and counting the rows of each unit%s", again)
+            connection = stack.enter_context(closing(connected(self._memory_limit)))
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")
             for number, rows in enumerate(parts.tables()):
-                tell(_READING + (1 - _READING) * number / PARTS)
+                tell(number / PARTS)
                 connection.register("rows", rows)
                 for columns in self._first_rows(connection, [name for name, _ in fields]):
                     yield dict(zip(domain, columns, strict=True))
@@ -165,18 +172,14 @@ class BoundedSource:
         names: Sequence[str],
     ) -> Generator[list[NDArray[Any]]]:
         """The codes of the first rows of each unit, from the rows that DuckDB knows as `rows`."""
-        full = (
-            f"the rows must be grouped by {self._unit!r}, but the memory ({self._memory_limit}) or "
-            "the disk is full; allow more with --memory-limit or memory_limit=, or set TMPDIR to a "
-            "folder on a larger disk"
-        )
+        failed = partial(unknown, what=f"the rows, grouped by {self._unit!r},")
         # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
         listed = ", ".join(names)
         window = f"PARTITION BY unit ORDER BY place, {listed}"
         kept = f"row_number() OVER ({window}) <= {self._rows_per_person}"
         query = f"SELECT {listed} FROM rows QUALIFY {kept}"
-        reader = quietly(lambda: stream(connection.sql(query)), full)
-        while (batch := quietly(lambda: next(reader, None), full)) is not None:
+        reader = quietly(lambda: stream(connection.sql(query)), failed)
+        while (batch := quietly(lambda: next(reader, None), failed)) is not None:
             check()
             yield [column.to_numpy() for column in batch.columns]
 

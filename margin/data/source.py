@@ -17,6 +17,7 @@ from ..domain.values import telling
 from ..errors import DataError
 from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
+from .failures import is_about_content, unknown
 from .files import FileSource, definitions, guesses_folders, guesses_types, quoted
 from .folders import FilesSource
 
@@ -319,6 +320,8 @@ def _query(relation: Any, text: str) -> Any:
 
 def _unreadable(error: Exception) -> str:
     """The message for a data frame that cannot be read."""
+    if not is_about_content(error):
+        return unknown(error, "the data frame")
     kind = type(error).__name__
     return (
         f"the data frame cannot be read through Arrow ({kind}); pass it as a Parquet file or a "

@@ -15,11 +15,13 @@ from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts import interruptible
 from ..interrupts.share import is_heard
+from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
+from .failures import is_about_content, unknown
 from .files import (
     FileSource,
-    connect,
+    connected,
     definitions,
     guesses_folders,
     guesses_types,
@@ -187,6 +189,8 @@ class Sql:
         # DuckDB reads the beginning of a CSV or JSON file in the text before it plans the query.
         if not _READ_EARLY.search(self.text) and (told := _without_rows(error, kind, state)):
             return f"{self._where} is not valid: {told}"
+        if not (self._is_on_server or is_about_content(error)):
+            return unknown(error, self._where)
         if state:
             kind = f"{kind}, SQLSTATE {state}"
         return (
@@ -235,9 +239,7 @@ class Sql:
         """Open a DuckDB connection for the length of a `with` block. It has the attached database
         file and the given views."""
         with ExitStack() as stack:
-            wrong = f"the memory limit ({self.memory_limit!r}) must be a size such as '500MB'"
-            connection = quietly(lambda: connect(self.memory_limit), wrong)
-            stack.enter_context(closing(connection))
+            connection = stack.enter_context(closing(connected(self.memory_limit)))
             folder = stack.enter_context(scratch())
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             # A name in a query never means a Python variable.
@@ -279,7 +281,8 @@ class Sql:
         """Run the query on PostgreSQL; see `result`."""
         try:
             from adbc_driver_postgresql import dbapi
-        except ImportError:
+        except ImportError as error:
+            raise_shortage(error)
             raise DataError(
                 "attach= names a PostgreSQL server, which needs the driver for PostgreSQL, but it "
                 "is not installed; run pip install adbc-driver-postgresql"

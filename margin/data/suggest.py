@@ -12,10 +12,11 @@ from ..domain.attribute import UNSEEN, Attribute, Value
 from ..domain.domain import DRAFT
 from ..domain.values import faithful
 from ..errors import DataError
-from ..interrupts.share import within
+from ..interrupts.share import tell, within
 from .advance import telling_query
 from .encode import check_type, quietly
-from .files import MEMORY, FileSource, connect, measure
+from .failures import is_about_content, unknown
+from .files import MEMORY, FileSource, connected, measure
 from .folders import FilesSource
 from .opening import open_source
 from .source import ColumnsSource, FrameSource
@@ -216,8 +217,7 @@ def suggest_domain(data: object) -> dict[str, Any]:
     source = open_source(data)
     query = None
     limit = getattr(source, "memory_limit", MEMORY)
-    wrong = f"the memory limit ({limit!r}) must be a size such as '500MB'"
-    with closing(quietly(lambda: connect(limit), wrong)) as connection:
+    with closing(connected(limit)) as connection:
         measure(connection)
         if isinstance(source, FileSource):
             found = source.fields()
@@ -348,6 +348,7 @@ def _describe(
         first += _first_pass(column)
     with within(0, _FIRST):
         row = table.row(columns, first)
+        tell(1)
     width = len(row) // len(columns)
     facts = [_Facts(*row[at : at + width]) for at in range(0, len(row), width)]
     second = []
@@ -357,6 +358,7 @@ def _describe(
         second.append(f"histogram(v_{column.sql})" if is_needed else "NULL")
     with within(_FIRST, 1):
         values = table.row(columns, second)
+        tell(1)
     forms = []
     rare = {}
     for column, known, found in zip(columns, facts, values, strict=True):
@@ -438,6 +440,8 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
 
 def _unreadable_files(error: Exception) -> str:
     """The message for files of a folder that cannot be read together."""
+    if not is_about_content(error):
+        return unknown(error, "the files")
     return (
         "the files must be well-formed and hold the same kind of values in each column, but they "
         "do not; run this command on one of them to see which"
@@ -446,6 +450,8 @@ def _unreadable_files(error: Exception) -> str:
 
 def _unreadable(error: Exception) -> str:
     """The message for a data frame that cannot be read."""
+    if not is_about_content(error):
+        return unknown(error, "the data frame")
     return "the data frame must be readable by DuckDB, but it is not; pass it as a Parquet file"
 
 

@@ -118,8 +118,9 @@ class Watch:
         """Install the handlers and start the thread."""
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._look, daemon=True)
+        thread.start()
+        self._thread = thread
         for number in _NUMBERS:
             handler = signal.getsignal(number)
             # A SIGTERM that the program handles itself, and an ignored signal, such as SIGHUP under

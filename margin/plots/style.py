@@ -7,6 +7,7 @@ apart. No fact is shown by colour alone.
 from typing import TYPE_CHECKING
 
 from ..errors import MarginError
+from ..interrupts.shortage import raise_shortage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,8 @@ def new_figure(size: tuple[float, float]) -> "Figure":
     """
     try:
         from matplotlib.figure import Figure
-    except ImportError:
+    except ImportError as error:
+        raise_shortage(error)
         raise MarginError(
             "plots need the package matplotlib, but it is not installed; run pip install matplotlib"
         ) from None

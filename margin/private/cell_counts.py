@@ -7,6 +7,7 @@ the cluster that holds them.
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,10 +15,11 @@ import numpy.typing as npt
 
 from .._types import Integers
 from ..data.encode import quietly
+from ..data.failures import unknown
 from ..data.scratch import scratch
 from ..data.source import Source
 from ..domain.domain import Domain, View
-from ..errors import DataError
+from ..errors import MarginError
 from ..sparse.grid import Grid, counted, ordered
 
 __all__ = ["Cells", "Counted", "cells_in", "nonzero_cells"]
@@ -144,22 +146,22 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
     """
     import pyarrow as pa
 
-    from ..data.files import connect, quoted
+    from ..data.files import connected, quoted
 
     names = [f"w{place}" for place in range(width)]
-    refused: list[DataError] = []
+    refused: list[MarginError] = []
 
     def record_batches() -> Iterator[Any]:
         try:
             for block in blocks:
                 columns = [pa.array(np.ascontiguousarray(column)) for column in block.T]
                 yield pa.RecordBatch.from_arrays(columns, names)
-        except DataError as error:
+        except MarginError as error:
             # Raised again below: DuckDB would replace it by an error of its own.
             refused.append(error)
 
     schema = pa.schema([(name, pa.int64()) for name in names])
-    with scratch() as folder, closing(connect()) as connection:
+    with scratch() as folder, closing(connected()) as connection:
         connection.execute(f"SET temp_directory = {quoted(folder)}")
         connection.execute("SET preserve_insertion_order = false")
         connection.register("cells", pa.RecordBatchReader.from_batches(schema, record_batches()))
@@ -167,8 +169,7 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
         query = f"SELECT {keys}, count(*) AS rows FROM cells GROUP BY {keys}"
         found = quietly(
             lambda: connection.execute(query).fetchnumpy(),
-            "the rows could not be grouped, because the temporary folder is full: free space on the"
-            " disk",
+            partial(unknown, what="the rows, grouped by their cells,"),
         )
     if refused:
         raise refused[0]

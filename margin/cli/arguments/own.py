@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MarginError
+from ...interrupts.shortage import raise_shortage
 
 __all__ = ["is_own", "own", "split_own"]
 
@@ -76,6 +77,7 @@ def _module(place: str, described: str) -> Any:
     try:
         module = importlib.import_module(name)
     except ImportError as error:
+        raise_shortage(error)
         raise MarginError(
             f"{described} must lie in a module that can be imported, but importing it failed "
             f"({error}); write MODULE:OBJECT or FILE.py:OBJECT"

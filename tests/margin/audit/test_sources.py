@@ -248,15 +248,15 @@ class Sources:
 def one_engine(monkeypatch):
     """One DuckDB for all reads of a test: to start it takes ten times as long as to read a small
     table."""
-    database = files.connect()
+    database = files.connected()
 
-    def connect(memory_limit="1GB"):
+    def connected(memory_limit="1GB"):
         connection = database.cursor()
         connection.execute("RESET preserve_insertion_order")
         return connection
 
     for module in (files, sql, rows_per_person):
-        monkeypatch.setattr(module, "connect", connect)
+        monkeypatch.setattr(module, "connected", connected)
     yield
     database.close()
 

@@ -1,134 +1,29 @@
 """Every command behaves as users expect: each test checks one behaviour of all commands."""
 
 import argparse
-import importlib.util
 import json
 import logging
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
+from command_line import COMMANDS, EXAMPLES, LAST, QUICK, RUN, SHELLS, run, words
 
 import margin
 from margin.cli.arguments.mechanisms import MECHANISMS, mechanism_of
 from margin.cli.arguments.written import split_mechanisms
 from margin.cli.common import painted
 from margin.cli.compare import _mechanism as mechanism_to_compare
-from margin.cli.main import _parser, main
+from margin.cli.main import main
 from margin.data import count
 from margin.interrupts.progress import _Stages, progress
 from margin.interrupts.share import is_heard
-from margin.publication import publish, sign_folder
-
-
-def leaves(parser, name=""):
-    """The full name and the parser of every command."""
-    actions = [
-        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
-    ]
-    if not actions:
-        yield name, parser
-    for action in actions:
-        for word, inner in action.choices.items():
-            yield from leaves(inner, f"{name} {word}".strip())
-
-
-COMMANDS = dict(leaves(_parser()))
-EXAMPLES = {name: parser.epilog.splitlines()[1:] for name, parser in COMMANDS.items()}
-SHELLS = ["bash", "zsh", "fish"]
-HAS_KEYS = importlib.util.find_spec("cryptography") is not None
-WITH_KEYS = ("keygen", "sign", "verify")
-# The examples of `bench` solve many instances; test_cli_bench.py runs its commands on a small one.
-QUICK = [name for name in EXAMPLES if name.split()[0] not in ("bench", "completion")]
-RUN = {line.strip(): name for name in QUICK for line in EXAMPLES[name]}
-RUN |= {f"margin completion {shell}": "completion" for shell in SHELLS}
-LAST = {name: lines[-1].strip() for name, lines in EXAMPLES.items()}
-
-
-@pytest.fixture(scope="module")
-def made(table, domain, tmp_path_factory):
-    """A folder with the files that the examples use."""
-    folder = tmp_path_factory.mktemp("made")
-    rows = table.append_column("person_id", pa.array(np.arange(len(table)) // 2))
-    for name in ("people.csv", "public.csv"):
-        pyarrow.csv.write_csv(rows, folder / name)
-    pyarrow.parquet.write_table(rows, folder / "people.parquet")
-    (folder / "domain.json").write_text(domain.to_json())
-    pyarrow.csv.write_csv(pa.table({"sex": ["F", "M"], "count": [240, 260]}), folder / "states.csv")
-    margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
-    shutil.copy(folder / "people.margin", folder / "last_year.margin")
-    visits = margin.Domain(
-        {
-            "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "Napa"]]}},
-            "visited": {"dates": {"from": "2020-01-01", "to": "2020-12-31", "by": "month"}},
-            "sex": ["f", "m"],
-        }
-    )
-    rows = {"place": ["Napa"] * 3, "visited": ["2020-04-01"] * 3, "sex": ["f", "m", "f"]}
-    release = margin.release(rows, domain=visits, budget=margin.PureDP(1))
-    release.save(folder / "visits.margin")
-    margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
-    (folder / "releases").mkdir()
-    publish(release, [["sex"]], folder / "tables", formats=["csv"])
-    if HAS_KEYS:
-        margin.keygen(folder / "agency.key")
-        margin.sign(folder / "people.margin", folder / "agency.key")
-        sign_folder(folder / "tables", folder / "agency.key")
-    return folder
-
-
-@pytest.fixture
-def folder(made, tmp_path, monkeypatch):
-    """A fresh folder with these files. No browser opens, and a server stops at once."""
-    for path in made.iterdir():
-        (tmp_path / path.name).symlink_to(path) if path.is_dir() else (
-            tmp_path / path.name
-        ).write_bytes(path.read_bytes())
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("webbrowser.open", lambda _: True)
-
-    def interrupted(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", interrupted)
-    return tmp_path
-
-
-def words(line):
-    """The arguments of an example, with new names for the files that it writes."""
-    command, *arguments = shlex.split(line.split(" > ")[0].split("  #")[0])
-    assert command == "margin"
-    if arguments[0] in WITH_KEYS and not HAS_KEYS:
-        pytest.skip("cryptography is not installed")
-    if arguments[:2] == ["ledger", "create"]:
-        arguments[2] = "new.db"
-    if arguments[0] == "keygen":
-        arguments[1] = "new.key"
-    if "-o" in arguments:
-        place = arguments.index("-o") + 1
-        arguments[place] = f"new-{arguments[place]}"
-    return arguments
-
-
-def run(capsys, arguments):
-    try:
-        code = main(arguments)
-    except SystemExit as left:
-        code = left.code
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

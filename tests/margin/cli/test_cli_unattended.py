@@ -34,6 +34,7 @@ def told(capsys, *line, code=0):
 
 
 CREATE = ["ledger", "create", "l.db", "--dataset", "p", "--epsilon", "3", *UNIT]
+FEW = ["--mechanisms", "Uniform", "--workload", "1way", "--runs", "1"]
 RELEASE = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1", *UNIT]
 
 
@@ -41,7 +42,11 @@ def test_the_unit_is_the_same_in_all_outputs(folder, capsys):
     created = told(capsys, *CREATE)
     made = told(capsys, *RELEASE, "--ledger", "l.db", "--dataset", "p", "-o", "o.margin")
     (shown,) = told(capsys, "ledger", "show", "l.db")["datasets"]
-    for budget in (created["budget"], made["spent"], shown["budget"]):
+    planned = told(capsys, "plan", "--domain", "d.json", "--epsilon", "1", *UNIT[2:])
+    compared = told(capsys, "compare", *RELEASE[1:6], *UNIT[2:], *FEW)
+    info = told(capsys, "info", "o.margin")
+    budgets = [created["budget"], shown["budget"], planned["budget"], compared["budget"]]
+    for budget in [*budgets, made["spent"], info["spent"]]:
         assert budget["neighbours"] == WORDS and budget["rows_per_person"] == 3
     for statement in (created["statement"], made["statement"], shown["statement"]):
         assert (statement["unit"], statement["rows"]) == ("id", 3)
@@ -181,3 +186,24 @@ def test_what_a_kill_leaves_is_named_and_can_be_kept(folder, capsys):
     copies = {leftover["copy_of"] for leftover in found["leftovers"]}
     assert copies == {"o.margin", None}
     assert "is a copy of o.margin; delete it" in ran(capsys, *check).out
+
+
+FILES = "clicks/1.parquet clicks/2.parquet clicks/3.parquet"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"release {FILES} --domain d.json --epsilon 1 -o x.margin",
+        f"release --domain d.json --epsilon 1 -o x.margin {FILES}",
+        f"compare {FILES} --domain d.json --epsilon 1",
+        f"domain suggest {FILES}",
+        f"domain check {FILES} d.json",
+    ],
+)
+def test_a_pattern_that_the_shell_replaced_by_its_files_is_explained(line, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(line.split())
+    told = capsys.readouterr().err
+    assert left.value.code == 2 and "unrecognized" not in told
+    assert "quote a pattern" in told and "name the folder" in told

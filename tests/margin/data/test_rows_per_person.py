@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import margin
-from margin import BudgetError, DataError, Domain, DomainError, Neighbours, PriView, PureDP
+from margin import (
+    BudgetError,
+    DataError,
+    Domain,
+    DomainError,
+    Neighbours,
+    PriView,
+    PureDP,
+    ResourceError,
+)
 from margin.audit.outputs.outcome import outcome
 from margin.audit.recorder import Player, Recorder
 from margin.audit.violation import Violation
@@ -363,6 +372,6 @@ def test_rows_in_files_are_kept_like_rows_in_memory(person, tmp_path, monkeypatc
 
 def test_a_full_disk_is_told(monkeypatch):
     monkeypatch.setattr("margin.data.parts._HELD", 0)
-    monkeypatch.setattr("pyarrow.OSFile", lambda *_: (_ for _ in ()).throw(OSError("no space")))
-    with pytest.raises(DataError, match="set TMPDIR to a folder on a larger disk"):
+    monkeypatch.setattr("pyarrow.OSFile", lambda *_: (_ for _ in ()).throw(OSError(28, "")))
+    with pytest.raises(ResourceError, match="set TMPDIR to a folder on a larger disk"):
         kept_of({"person": [1, 2], "a": [0, 1], "b": [0, 1]}, "person", 1)

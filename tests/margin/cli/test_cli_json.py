@@ -1,0 +1,156 @@
+"""What the commands print with --json is what docs/reference/json.md says."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from command_line import COMMANDS, LAST, RUN, run, words
+
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| (`[^|]*`) \| (.*) \|$", re.MULTILINE)
+HEADING = re.compile(r"^### ([^\n]*)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def fields(text):
+    """The form of each field of a table, by its path."""
+    return {
+        name: form for names, form in ROW.findall(text) for name in re.findall("`([^`]*)`", names)
+    }
+
+
+SECTIONS = dict(HEADING.findall(PAGE))
+SHARED = {name: fields(text) for name, text in SECTIONS.items() if not name.startswith("margin")}
+TOLD = {
+    name.removeprefix("margin "): fields(text)
+    for name, text in SECTIONS.items()
+    if name.startswith("margin") and "bench" not in name
+}
+FREE = {"domain suggest"}
+"""Commands whose document has the names of the data."""
+
+
+def expanded(told):
+    """The forms of all paths, with those of the shared forms in place."""
+    found = {}
+    for path, form in told.items():
+        found[path] = form
+        for inner, its in SHARED.get(form, {}).items():
+            found[f"{path}.{inner}"] = its
+    return found
+
+
+def values_of(value, path=""):
+    """Each path of a document with its values; `[]` stands for any place in a list."""
+    yield path, value
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from values_of(inner, f"{path}.{name}".removeprefix("."))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from values_of(inner, f"{path}[]")
+
+
+KINDS = {
+    "exact number": lambda value: isinstance(value, str) and re.fullmatch(r"[\d./]+", value),
+    "integer": lambda value: type(value) is int,
+    "number": lambda value: type(value) in (int, float),
+    "text": lambda value: isinstance(value, str),
+    "true": lambda value: isinstance(value, bool),
+    "false": lambda value: value is False,
+    "open object": lambda value: isinstance(value, dict),
+    "object": lambda value: isinstance(value, dict),
+    "open list": lambda value: isinstance(value, list),
+    "null": lambda value: value is None,
+}
+
+
+def fits(value, form):
+    """Whether a value has one of the kinds that a form names before its colon."""
+    said, _, _ = form.partition(":")
+    more = " null" if "null" in form else ""
+    named = [kind for kind in KINDS if re.search(rf"\b{kind}", said + more)]
+    # "exact number" contains "number", and "open object" contains "object".
+    named = [kind for kind in named if not any(kind != other and kind in other for other in named)]
+    return not named or any(KINDS[kind](value) for kind in named)
+
+
+def check(document, told):
+    forms = expanded(told)
+    opened = [path for path, form in forms.items() if "open " in form]
+    printed = {}
+    for path, value in values_of(document):
+        inside = any(path.startswith((f"{outer}.", f"{outer}[")) for outer in opened)
+        if path and not inside:
+            printed.setdefault(path, []).append(value)
+    for path, values in printed.items():
+        is_outer = any(other.startswith((f"{path}.", f"{path}[")) for other in forms)
+        assert path in forms or is_outer, f"{path} is not on the page"
+        assert all(fits(value, forms.get(path, "")) for value in values), (path, values)
+    for path, form in forms.items():
+        outer = path.rpartition(".")[0]
+        is_there = not outer or isinstance((printed.get(outer) or [None])[0], dict)
+        assert path in printed or "only" in form or not is_there, f"{path} is not printed"
+
+
+def read(text):
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_the_page_has_a_section_for_each_command():
+    assert {*TOLD} == {name for name in COMMANDS if not name.startswith("bench")}
+
+
+LINES = [LAST[name] for name in LAST if not name.startswith(("bench", "completion"))]
+LINES += [line for line in RUN if RUN[line] in ("release", "plan", "count", "marginal")]
+LINES += [
+    "margin completion bash",
+    "margin plan --domain domain.json --epsilon 1 --delta 1e-6 --rows-per-person 5",
+    "margin compare public.csv --domain domain.json --rho 1/3 --runs 2 --mechanisms Uniform",
+    "margin domain check people.csv domain.json --unit person_id",
+    "margin ledger create new.db --dataset v --rho 0.1 --unit id --rows-per-person 5",
+    "margin info people.margin",
+]
+
+
+def command_of(line):
+    return max((name for name in COMMANDS if line.startswith(f"margin {name} ")), key=len)
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(LINES))
+def test_a_command_prints_the_fields_of_its_page(line, folder, capsys):
+    given = words(line)
+    name = command_of(line)
+    code, out, err = run(capsys, [*given, "--json"])
+    assert code == 0, err
+    document = read(out)
+    if name not in FREE and "--registry" not in given:
+        check(document, TOLD[name])
+
+
+def test_a_ledger_with_charges_and_a_table_that_does_not_fit(folder, capsys):
+    start = "release people.csv --domain domain.json --epsilon 1 --ledger agency.db"
+    lines = {
+        f"{start} --dataset people --label x -o r.margin": 0,
+        f"{start} --dataset people -o s.margin": 0,
+        "ledger show agency.db": 0,
+        "ledger check agency.db --releases .": 2,
+        "domain check people.csv d.json": 2,
+    }
+    (folder / "d.json").write_text('{"sex": ["F"], "nothing": 2}')
+    for line, expected in lines.items():
+        code, out, err = run(capsys, [*shlex.split(line), "--json"])
+        assert code == expected, err
+        check(read(out), TOLD[command_of(f"margin {line}")])
+
+
+def test_what_the_page_does_not_say_is_noticed():
+    told = {"a": "integer", "b[].c": "exact number", "d": "text, only with it"}
+    check({"a": 1, "b": [{"c": "1/3"}]}, told)
+    for wrong in ({"a": 1.5, "b": []}, {"b": []}, {"a": 1, "b": [{"c": 0.1}]}, {"a": 1, "e": 2}):
+        with pytest.raises(AssertionError):
+            check(wrong, told)

@@ -1,0 +1,82 @@
+"""The script of docs/howto/weekly.md: each of its exit codes, in order."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import margin
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
+(SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("flock"), reason="flock is not installed"),
+]
+
+
+@pytest.fixture
+def weekly(tmp_path):
+    """Run the script for a week, in a folder with a table; `margin` and `python3` are those of this
+    interpreter."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, words in {"margin": " -m margin", "python3": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n')
+        (programs / name).chmod(0o755)
+    (tmp_path / "clicks").mkdir()
+    rows = "".join(f"{row // 2},{row % 3},{row % 2}\n" for row in range(60))
+    (tmp_path / "clicks" / "monday.csv").write_text(f"user_id,page,bought\n{rows}")
+    (tmp_path / "domain.json").write_text('{"page": 3, "bought": 2}')
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
+    own = {"PATH": path, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TOTAL": "0.25"}
+
+    def run(week, **more):
+        return subprocess.run(
+            ["sh", "-c", SCRIPT, "weekly.sh", week],
+            cwd=tmp_path,
+            env={**os.environ, **own, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_the_codes_of_the_weekly_script(weekly, tmp_path):
+    ledger = margin.Ledger(tmp_path / "ledger.db")
+    first = weekly("2026-W47")
+    assert first.returncode == 0, first.stderr
+    assert json.loads(first.stdout)["charge"]["label"] == "2026-W47"
+    # The same week again: nothing is spent.
+    assert weekly("2026-W47").returncode == 0
+    assert len(ledger.charged("clicks")) == 1
+    # The file is lost: a person must say that the week is to be paid again.
+    (tmp_path / "releases" / "2026-W47.margin").unlink()
+    lost = weekly("2026-W47")
+    assert lost.returncode == 70 and "AGAIN=yes" in lost.stderr
+    assert len(ledger.charged("clicks")) == 1
+    assert weekly("2026-W47", AGAIN="yes").returncode == 0
+    assert len(ledger.charged("clicks")) == 2
+    # The budget is used up.
+    spent = weekly("2026-W48")
+    assert spent.returncode == 3 and not (tmp_path / "releases" / "2026-W48.margin").exists()
+    # A table that does not fit, and a run that is active.
+    assert weekly("2026-W49", UNIT="nobody").returncode == 2
+    with subprocess.Popen(
+        ["flock", str(tmp_path / "lock"), "sh", "-c", "echo locked; cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "locked\n"
+        assert weekly("2026-W50").returncode == 75
+        other.communicate()
