@@ -79,7 +79,7 @@ class ViewSynopsis(Synopsis):
         reconstructed: the base also reduces the noise of those within views. None and nothing
         without a base.
     kurtosis
-        The excess kurtosis of the noise in each cell of a table that was measured; see `Marginal`.
+        The excess kurtosis of the noise in each measured cell or answer; see `Marginal`.
     scales
         Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file,
         or that the mechanism knows better than the tables do. The others are learnt when answers
@@ -183,13 +183,16 @@ class ViewSynopsis(Synopsis):
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
-            (kurtosis,) = self._answering.kurtosis_of(np.array([axes]), self.held.variance(axes))
+            known = np.array([self.held.variance(axes)])
+            (kurtosis,) = self._answering.cell_kurtosis(np.array([axes]), known)
+            if isinstance(kurtosis, np.ndarray):
+                kurtosis = in_view_order(kurtosis, self.domain.axes(names))
             view = Marginal(
                 self.domain,
                 counts,
                 variance,
                 attributes=names,
-                noise_kurtosis=float(kurtosis),
+                noise_kurtosis=kurtosis,
             )
             views.append(view)
         return tuple(views)
