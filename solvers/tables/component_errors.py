@@ -244,6 +244,13 @@ def errors_of_components(tables: Tables, axes: _Axes) -> ComponentErrors:
     `ComponentErrors` describes for axes without bases of their own.
 
     They follow from the precision of each component: that of its moments.
+
+    Parameters
+    ----------
+    tables
+        Tables that were estimated from components (`Tables.by_components`).
+    axes
+        The axes of the table, ascending.
     """
     precision = tables.component_precision(axes)
     variances = {}
