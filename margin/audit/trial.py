@@ -220,12 +220,12 @@ class Trial:
         alpha = self.black_box.alpha / len(chosen)
         events = []
         before = len(self.tables)
-        for pair in chosen:
-            samples = []
-            for data in pair:
-                samples.append(self._outputs(self.black_box, data, entropy, before))
-                before += self.black_box.runs
-            events.append(distinguishing_event(*samples, bound_of_budget, alpha))
+        runs = self.black_box.runs
+        for one, other in chosen:
+            first = self._outputs(self.black_box, one, entropy, before)
+            second = self._outputs(self.black_box, other, entropy, before + runs)
+            before += 2 * runs
+            events.append(distinguishing_event(first, second, bound_of_budget, alpha))
         return events
 
     @property

@@ -223,8 +223,9 @@ def _by_components(synopsis: Synopsis) -> bool:
     The law of the noise then follows from the precisions of the components; see
     `Tables.component_concentration`.
     """
-    is_of_views = isinstance(synopsis, ViewSynopsis)
-    return is_of_views and synopsis.kurtosis > 0 and synopsis.held.by_components
+    if not isinstance(synopsis, ViewSynopsis):
+        return False
+    return synopsis.kurtosis > 0 and synopsis.held.by_components
 
 
 def _shares(synopsis: ViewSynopsis) -> list[float | None]:

@@ -15,7 +15,7 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
-from .kurtosis import checked_kurtosis, packed_kurtosis, read_kurtosis
+from .kurtosis import check_kurtosis, packed_kurtosis, read_kurtosis
 from .noisy_tables import tables_of
 from .synopsis import Packed, Provenance, Synopsis, tables_by_size
 
@@ -146,7 +146,8 @@ class MarginalSynopsis(Synopsis):
         variances = _parts(packed.arrays["variances"], domain, views)
         law: Sequence[Floats | float] = [read_kurtosis(packed.fields)] * len(views)
         if "kurtosis" in packed.arrays:
-            law = _parts(checked_kurtosis(packed.arrays["kurtosis"]), domain, views)
+            law = _parts(packed.arrays["kurtosis"], domain, views)
+            check_kurtosis(np.concatenate([np.ravel(kurtosis) for kurtosis in law]))
         held = [
             Marginal(domain.restrict(view, checked=True), table, variance, noise_kurtosis=kurtosis)
             for view, table, variance, kurtosis in zip(views, counts, variances, law, strict=True)

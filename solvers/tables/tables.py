@@ -514,7 +514,8 @@ class Tables(Stated):
             own = np.concatenate([own, own * concentration_of_component([size])])
         squares = parts.sum(axis=1) ** 2
         fourth = parts**2 @ own[held]
-        return np.divide(fourth, squares, out=np.zeros(len(asked)), where=squares > 0)
+        found = np.divide(fourth, squares, out=np.zeros(len(asked)), where=squares > 0)
+        return np.asarray(found)
 
     def concentration_of(
         self,
