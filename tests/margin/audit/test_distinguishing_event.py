@@ -4,6 +4,8 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import betaincinv
 
 from margin.audit.distinguishing_event import (
     JudgedEvent,
@@ -90,3 +92,34 @@ def test_the_claims():
     assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[
         0
     ] <= 1e-10
+
+
+FOUND = {
+    (0.1, 1.5): 120_000,
+    (0.1, 2): 31_000,
+    (0.1, 4): 3_400,
+    (0.5, 1.2): 31_000,
+    (0.5, 2): 1_400,
+    (1, 1.2): 9_800,
+    (1, 1.5): 1_700,
+    (1, 2): 500,
+    (1, 4): 140,
+    (2, 1.5): 1_100,
+    (2, 2): 450,
+}
+
+
+@pytest.mark.parametrize(("stated", "factor"), FOUND, ids=str)
+def test_the_stated_number_of_runs_finds_the_excess(stated, factor):
+    """The table of docs/howto/own_mechanism.md: nine of ten audits find it, by exact sums."""
+    runs = FOUND[stated, factor] // 2
+    alpha = 1e-6 / 3
+    likely = 1 / (1 + np.exp(-stated * factor))
+    hits = np.arange(runs + 1)
+    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - hits + 1, alpha / 2), 0.0)
+    misses = np.minimum(hits, runs - 1)
+    upper = np.where(hits < runs, betaincinv(misses + 1, runs - misses, 1 - alpha / 2), 1.0)
+    # The fewest hits that are found, for each number of misses.
+    least = np.searchsorted(lower, largest_probability(PureDP(F(str(stated))))(upper), side="right")
+    found = stats.binom.pmf(hits, runs, 1 - likely) @ stats.binom.sf(least - 1, runs, likely)
+    assert 0.87 < found < 0.96
