@@ -75,6 +75,7 @@ def check_mechanism(
     """
     declared = Domain({"a": 2, "b": 3, "c": 2, "d": 4}) if domain is None else domain
     findings = []
+    shown = []
     for budget in budgets:
         report = audit(
             mechanism,
@@ -86,9 +87,11 @@ def check_mechanism(
             black_box=black_box,
         )
         findings += [f"{budget!r}: {finding}" for finding in report.findings]
+        if black_box is not None:
+            shown.append(f"{budget!r}: the black box shows a loss >= {report.least_loss:.3g}")
     if findings:
         title = f"{type(mechanism).__name__} does not pass the audit; correct what it found:"
-        raise AssertionError("\n".join([title, *findings]))
+        raise AssertionError("\n".join([title, *findings, *shown]))
     faults, refused = _faults(mechanism, declared, budgets, workload, seed)
     if refused == len(budgets) and domain is None:
         faults.append(

@@ -49,7 +49,7 @@ from .response.highs import Highs
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status, UnsolvedError
-from .tables.component_errors import ComponentErrors
+from .tables.component_errors import ComponentErrors, errors_of_components
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
 from .tables.covered_sums import WeightedSum, covered_covariance, covered_group_variances
 from .tables.evidence import Evidence
@@ -59,7 +59,7 @@ from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
 from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
-from .tables.tables import Tables
+from .tables.tables import Tables, concentration_of_component
 from .tables.whole import WholeTables, agree
 from .trees.level_tree import LevelTree
 from .trees.tree import Tree
@@ -135,9 +135,11 @@ __all__ = [
     "Zeros",
     "agree",
     "agreeing",
+    "concentration_of_component",
     "coverage_error",
     "covered_covariance",
     "covered_group_variances",
+    "errors_of_components",
     "intersection_lattice",
     "learnt",
     "learnt_trust",

@@ -1,5 +1,6 @@
 """The black box: many runs on pairs of neighbouring tables, whose outputs are compared."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,12 @@ from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget
 from ..private import Private
 
-__all__ = ["BlackBox", "many_outputs"]
+__all__ = ["STEPS", "BlackBox", "many_outputs"]
+
+STEPS = "audit: step %d of %d"
+"""The log message of a step: a pair of tables that is replayed, or a run of the black box."""
+
+log = logging.getLogger("margin")
 
 
 @dataclass(
@@ -26,6 +32,10 @@ __all__ = ["BlackBox", "many_outputs"]
 )
 class BlackBox:
     """The black-box part of an audit: many runs on both tables of the first three pairs.
+
+    It takes as long as ``6 * runs`` runs of the mechanism on small tables; `margin.progress` shows
+    how far it is. `Audit.least_loss` says what the runs show. How many runs find which excess is in
+    docs/howto/own_mechanism.md.
 
     Parameters
     ----------
@@ -68,13 +78,20 @@ def many_outputs(
     budget: Budget,
     workload: Any,
     entropy: SeededEntropy,
+    before: int,
+    steps: int,
 ) -> Floats:
     """The outputs of many runs on one table: array (runs, numbers). Shorter outputs are filled with
-    infinity."""
+    infinity.
+
+    `before` and `steps` are the numbers of steps of the audit before these runs, and of all steps,
+    which `progress` shows.
+    """
     outputs = []
     # One watch for all runs; otherwise each count of the rows starts a thread of its own.
     with watched():
-        for _ in range(black_box.runs):
+        for run in range(black_box.runs):
+            log.info(STEPS, before + run + 1, steps)
             private = Private(source, domain=domain, budget=budget, entropy=entropy)
             outputs.append(black_box.numbers(mechanism.run(private, workload)))
     filled = np.full((len(outputs), max(output.size for output in outputs)), np.inf)

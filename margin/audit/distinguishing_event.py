@@ -6,7 +6,8 @@ this one event. It is fixed before the second half is looked at, so the Clopper-
 and a correct mechanism is accused with probability at most `alpha`, for any number of runs.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from .._types import Floats
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.conversion import epsilon_of
 
-__all__ = ["distinguishing_event", "largest_probability"]
+__all__ = ["JudgedEvent", "distinguishing_event", "largest_probability"]
 
 Bound = Callable[[Any], Any]
 Feature = Callable[[Floats], Floats]
@@ -32,6 +33,12 @@ _CELLS = 24
 # Largest exponent that does not overflow.
 _LARGEST_EPSILON = 700.0
 
+# rho = 1 in the units in which budgets state it, the largest rho that is looked for, and the
+# precision of the search.
+_RHO_UNITS = 10**12
+_MOST_RHO_UNITS = 100 * _RHO_UNITS
+_PRECISION = 1000
+
 _RELATIONS = {">=": np.greater_equal, "<=": np.less_equal, "==": np.equal}
 
 
@@ -43,9 +50,18 @@ def largest_probability(budget: Budget) -> Bound:
     if isinstance(budget, ApproxDP):
         pairs = [(float(budget.epsilon), float(budget.delta))]
     else:
-        # zCDP implies an epsilon for each delta.
-        rho = f"{budget.units}e-12"
-        pairs = [(epsilon_of(rho, 10.0**-power), 10.0**-power) for power in range(1, 12)]
+        return _of_rho(budget.units)
+    return _of_pairs(pairs)
+
+
+def _of_rho(units: int) -> Bound:
+    """The bound of zCDP, which implies an epsilon for each delta; `units` are rho in 1e-12."""
+    rho = f"{units}e-12"
+    return _of_pairs([(epsilon_of(rho, 10.0**-power), 10.0**-power) for power in range(1, 12)])
+
+
+def _of_pairs(pairs: Sequence[tuple[float, float]]) -> Bound:
+    """The bound of several pairs (epsilon, delta) that all hold."""
     powers = np.exp([min(epsilon, _LARGEST_EPSILON) for epsilon, _ in pairs])
     deltas = np.array([delta for _, delta in pairs])
     return partial(_approximate, powers=powers, deltas=deltas)
@@ -63,13 +79,75 @@ def _approximate(
     return np.minimum(1.0, (powers[:, None] * np.atleast_1d(p) + deltas[:, None]).min(axis=0))
 
 
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class JudgedEvent:
+    """An event that was tested on samples of outputs on a table and on its neighbour.
+
+    Attributes
+    ----------
+    name
+        The event, in words.
+    hits, misses
+        The numbers of runs in which it happens: on the table where it is more frequent, and on the
+        other one.
+    runs
+        The number of runs on each table that tested it.
+    lower, upper
+        A lower bound on its probability on the one table, and an upper bound on the other.
+    """
+
+    name: str
+    hits: int
+    misses: int
+    runs: int
+    lower: float
+    upper: float
+
+    def finding(self, bound: Bound) -> str:
+        """Why a private mechanism cannot have these outputs; empty if it can.
+
+        `bound` is that of `largest_probability`.
+        """
+        allowed = float(np.max(bound(self.upper)))
+        if self.lower <= allowed:
+            return ""
+        return (
+            f"An event is more probable than the budget allows: {self.name} in {self.hits} of "
+            f"{self.runs} runs on one table and in {self.misses} of {self.runs} runs on its "
+            f"neighbour. Its probability is at least {self.lower:.3g} on the one table; at most "
+            f"{allowed:.3g} is allowed."
+        )
+
+    def least_loss(self, budget: Budget) -> float:
+        """The least epsilon that allows the two bounds, with the delta of the budget; or the least
+        rho, for a budget of zCDP. It is 0 if the bounds show nothing."""
+        if isinstance(budget, PureDP):
+            # exp(epsilon) upper and 1 - (1 - upper) exp(-epsilon) must both be at least `lower`.
+            ratios = ((self.lower, self.upper), (1 - self.upper, 1 - self.lower))
+            return max(_log_ratio(*ratio) for ratio in ratios)
+        if isinstance(budget, ApproxDP):
+            return _log_ratio(self.lower - float(budget.delta), self.upper)
+        low, high = 0, _MOST_RHO_UNITS
+        if self.lower <= self.upper:
+            return 0.0
+        # The bound grows with rho: halve the interval in which the least rho lies.
+        while high - low > max(1, low // _PRECISION):
+            middle = (low + high) // 2
+            is_enough = _of_rho(middle)(self.upper)[0] >= self.lower
+            low, high = (low, middle) if is_enough else (middle, high)
+        return low / _RHO_UNITS
+
+
 def distinguishing_event(
     first: Floats,
     second: Floats,
     bound: Bound,
     alpha: float,
-) -> str:
-    """Why two samples of outputs cannot both come from a private mechanism; empty if they can.
+) -> JudgedEvent:
+    """The event that seems to distinguish two samples of outputs best, tested on half of them.
 
     Parameters
     ----------
@@ -78,7 +156,7 @@ def distinguishing_event(
     bound
         See `largest_probability`.
     alpha
-        The probability of a false alarm.
+        The probability that one of the bounds on the probabilities of the event does not hold.
     """
     half = len(first) // 2
     width = max(first.shape[1], second.shape[1])
@@ -93,14 +171,19 @@ def distinguishing_event(
     # Clopper-Pearson bounds on both probabilities.
     lower = float(betaincinv(hits, runs - hits + 1, alpha / 2)) if hits else 0.0
     upper = float(betaincinv(misses + 1, runs - misses, 1 - alpha / 2)) if misses < runs else 1.0
-    allowed = float(np.max(bound(upper)))
-    if lower <= allowed:
-        return ""
-    return (
-        f"An event is more probable than the budget allows: {event} in {hits} of {runs} runs on "
-        f"one table and in {misses} of {runs} runs on its neighbour. Its probability is at least "
-        f"{lower:.3g} on the one table; at most {allowed:.3g} is allowed."
+    return JudgedEvent(
+        name=str(event),
+        hits=hits,
+        misses=misses,
+        runs=runs,
+        lower=lower,
+        upper=upper,
     )
+
+
+def _log_ratio(high: float, low: float) -> float:
+    """The logarithm of a ratio of probabilities, at least 0."""
+    return math.log(high / low) if high > low > 0 else 0.0
 
 
 def _widened(outputs: Floats, width: int) -> Floats:

@@ -1,6 +1,8 @@
 """`audit`: tries a mechanism on pairs of neighbouring tables and reports what is wrong."""
 
 import contextlib
+import logging
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_has_run
+from .._types import Floats
 from ..data.opening import open_source
 from ..data.rows_per_person import bound
 from ..data.source import CodesSource, Source
@@ -16,8 +19,8 @@ from ..domain.domain import Domain
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget
 from ..private import Private
-from .black_box import BlackBox, many_outputs
-from .distinguishing_event import distinguishing_event, largest_probability
+from .black_box import STEPS, BlackBox, many_outputs
+from .distinguishing_event import JudgedEvent, distinguishing_event, largest_probability
 from .laws.law import Law
 from .neighbouring_tables import full_table, neighbours
 from .outputs.outcome import outcome
@@ -25,6 +28,8 @@ from .replay import Replay
 from .violation import NotRepeatable, Violation
 
 __all__ = ["Audit", "Trial", "audit"]
+
+log = logging.getLogger("margin")
 
 Pair = tuple[Any, Any]
 
@@ -57,12 +62,18 @@ class Audit:
     alpha
         An upper bound on the probability that the black box accuses a correct mechanism; 0 without
         a black box.
+    least_loss
+        What the runs of the black box show: the mechanism has at least this epsilon (or rho, for a
+        budget of zCDP), with probability at least 1 - `alpha`. It is the largest one over the
+        pairs, and 0 if the runs show nothing. If it is above the stated number, a finding says so.
+        NaN without a black box.
     """
 
     pairs: int
     runs: int
     findings: tuple[str, ...]
     alpha: float
+    least_loss: float = math.nan
 
     @property
     def ok(self) -> bool:
@@ -132,11 +143,23 @@ def audit(
         unit=unit,
         black_box=black_box,
     )
+    findings = list(trial.findings())
+    if black_box is None:
+        return Audit(
+            pairs=len(tables),
+            runs=0,
+            findings=tuple(dict.fromkeys(findings)),
+            alpha=0.0,
+        )
+    events = trial.black_box_events(SeededEntropy(seed))
+    bound_of_budget = largest_probability(budget)
+    findings += filter(None, (event.finding(bound_of_budget) for event in events))
     return Audit(
         pairs=len(tables),
-        runs=0 if black_box is None else black_box.runs,
-        findings=tuple(dict.fromkeys(trial.findings())),
-        alpha=0.0 if black_box is None else black_box.alpha,
+        runs=black_box.runs,
+        findings=tuple(dict.fromkeys(findings)),
+        alpha=black_box.alpha,
+        least_loss=max((event.least_loss(budget) for event in events), default=0.0),
     )
 
 
@@ -168,8 +191,8 @@ class Trial:
     black_box: BlackBox | None = None
 
     def findings(self) -> Iterator[str]:
-        """Everything that is wrong, one finding after another: first of pairs of tables, then of
-        the laws of the draws, then of the black box."""
+        """Everything that replays and draws find wrong, one finding after another: first of pairs
+        of tables, then of the laws of the draws."""
         entropy, law = SeededEntropy(self.seed), Law(self.seed)
         replay = Replay(
             mechanism=self.mechanism,
@@ -187,26 +210,37 @@ class Trial:
         # If a replay failed, the answers are drawn no more.
         runs = 0 if has_failed else min(len(self.tables), _LAW_RUNS)
         yield from self._test_laws(replay, runs)
-        yield from self.black_box_findings(entropy)
 
-    def black_box_findings(self, entropy: SeededEntropy) -> Iterator[str]:
-        """What the black box finds."""
+    def black_box_events(self, entropy: SeededEntropy) -> list[JudgedEvent]:
+        """The events that the black box tests, one for each pair of tables; none without one."""
         if self.black_box is None:
-            return
+            return []
         chosen = self.tables[:_BLACK_BOX_PAIRS]
         bound_of_budget = largest_probability(self.budget)
-        for pair in chosen:
-            first, second = (self._outputs(self.black_box, data, entropy) for data in pair)
-            alpha = self.black_box.alpha / len(chosen)
-            if finding := distinguishing_event(first, second, bound_of_budget, alpha):
-                yield finding
+        alpha = self.black_box.alpha / len(chosen)
+        events = []
+        before = len(self.tables)
+        runs = self.black_box.runs
+        for one, other in chosen:
+            first = self._outputs(self.black_box, one, entropy, before)
+            second = self._outputs(self.black_box, other, entropy, before + runs)
+            before += 2 * runs
+            events.append(distinguishing_event(first, second, bound_of_budget, alpha))
+        return events
+
+    @property
+    def _steps(self) -> int:
+        """The number of steps: pairs that are replayed, and runs of the black box."""
+        runs = 0 if self.black_box is None else self.black_box.runs
+        return len(self.tables) + 2 * runs * len(self.tables[:_BLACK_BOX_PAIRS])
 
     def _outputs(
         self,
         black_box: BlackBox,
         data: Any,
         entropy: SeededEntropy,
-    ) -> Any:
+        before: int,
+    ) -> Floats:
         return many_outputs(
             black_box,
             self.mechanism,
@@ -215,6 +249,8 @@ class Trial:
             budget=self.budget,
             workload=self.workload,
             entropy=entropy,
+            before=before,
+            steps=self._steps,
         )
 
     def _opened(self, data: Any) -> Source:
@@ -238,7 +274,8 @@ class Trial:
 
     def _compare_pairs(self, replay: Replay) -> Iterator[str]:
         repeats = True
-        for first, second in self.tables:
+        for number, (first, second) in enumerate(self.tables):
+            log.info(STEPS, number + 1, self._steps)
             pair = (partial(self._opened, first), partial(self._opened, second))
             try:
                 replay.compare(*pair, repeats=repeats)

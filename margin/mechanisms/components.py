@@ -28,7 +28,7 @@ from ..privacy.budget import Budget
 from ..private import Private, Strategy
 from ..private.linear import linear_events
 from ..private.strategy import Factor
-from ..solvers import Evidence
+from ..solvers import Evidence, concentration_of_component
 from ..solvers.basis import contrasts
 from ..synopses.noisy_tables import LEAST_VARIANCE
 from .asked import check_reach
@@ -97,7 +97,7 @@ class Components:
     def answers(self, private: Private) -> list[Marginal]:
         """Measure the marginals of the workload with the whole budget.
 
-        They are unbiased and consistent, and have the exact variance of their noise.
+        They are unbiased and consistent, and have the exact variance and kurtosis of their noise.
         """
         tables: dict[View, Floats] = {}
         variances: dict[View, float] = {}
@@ -105,7 +105,8 @@ class Components:
         for view, answers in zip(self.sets, measured, strict=True):
             tables[view] = _component(self.domain, view, answers.values)
             variances[view] = answers.variance
-        return [self._marginal(view, tables, variances) for view in self.workload]
+        law = private.budget.kurtosis
+        return [self._marginal(view, tables, variances, law) for view in self.workload]
 
     def measure(
         self,
@@ -228,24 +229,34 @@ class Components:
         view: View,
         tables: Mapping[View, Floats],
         variances: Mapping[View, float],
+        kurtosis: float,
     ) -> Marginal:
-        """The marginal of a view: the sum of the components of its subsets."""
+        """The marginal of a view: the sum of the components of its subsets.
+
+        `kurtosis` is that of the noise in each answer.
+        """
         domain = self.domain
         ordered = _sorted(domain, view)
         cells = domain.cells(view)
         counts = np.zeros(domain.shape(ordered))
         variance = 0.0
+        fourth = 0.0
         for subset, moment in self.moments(view):
             # A component is constant along the attributes that it lacks.
             shape = [domain[name].size if name in subset else 1 for name in ordered]
             share = math.prod(domain[name].size for name in subset) / cells
             counts += tables[subset].reshape(shape) * share
-            variance += variances[subset] * moment / cells**2
+            part = variances[subset] * moment / cells**2
+            variance += part
+            # Fourth cumulants of independent noise add up, as variances do.
+            sizes = [domain[name].size for name in subset]
+            fourth += part**2 * concentration_of_component(sizes)
         counts = counts.transpose([ordered.index(name) for name in view])
         return Marginal(
             domain.restrict(view, checked=True),
             counts,
             np.full(counts.shape, variance),
+            noise_kurtosis=kurtosis * fourth / variance**2 if variance > 0 else 0.0,
         )
 
 

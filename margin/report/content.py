@@ -108,6 +108,7 @@ def content(
         "attributes": _attributes(synopsis.domain),
         "views": views,
         "measured": _measured(synopsis),
+        "by_components": _by_components(synopsis),
         "answers": answers,
         "sources": {name: f"{words} {left_out}".rstrip() for name, words in sources.items()},
         "total": _total(synopsis) if views or answers or live else None,
@@ -209,6 +210,17 @@ def _measured(synopsis: Synopsis) -> list[dict[str, Any]]:
     return [
         {"axes": list(axes), "variance": variance} for axes, variance in synopsis.held.measurements
     ]
+
+
+def _by_components(synopsis: Synopsis) -> bool:
+    """Whether the views add up components that were measured with Laplace noise.
+
+    The law of the noise then follows from the precisions of the components; see
+    `Tables.component_concentration`.
+    """
+    if not isinstance(synopsis, ViewSynopsis):
+        return False
+    return synopsis.kurtosis > 0 and synopsis.held.by_components
 
 
 def _shares(synopsis: ViewSynopsis) -> list[float | None]:

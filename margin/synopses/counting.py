@@ -13,7 +13,13 @@ from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
-from ..solvers import ComponentErrors, Tables, WeightedSum, covered_covariance
+from ..solvers import (
+    ComponentErrors,
+    Tables,
+    WeightedSum,
+    covered_covariance,
+    errors_of_components,
+)
 from .count import Count, Difference, Ratio
 from .source import Source
 
@@ -293,7 +299,7 @@ def covered_sums(
 
     The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`, and
     `ComponentErrors.covariance` if that is given. `kurtosis` is that of the noise of a measured
-    cell.
+    cell or answer.
     """
     estimates = []
     sums = []
@@ -310,12 +316,16 @@ def covered_sums(
     else:
         noise = component_noise.covariance(sums)
     excess = None
-    if kurtosis and component_noise is None:
+    if kurtosis:
         excess = np.empty(len(sums))
         for row, (one, codes) in enumerate(zip(sums, chosen, strict=True)):
-            cells = math.prod(map(len, codes.values()))
-            variance = float(noise[row, row])
-            excess[row] = kurtosis * tables.concentration_of(one.axes, variance, cells)
+            if component_noise is not None or tables.by_components:
+                errors = component_noise or errors_of_components(tables, one.axes)
+                found = errors.concentration_of(one)
+            else:
+                cells = math.prod(map(len, codes.values()))
+                found = tables.concentration_of(one.axes, float(noise[row, row]), cells)
+            excess[row] = kurtosis * found
     return Sums(
         estimates=np.array(estimates),
         noise=noise,

@@ -15,7 +15,7 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
-from .kurtosis import packed_kurtosis, read_kurtosis
+from .kurtosis import check_kurtosis, packed_kurtosis, read_kurtosis
 from .noisy_tables import tables_of
 from .synopsis import Packed, Provenance, Synopsis, tables_by_size
 
@@ -101,14 +101,24 @@ class MarginalSynopsis(Synopsis):
         return {"marginals": f"{len(self.held)}, {cells:,} cells: {self._listing}"}
 
     def pack(self) -> Packed:
-        """The content of a file: the marginals one after another, then their variances."""
+        """The content of a file: the marginals one after another, then their variances.
+
+        If all counts have one kurtosis, it is a field; otherwise an array like the variances.
+        """
         arrays = {
             "tables": np.concatenate([marginal.counts.ravel() for marginal in self.held]),
             "variances": np.concatenate([marginal.variance.ravel() for marginal in self.held]),
         }
-        # All marginals are measured in one way.
-        kurtosis = packed_kurtosis(float(self.held[0].noise_kurtosis))
-        fields = {"views": [marginal.attributes for marginal in self.held], **kurtosis}
+        fields: dict[str, Any] = {"views": [marginal.attributes for marginal in self.held]}
+        kurtosis = [
+            np.broadcast_to(marginal.noise_kurtosis, marginal.counts.shape).ravel()
+            for marginal in self.held
+        ]
+        together = np.concatenate(kurtosis).astype(np.float64)
+        if (together == together[0]).all():
+            fields |= packed_kurtosis(float(together[0]))
+        else:
+            arrays["kurtosis"] = together
         return Packed(fields, arrays)
 
     @classmethod
@@ -120,7 +130,7 @@ class MarginalSynopsis(Synopsis):
     ) -> Mapping[str, int]:
         """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         cells = sum(domain.cells(view) for view in fields["views"])
-        return {"tables": cells, "variances": cells}
+        return {"tables": cells, "variances": cells, "kurtosis": cells}
 
     @classmethod
     def unpack(
@@ -134,10 +144,13 @@ class MarginalSynopsis(Synopsis):
         views = [domain.view(view) for view in packed.fields["views"]]
         counts = _parts(packed.arrays["tables"], domain, views)
         variances = _parts(packed.arrays["variances"], domain, views)
-        kurtosis = read_kurtosis(packed.fields)
+        law: Sequence[Floats | float] = [read_kurtosis(packed.fields)] * len(views)
+        if "kurtosis" in packed.arrays:
+            law = _parts(packed.arrays["kurtosis"], domain, views)
+            check_kurtosis(np.concatenate([np.ravel(kurtosis) for kurtosis in law]))
         held = [
             Marginal(domain.restrict(view, checked=True), table, variance, noise_kurtosis=kurtosis)
-            for view, table, variance in zip(views, counts, variances, strict=True)
+            for view, table, variance, kurtosis in zip(views, counts, variances, law, strict=True)
         ]
         return cls(
             domain=domain,
@@ -190,11 +203,14 @@ def _reordered(marginal: Marginal, view: View) -> Marginal:
     if marginal.attributes == view:
         return marginal
     order = marginal.domain.axes(view)
+    kurtosis = marginal.noise_kurtosis
+    if isinstance(kurtosis, np.ndarray):
+        kurtosis = kurtosis.transpose(order)
     return Marginal(
         marginal.domain.restrict(view),
         marginal.counts.transpose(order),
         marginal.variance.transpose(order),
-        noise_kurtosis=marginal.noise_kurtosis,
+        noise_kurtosis=kurtosis,
     )
 
 

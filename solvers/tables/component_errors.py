@@ -10,8 +10,9 @@ import numpy as np
 
 from ..types import Floats, Integers
 from .covered_sums import WeightedSum
+from .tables import Tables
 
-__all__ = ["ComponentErrors"]
+__all__ = ["ComponentErrors", "errors_of_components"]
 
 _Axes = tuple[int, ...]
 
@@ -61,15 +62,34 @@ class ComponentErrors:
         With `groups`, it is that of each product of groups of categories: they give for each axis
         the group of each category, ascending from 0, or None if each category is a group.
         """
-        chosen = [None] * len(axes) if groups is None else groups
-        found = [self._group_variances(axis, own) for axis, own in zip(axes, chosen, strict=True)]
-        total = np.zeros([spread.size for _, spread in found])
-        for component in self._components(axes):
-            part = np.full((), self.variances[component])
-            for axis, (own, spread) in zip(axes, found, strict=True):
-                part = np.multiply.outer(part, own if axis in component else spread)
-            total += part
-        return total
+        return self._powers(axes, groups, 2)
+
+    def concentration(
+        self,
+        axes: _Axes,
+        groups: Sequence[Integers | None] | None = None,
+    ) -> Floats:
+        """How far the error of each cell of a table is the error of few measured answers.
+
+        It is the sum of the squares of the shares that measured answers have in the variance: 1 if
+        the error is that of one answer, and 1 / m if it is the sum of m independent errors of one
+        variance; 0 for a cell without error. Fourth cumulants of independent errors add up, so the
+        excess kurtosis of the cell is that of an answer times this number.
+
+        The parameters and the shape are those of `cell_variances`.
+        """
+        squares = self._powers(axes, groups, 2) ** 2
+        fourth = self._powers(axes, groups, 4)
+        return np.divide(fourth, squares, out=np.zeros(squares.shape), where=squares > 0)
+
+    def concentration_of(self, one: WeightedSum) -> float:
+        """The same for a weighted sum of cells."""
+        variance = fourth = 0.0
+        for component in self._components(one.axes):
+            weights = self._reduced(one, component)
+            variance += self.variances[component] * float((weights**2).sum())
+            fourth += self.variances[component] ** 2 * float((weights**4).sum())
+        return fourth / variance**2 if variance > 0 else 0.0
 
     def mean_precisions(self, axes: _Axes) -> Floats:
         """For each component of the table on some axes, one divided by the mean error variance of
@@ -83,7 +103,7 @@ class ComponentErrors:
             summed = 0.0
             for inner in self._components(varying):
                 uneven = [axis for axis in varying if axis not in inner]
-                own = math.prod(float(self._own_variances(axis).sum()) for axis in inner)
+                own = math.prod(float(self._group_powers(axis, None, 2)[0].sum()) for axis in inner)
                 mixed = math.prod(
                     float((self.spread(axis) ** 2).sum()) - 1 / self.sizes[axis] for axis in uneven
                 )
@@ -169,36 +189,75 @@ class ComponentErrors:
             elif axis in self.inverses:
                 moved = np.tensordot(weights, self.inverses[axis][:, 1:], axes=(place, 0))
                 weights = np.moveaxis(moved, -1, place)
+            elif self.sizes[axis] == 2:
+                # One answer: the difference of the two categories.
+                weights = -np.diff(weights, axis=place) / 2
             else:
                 centred = weights - weights.mean(axis=place, keepdims=True)
-                weights = centred * math.sqrt(self._scale(axis))
+                weights = centred / self.sizes[axis]
         return np.asarray(weights)
 
-    def _group_variances(
+    def _powers(
+        self,
+        axes: _Axes,
+        groups: Sequence[Integers | None] | None,
+        power: int,
+    ) -> Floats:
+        """For each product of groups of categories, the sum over all measured answers of their
+        weights in it to an even power, each times the same power of its standard deviation."""
+        chosen = [None] * len(axes) if groups is None else groups
+        pairs = zip(axes, chosen, strict=True)
+        found = [self._group_powers(axis, group, power) for axis, group in pairs]
+        total = np.zeros([spread.size for _, spread in found])
+        for component in self._components(axes):
+            part = np.full((), self.variances[component] ** (power // 2))
+            for axis, (own, spread) in zip(axes, found, strict=True):
+                part = np.multiply.outer(part, own if axis in component else spread)
+            total += part
+        return total
+
+    def _group_powers(
         self,
         axis: int,
         group: Integers | None,
+        power: int,
     ) -> tuple[Floats, Floats]:
-        """For sums over groups of categories of an axis, their variances under K, and the squares
-        of their sums of u."""
-        if group is None:
-            return self._own_variances(axis), self.spread(axis) ** 2
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        """For sums over groups of categories of an axis, the sums of the weights of the axis'
+        answers to an even power, and the sums of u to this power."""
+        size = self.sizes[axis]
+        starts = np.arange(size) if group is None else np.flatnonzero(np.diff(group, prepend=-1))
         spread = np.add.reduceat(self.spread(axis), starts)
         if axis in self.inverses:
             rows = np.add.reduceat(self.inverses[axis][:, 1:], starts, axis=0)
-            return np.asarray((rows**2).sum(axis=1)), spread**2
-        widths = np.diff(np.append(starts, group.size)).astype(np.float64)
-        own = self._scale(axis) * (widths - widths**2 / group.size)
-        return own, spread**2
+            return np.asarray((rows**power).sum(axis=1)), spread**power
+        widths = np.diff(np.append(starts, size)).astype(np.float64)
+        if size == 2:
+            # The only answer is the difference of the categories.
+            return np.asarray((1 - widths / 2) ** power), spread**power
+        inside = widths * (1 - widths / size) ** power
+        outside = (size - widths) * (widths / size) ** power
+        return np.asarray((inside + outside) / float(size) ** power), spread**power
 
-    def _own_variances(self, axis: int) -> Floats:
-        """The diagonal of K of an axis."""
-        if axis in self.inverses:
-            return np.asarray((self.inverses[axis][:, 1:] ** 2).sum(axis=1))
-        size = self.sizes[axis]
-        return np.full(size, self._scale(axis) * (1 - 1 / size))
 
-    def _scale(self, axis: int) -> float:
-        """The factor s of an axis without a basis of its own."""
-        return 0.5 if self.sizes[axis] == 2 else 1 / self.sizes[axis] ** 2
+def errors_of_components(tables: Tables, axes: _Axes) -> ComponentErrors:
+    """The errors of the table on some axes, whose components were measured with the answers that
+    `ComponentErrors` describes for axes without bases of their own.
+
+    They follow from the precision of each component: that of its moments.
+
+    Parameters
+    ----------
+    tables
+        Tables that were estimated from components (`Tables.by_components`).
+    axes
+        The axes of the table, ascending.
+    """
+    precision = tables.component_precision(axes)
+    variances = {}
+    for mask, known in enumerate(precision.tolist()):
+        component = tuple(axis for bit, axis in enumerate(axes) if mask >> bit & 1)
+        sizes = [tables.sizes[axis] for axis in component]
+        # No component contains an axis of one category.
+        if 1 not in sizes:
+            variances[component] = math.prod(size for size in sizes if size > 2) / known
+    return ComponentErrors(tables.sizes, {}, variances)

@@ -164,6 +164,7 @@ class Evidence:
         for axes, precision in other.precision.items():
             self.precision[axes] = self.precision.get(axes, 0.0) + precision
             self.weighted[axes] = self.weighted.get(axes, 0.0) + other.weighted[axes]
+        self.measured += other.measured
 
     def tables(self) -> Tables:
         """Estimate consistent tables from all measurements.

@@ -57,7 +57,7 @@ class Tables(Stated):
     measured
         The axes of each table that was measured cell by cell, and the variance of the independent
         error of each cell. None stands for the views themselves without `precisions`, and for no
-        such table with them.
+        such table with them. Empty if components alone were measured.
 
     Raises
     ------
@@ -158,6 +158,11 @@ class Tables(Stated):
         if self.precisions is not None:
             return ()
         return tuple(zip(self.views, self.variances, strict=True))
+
+    @property
+    def by_components(self) -> bool:
+        """Whether components alone were measured, and no table cell by cell."""
+        return self.measured == () and self.precisions is not None
 
     @property
     def known_total(self) -> float | None:
@@ -488,6 +493,30 @@ class Tables(Stated):
         found = variances**2 * self._cell_weights(asked) / cells**3
         return np.asarray(np.minimum(found, 1.0))
 
+    def component_concentration(self, asked: Integers) -> Floats:
+        """`concentration` of the cells of marginals if components were measured (`by_components`).
+
+        The part of a component S in the variance of a cell follows from its precision, as in
+        `covered_variances`; its own concentration is that of `concentration_of_component`.
+
+        Parameters
+        ----------
+        asked
+            The ascending axes of each marginal, all of one shape, shape (n, k).
+        """
+        sizes = np.array(self.sizes)[asked[0]]
+        functions = widths(sizes)
+        held = functions > 0
+        parts = functions[held] / self.holders(asked)[0][:, held]
+        # For each component, by its bit mask, the concentration of its own part of a cell.
+        own = np.ones(1)
+        for size in sizes.tolist():
+            own = np.concatenate([own, own * concentration_of_component([size])])
+        squares = parts.sum(axis=1) ** 2
+        fourth = parts**2 @ own[held]
+        found = np.divide(fourth, squares, out=np.zeros(len(asked)), where=squares > 0)
+        return np.asarray(found)
+
     def concentration_of(
         self,
         axes: Axes,
@@ -533,6 +562,28 @@ class Tables(Stated):
             number = math.prod(self.sizes[axis] for axis in view)
             weights.append(1 / (float(number) ** 3 * variance**2))
         return member, np.array(weights)
+
+
+def concentration_of_component(sizes: Sequence[int]) -> float:
+    """The `Tables.concentration` of the part that one component has in a cell of a table.
+
+    Along an axis of two categories one answer has all of it: the difference of the categories.
+    Along an axis of n > 2 categories, n answers have the weights 1 - 1 / n and, n - 1 times,
+    -1 / n: the sum of their fourth powers over the square of the sum of their squares is
+    ((n - 1)**3 + 1) / (n**2 (n - 1)).
+
+    Parameters
+    ----------
+    sizes
+        The number of categories of each axis of the component.
+
+    Examples
+    --------
+    >>> concentration_of_component([2, 2]), concentration_of_component([3, 3])
+    (1.0, 0.25)
+    """
+    wide = [size for size in sizes if size > 2]
+    return math.prod(((size - 1) ** 3 + 1) / (size**2 * (size - 1)) for size in wide)
 
 
 def _moments(table: Floats) -> Floats:

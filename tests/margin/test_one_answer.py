@@ -9,6 +9,7 @@ import pytest
 import margin
 from margin import Domain, PureDP
 from margin.report.content import content
+from margin.solvers import errors_of_components
 from margin.synopses.source import Source
 
 DOMAIN = Domain({"a": 3, "b": {"size": 4, "ordered": True}, "c": 2, "d": 2})
@@ -73,6 +74,9 @@ def on_page(synopsis, names):
     variance = total / np.prod(shape) ** 2
     # The law of the noise: a few draws of Laplace noise, or nearly normal.
     share = 0.0
+    if data["by_components"]:
+        errors = errors_of_components(synopsis.held, tuple(axes))
+        share = errors.concentration(tuple(axes)).flat[0]
     for table in data["measured"]:
         if set(axes) <= set(table["axes"]):
             summed = np.prod([DOMAIN.sizes[axis] for axis in table["axes"]]) / np.prod(shape)
@@ -87,16 +91,19 @@ def on_page(synopsis, names):
     return counts, np.full(shape, half), None
 
 
+@pytest.mark.parametrize("mechanism", [None, margin.Residual(order=2)], ids=str)
 @pytest.mark.parametrize("with_known", [False, True])
 @pytest.mark.parametrize("with_base", [False, True])
 @pytest.mark.parametrize("names", [("a",), ("d",), ("a", "b"), ("a", "c"), ("b", "d")])
-def test_one_question_has_one_answer(with_base, with_known, names):
-    synopsis = released(with_base=with_base, with_known=with_known)
+def test_one_question_has_one_answer(with_base, with_known, names, mechanism):
+    synopsis = released(with_base=with_base, with_known=with_known, mechanism=mechanism)
     marginal = synopsis.marginal(names)
     for cell in np.ndindex(marginal.counts.shape):
         count = synopsis.count(dict(zip(names, cell, strict=True)))
         assert count.estimate == pytest.approx(marginal.counts[cell])
         assert count.variance == pytest.approx(marginal.variance[cell], abs=1e-9)
+        kurtosis = np.broadcast_to(marginal.noise_kurtosis, marginal.counts.shape)[cell]
+        assert count.noise_kurtosis == pytest.approx(kurtosis)
     counts, half_widths, source = on_page(synopsis, names)
     assert counts == pytest.approx(marginal.counts)
     assert counts + half_widths == pytest.approx(marginal.interval(0.95)[1], abs=1e-6)

@@ -131,6 +131,7 @@ class Residual:
                 self._possible(tables, domain, workload),
                 reconstruction=self.reconstruction,
                 noise=noise,
+                kurtosis=private.budget.kurtosis,
             )
         evidence = Evidence(
             sizes=domain.sizes,
@@ -140,7 +141,12 @@ class Residual:
         # The plan is not kept: its many objects would take memory.
         self.components(domain, workload, private.budget).measure(private, evidence)
         tables = self._possible(evidence.tables(), domain, workload)
-        return ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
+        return ViewSynopsis.of_tables(
+            domain,
+            tables,
+            reconstruction=self.reconstruction,
+            kurtosis=private.budget.kurtosis,
+        )
 
     def expected_error(
         self,

@@ -81,17 +81,21 @@ class Learning:
         marginals = []
         for view in views:
             counts = np.zeros(domain.shape(view))
-            variance = 0.0
+            variance = fourth = 0.0
             for subset, coefficient in self._terms(domain, view):
                 term = measured[subset]
                 counts += coefficient * _spread(term.values, subset, view)
                 variance += coefficient**2 * term.variance
+                # Fourth cumulants of independent noise add up, as variances do.
+                fourth += (coefficient**2 * term.variance) ** 2
             variances = np.full(counts.shape, variance)
+            concentration = fourth / variance**2 if variance > 0 else 0.0
             marginals.append(
                 Marginal(
                     domain.restrict(view, checked=True),
                     counts,
                     variances,
+                    noise_kurtosis=private.budget.kurtosis * concentration,
                 )
             )
         return MarginalSynopsis.of(domain, marginals, self.nonnegativity)

@@ -109,15 +109,17 @@ class Weighted:
         for view in self.workload:
             axes = self.domain.axes(view)
             ascending = tuple(sorted(axes))
+            cell_variance = tables.variance(ascending)
             row = tables.covering(ascending)
             assert row is not None
             counts = in_view_order(tables.project(row, ascending), axes)
-            variance = np.full(counts.shape, tables.variance(ascending))
+            concentration = noisy.concentration_of(ascending, cell_variance, 1.0)
             answers.append(
                 Marginal(
                     self.domain.restrict(view, checked=True),
                     counts,
-                    variance,
+                    np.full(counts.shape, cell_variance),
+                    noise_kurtosis=private.budget.kurtosis * concentration,
                 )
             )
         return answers

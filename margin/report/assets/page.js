@@ -59,23 +59,33 @@ function project(counts, axes, asked) {
   return result;
 }
 
-/** The variance of each cell of a marginal of a view: see `Tables.covered_variances` in the Python source. */
+/** The share of one answer in the part of a component in a cell: see `concentration_of_component` in the Python source. */
+const componentShare = (counts) => product(counts.map((n) => (n > 2 ? ((n - 1) ** 3 + 1) / (n ** 2 * (n - 1)) : 1)));
+
+/** The variance of each cell of a marginal of a view, and the sum of the squares of the shares that the answers on
+ * components have in it: see `Tables.covered_variances` and `Tables.component_concentration` in the Python source. */
 function coveredVariance(view, asked) {
   const precision = doubles(view.precision);
   const places = asked.map((axis) => view.axes.indexOf(axis));
   let sum = 0;
+  let squares = 0;
   for (let part = 0; part < 1 << asked.length; part += 1) {
     const functions = product(asked.map((axis, place) => (part >> place & 1 ? sizes[axis] - 1 : 1)));
     const mask = places.reduce((all, own, place) => (part >> place & 1 ? all | 1 << own : all), 0);
-    if (functions) sum += functions / precision[mask];
+    if (functions) {
+      const own = functions / precision[mask];
+      sum += own;
+      squares += own ** 2 * componentShare(asked.filter((_, place) => part >> place & 1).map((axis) => sizes[axis]));
+    }
   }
-  return sum / product(asked.map((axis) => sizes[axis])) ** 2;
+  const variance = sum / product(asked.map((axis) => sizes[axis])) ** 2;
+  return { variance, ofComponents: sum > 0 ? squares / sum ** 2 : 0 };
 }
 
 /** Half the width of the interval of each cell of a marginal of a view: see `Tables.concentration` and `half_widths`. */
-function halfWidthOf(variance, asked) {
+function halfWidthOf({ variance, ofComponents }, asked) {
   const cells = product(asked.map((axis) => sizes[axis]));
-  let concentration = 0;
+  let concentration = data.by_components ? ofComponents : 0;
   for (const table of data.measured) {
     if (asked.every((axis) => table.axes.includes(axis))) {
       const summed = product(table.axes.map((axis) => sizes[axis])) / cells;

@@ -25,6 +25,7 @@ from ...solvers import (
     Status,
     Structure,
     Tables,
+    errors_of_components,
     with_total,
 )
 from ..bases.forms import StatedBase
@@ -58,14 +59,14 @@ class _Answers:
     missed
         The variances of what reconstructions miss; None for a marginal that a view covers.
     kurtosis
-        The excess kurtosis of the noise of each marginal.
+        The excess kurtosis of the noise of each marginal: a number, or a table like its counts.
     """
 
     axes: Integers
     counts: list[Floats]
     variances: list[Floats]
     missed: list[Floats | None]
-    kurtosis: list[float]
+    kurtosis: list[Floats | float]
 
 
 @dataclass(
@@ -130,6 +131,9 @@ class Answering:
                 missed = answers.missed[row]
                 if missed is not None:
                     answers.missed[row] = in_view_order(missed, given[row])
+                kurtosis = answers.kurtosis[row]
+                if isinstance(kurtosis, np.ndarray):
+                    answers.kurtosis[row] = in_view_order(kurtosis, given[row])
             tables = zip(
                 places,
                 answers.counts,
@@ -215,11 +219,7 @@ class Answering:
         if not len(rows):
             return
         known = self.tables.covered_variances(answers.axes[rows])
-        if len(rows) == 1 and self.noise is None and self.kurtosis:
-            own = tuple(answers.axes[rows[0]].tolist())
-            kurtosis = [self.kurtosis * self.tables.concentration_of(own, float(known[0]), 1.0)]
-        else:
-            kurtosis = self.kurtosis_of(answers.axes[rows], known).tolist()
+        kurtosis = self.cell_kurtosis(answers.axes[rows], known)
         for row, variance, excess in zip(rows.tolist(), known, kurtosis, strict=True):
             own = tuple(answers.axes[row].tolist())
             view = self.tables.covering(own)
@@ -235,20 +235,63 @@ class Answering:
             answers.variances[row] = variances
             answers.kurtosis[row] = excess
 
-    def kurtosis_of(
+    def cell_kurtosis(
         self,
         axes: Integers,
-        variances: Floats | float,
-        cells: Floats | float = 1.0,
-    ) -> Floats:
-        """The excess kurtosis of the noise in sums of cells of marginals that views cover.
+        variances: Floats,
+    ) -> Sequence[Floats | float]:
+        """The excess kurtosis of the noise in the cells of n marginals that views cover.
 
-        The parameters are those of `Tables.concentration`. It is 0 if the noise is normal, or
-        attributes were measured in bases of their own.
+        It is a number for each, or a table if attributes were measured in bases of their own. It is
+        0 if the noise is normal.
+
+        Parameters
+        ----------
+        axes
+            The axes of the marginals, ascending and of one shape, shape (n, k).
+        variances
+            The variance of the cells of each, shape (n,).
         """
-        if self.noise is not None or not self.kurtosis:
-            return np.zeros(np.broadcast_shapes((len(axes),), np.shape(variances)))
-        return self.kurtosis * self.tables.concentration(axes, variances, cells)
+        if not self.kurtosis:
+            return [0.0] * len(axes)
+        if self.noise is not None:
+            own = map(tuple, axes.tolist())
+            return [self.kurtosis * self.noise.concentration(one) for one in own]
+        if self.tables.by_components:
+            found = self.tables.component_concentration(axes)
+        elif len(axes) == 1:
+            own_axes = tuple(axes[0].tolist())
+            found = np.array([self.tables.concentration_of(own_axes, float(variances[0]), 1.0)])
+        else:
+            found = self.tables.concentration(axes, variances)
+        excess: list[float] = (self.kurtosis * found).tolist()
+        return excess
+
+    def group_kurtosis(
+        self,
+        axes: tuple[int, ...],
+        groups: Sequence[Integers | None],
+        variances: Floats,
+        cells: Floats,
+    ) -> Floats:
+        """The excess kurtosis of the noise in sums of cells of one marginal that a view covers.
+
+        Parameters
+        ----------
+        axes
+            The axes of the marginal, ascending.
+        groups
+            The group of each category of each axis; see `ComponentErrors.cell_variances`.
+        variances, cells
+            The variance of each sum, and the number of its cells, both shaped like the groups.
+        """
+        if not self.kurtosis:
+            return np.zeros(variances.shape)
+        if self.noise is not None or self.tables.by_components:
+            errors = self.noise or errors_of_components(self.tables, axes)
+            return self.kurtosis * errors.concentration(axes, groups)
+        found = self.tables.concentration(np.array([axes]), variances.ravel(), cells.ravel())
+        return np.asarray(self.kurtosis * found.reshape(variances.shape))
 
     def _reconstruct(
         self,

@@ -100,21 +100,22 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
     has_error = view.rolled_up((~told).astype(np.float64)) > 0
     if not has_error.any():
         return Marginal(view.rolled, counts, np.zeros(counts.shape))
-    if answering.reads_directly(np.array([sorted(axes)]))[0]:
-        groups = [view.groups[axes.index(axis)] for axis in sorted(axes)]
+    ascending = tuple(sorted(axes))
+    if answering.reads_directly(np.array([ascending]))[0]:
+        groups = [view.groups[axes.index(axis)] for axis in ascending]
         if answering.noise is None:
-            variance = covered_group_variances(answering.tables, tuple(sorted(axes)), groups)
+            variance = covered_group_variances(answering.tables, ascending, groups)
         else:
-            variance = answering.noise.cell_variances(tuple(sorted(axes)), groups)
-        # The number of cells in each sum.
+            variance = answering.noise.cell_variances(ascending, groups)
+        # The number of cells in each sum, with its axes ascending.
         summed = view.rolled_up(np.ones(cells.counts.shape))
-        variance = in_view_order(variance, axes)
-        kurtosis = answering.kurtosis_of(np.array([sorted(axes)]), variance.ravel(), summed.ravel())
+        summed = summed.transpose([axes.index(axis) for axis in ascending])
+        kurtosis = answering.group_kurtosis(ascending, groups, variance, summed)
         return Marginal(
             view.rolled,
             counts,
-            np.where(has_error, variance, 0.0),
-            noise_kurtosis=kurtosis.reshape(counts.shape),
+            np.where(has_error, in_view_order(variance, axes), 0.0),
+            noise_kurtosis=in_view_order(kurtosis, axes),
         )
     noise = np.full(counts.size, math.nan)
     missed = np.full(counts.size, math.nan)

@@ -41,6 +41,12 @@ __all__ = ["ViewSynopsis"]
 
 _MOST_RECORDS = 10**8
 
+_FACTOR_PRECISION = 1e-6
+"""Precision of the factor by which scales of structure are multiplied."""
+
+_NO_STRUCTURE = 1e-6
+"""Smallest factor of scales of structure, which leaves next to none; a scale must be > 0."""
+
 _LISTED = 20
 """Largest number of views that a summary names."""
 
@@ -79,7 +85,7 @@ class ViewSynopsis(Synopsis):
         reconstructed: the base also reduces the noise of those within views. None and nothing
         without a base.
     kurtosis
-        The excess kurtosis of the noise in each cell of a table that was measured; see `Marginal`.
+        The excess kurtosis of the noise in each measured cell or answer; see `Marginal`.
     scales
         Scales of what reconstructions miss (`margin.solvers.Structure`) that were read from a file,
         or that the mechanism knows better than the tables do. The others are learnt when answers
@@ -147,6 +153,72 @@ class ViewSynopsis(Synopsis):
             scales={},
         )
 
+    def with_distance(
+        self,
+        views: Iterable[Iterable[str]],
+        distance: float,
+    ) -> "ViewSynopsis":
+        """The same synopsis, told how far its answers on some views are from the truth.
+
+        What reconstructions miss is learnt from the measured views. If these were chosen because
+        they depend most on each other, they make it much too large. The scales of structure are
+        then multiplied by one number, at most 1, so that the answers are expected to be as far from
+        the truth as `distance` says. What is missed stays at least as large as the noise. This is
+        post-processing: the distance must be an answer of `Private.total_distance`.
+
+        Errors of many answers are taken to have a Laplace law: a mean absolute error of standard
+        deviation / sqrt(2). Most answers miss little, and few miss much.
+
+        Parameters
+        ----------
+        views
+            Views that were not chosen for their answers, such as all that are asked.
+        distance
+            The sum of their L1 distances from the true tables, in rows.
+
+        Examples
+        --------
+        >>> from margin.synopses.estimate import from_measurements
+        >>> pairs = [(["a", "b"], [[90, 10], [10, 90]], 1.0), (["c"], [100, 100], 1.0)]
+        >>> made = from_measurements(pairs, domain={"a": 2, "b": 2, "c": 2})
+        >>> told = made.with_distance([["a", "c"], ["b", "c"]], 20.0)
+        >>> before, after = (one.marginal(["a", "c"]).missed_variance for one in (made, told))
+        >>> bool((after < before / 4).all())
+        True
+        """
+        asked = list(views)
+        answers = self.marginals(asked)
+        noise = np.concatenate([answer.noise_variance.ravel() for answer in answers])
+        missed = np.concatenate([answer.missed_variance.ravel() for answer in answers])
+        if not missed.sum() > 0:
+            return self
+
+        # A factor f leaves the part that is due to the sample, and multiplies the rest by f**2.
+        without = self._scaled(_NO_STRUCTURE).marginals(asked)
+        of_sample = np.concatenate([answer.missed_variance.ravel() for answer in without])
+        structure = np.maximum(missed - of_sample, 0.0)
+        if not structure.sum() > 0:
+            return self
+        room = max(0.0, noise.sum() - of_sample.sum())
+        low = min(1.0, max(_NO_STRUCTURE, math.sqrt(room / structure.sum())))
+        high = 1.0
+        # The distance grows with the factor: halve the interval in which the factor lies.
+        while high - low > _FACTOR_PRECISION:
+            factor = (low + high) / 2
+            variance = noise + of_sample + factor**2 * structure
+            expected = np.sqrt(variance / 2).sum()
+            low, high = (factor, high) if expected < distance else (low, factor)
+        return self._scaled(high)
+
+    def _scaled(self, factor: float) -> "ViewSynopsis":
+        """The same synopsis with scales of structure that are multiplied by a factor.
+
+        The scale of single attributes stays where all of them are measured.
+        """
+        learnt = self.usual_scales()
+        scales = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
+        return dataclasses.replace(self, scales=scales)
+
     @classmethod
     def of_tables(
         cls,
@@ -183,13 +255,16 @@ class ViewSynopsis(Synopsis):
             variance = in_view_order(self._cell_variances(axes), self.domain.axes(names))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
-            (kurtosis,) = self._answering.kurtosis_of(np.array([axes]), self.held.variance(axes))
+            known = np.array([self.held.variance(axes)])
+            (kurtosis,) = self._answering.cell_kurtosis(np.array([axes]), known)
+            if isinstance(kurtosis, np.ndarray):
+                kurtosis = in_view_order(kurtosis, self.domain.axes(names))
             view = Marginal(
                 self.domain,
                 counts,
                 variance,
                 attributes=names,
-                noise_kurtosis=float(kurtosis),
+                noise_kurtosis=kurtosis,
             )
             views.append(view)
         return tuple(views)

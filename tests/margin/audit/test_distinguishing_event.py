@@ -4,11 +4,17 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import betaincinv
 
-from margin.audit.distinguishing_event import distinguishing_event, largest_probability
+from margin.audit.distinguishing_event import (
+    JudgedEvent,
+    distinguishing_event,
+    largest_probability,
+)
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
-from margin.privacy.budget import ZCDP, PureDP
+from margin.privacy.budget import ZCDP, ApproxDP, PureDP
 
 
 def laplace(scale, shift, count, seed, cells=6):
@@ -23,7 +29,7 @@ def test_the_false_alarms_are_as_rare_as_stated():
     alarms = [
         distinguishing_event(
             laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05
-        )
+        ).finding(claim)
         != ""
         for seed in range(60)
     ]
@@ -32,13 +38,28 @@ def test_the_false_alarms_are_as_rare_as_stated():
 
 @pytest.mark.parametrize("scale", [F(1, 2), F(1, 10)])
 def test_too_little_noise_is_found(scale):
-    found = distinguishing_event(
-        laplace(scale, 0, 20_000, 1),
-        laplace(scale, 1, 20_000, 2),
-        largest_probability(PureDP(1)),
-        1e-6,
+    claim = largest_probability(PureDP(1))
+    event = distinguishing_event(
+        laplace(scale, 0, 20_000, 1), laplace(scale, 1, 20_000, 2), claim, 1e-6
     )
-    assert "on its neighbour" in found
+    assert "on its neighbour" in event.finding(claim)
+    # What is shown is true, and not much less than the truth.
+    assert 0.6 < event.least_loss(PureDP(1)) * scale <= 1
+
+
+@pytest.mark.parametrize("budget", [PureDP, lambda e: ApproxDP(e, F(1, 1000)), ZCDP], ids=str)
+def test_the_least_loss_is_just_allowed(budget):
+    """A budget of the least loss allows the bounds, and one of a little less does not."""
+    for lower, upper in [(0.5, 0.1), (0.99, 0.9), (0.2, 0.19)]:
+        event = JudgedEvent(name="e", hits=1, misses=1, runs=2, lower=lower, upper=upper)
+        least = event.least_loss(budget(F(1)))
+        above, below = (
+            budget(F(least * factor).limit_denominator(10**9)) for factor in (1.01, 0.97)
+        )
+        assert least > 0 and not event.finding(largest_probability(above))
+        assert event.finding(largest_probability(below))
+    nothing = JudgedEvent(name="e", hits=1, misses=1, runs=2, lower=0.1, upper=0.2)
+    assert nothing.least_loss(budget(F(1))) == 0
 
 
 def test_too_little_gaussian_noise_is_found():
@@ -46,7 +67,10 @@ def test_too_little_gaussian_noise_is_found():
         DiscreteGaussian(F(1, 8)).sample(20_000, SeededEntropy(seed)).reshape(-1, 1) + float(seed)
         for seed in (0, 1)
     )
-    assert distinguishing_event(first, second, largest_probability(ZCDP("0.5")), 1e-6)
+    claim = largest_probability(ZCDP("0.5"))
+    event = distinguishing_event(first, second, claim, 1e-6)
+    # A shift by one under a variance of 1 / 8 is 4-zCDP.
+    assert event.finding(claim) and 0.5 < event.least_loss(ZCDP("0.5")) <= 4
 
 
 def test_float_noise_is_found_by_its_last_bits():
@@ -56,7 +80,8 @@ def test_float_noise_is_found_by_its_last_bits():
     noise = rng.laplace(size=(2, 4000, 1))
     first, second = noise[0], noise[1] + 1
     fractions = [(table * 2.0**53) % 1 for table in (first, second)]
-    assert distinguishing_event(*fractions, largest_probability(PureDP(1)), 1e-6)
+    claim = largest_probability(PureDP(1))
+    assert distinguishing_event(*fractions, claim, 1e-6).finding(claim)
 
 
 def test_the_claims():
@@ -67,3 +92,34 @@ def test_the_claims():
     assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[
         0
     ] <= 1e-10
+
+
+FOUND = {
+    (0.1, 1.5): 120_000,
+    (0.1, 2): 31_000,
+    (0.1, 4): 3_400,
+    (0.5, 1.2): 31_000,
+    (0.5, 2): 1_400,
+    (1, 1.2): 9_800,
+    (1, 1.5): 1_700,
+    (1, 2): 500,
+    (1, 4): 140,
+    (2, 1.5): 1_100,
+    (2, 2): 450,
+}
+
+
+@pytest.mark.parametrize(("stated", "factor"), FOUND, ids=str)
+def test_the_stated_number_of_runs_finds_the_excess(stated, factor):
+    """The table of docs/howto/own_mechanism.md: nine of ten audits find it, by exact sums."""
+    runs = FOUND[stated, factor] // 2
+    alpha = 1e-6 / 3
+    likely = 1 / (1 + np.exp(-stated * factor))
+    hits = np.arange(runs + 1)
+    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - hits + 1, alpha / 2), 0.0)
+    misses = np.minimum(hits, runs - 1)
+    upper = np.where(hits < runs, betaincinv(misses + 1, runs - misses, 1 - alpha / 2), 1.0)
+    # The fewest hits that are found, for each number of misses.
+    least = np.searchsorted(lower, largest_probability(PureDP(F(str(stated))))(upper), side="right")
+    found = stats.binom.pmf(hits, runs, 1 - likely) @ stats.binom.sf(least - 1, runs, likely)
+    assert 0.87 < found < 0.96

@@ -1,6 +1,7 @@
 """The auditor: it passes what is private, at a stated risk, and says what is wrong in words."""
 
 import itertools
+import math
 import os
 import random
 
@@ -84,6 +85,37 @@ def test_the_black_box_passes_what_is_private(budget):
         black_box=BlackBox(runs=1000, output=lambda out: out),
     )
     assert found.ok and found.runs == 1000 and found.pairs == 3
+    assert 0 <= found.least_loss <= float(budget.units) / 1e12
+
+
+class OwnNoise:
+    """Adds noise of its own, which cannot be replayed: Laplace noise of scale 1 / 4."""
+
+    def run(self, private, workload):
+        counts = private._tables([("a",)])[0]
+        private.measure([("a",)])
+        return counts + np.random.default_rng().laplace(0, 0.25, counts.shape)
+
+
+def test_the_runs_show_a_loss_even_if_nothing_can_be_replayed(caplog):
+    """At a risk of one in a million that the shown loss is not true."""
+    caplog.set_level("INFO", "margin")
+    found = audit(
+        OwnNoise(),
+        domain=DOMAIN,
+        budget=PureDP(1),
+        pairs=1,
+        black_box=BlackBox(runs=1000, output=lambda out: out),
+    )
+    assert "cannot replay" in found.findings[0] and "more probable" in found.findings[1]
+    assert 1 < found.least_loss <= 4
+    # One pair was replayed, and both tables were run: all steps are told, in order.
+    steps = [record.args for record in caplog.records if record.msg.startswith("audit: step")]
+    assert steps == [(step, 2001) for step in range(1, 2002)]
+
+
+def test_without_a_black_box_no_loss_is_shown():
+    assert math.isnan(audit(Plain(), domain=DOMAIN, budget=PureDP(1), pairs=1).least_loss)
 
 
 def test_the_black_box_looks_at_the_tables_of_a_synopsis():

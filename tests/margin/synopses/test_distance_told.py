@@ -1,0 +1,61 @@
+"""A synopsis that is told how far its answers are from the truth has error bars that say so."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from margin import Domain
+from margin.synopses.estimate import from_measurements
+
+NAMES = "abcdef"
+PAIRS = list(itertools.combinations(NAMES, 2))
+
+
+def of_the_strongest_pair(deviation=1.0):
+    """A pair that depends on each other, and single attributes."""
+    pair = (["a", "b"], [[450.0, 50.0], [50.0, 450.0]], deviation)
+    singles = [([name], [500.0, 500.0], deviation) for name in NAMES[2:]]
+    return from_measurements([pair, *singles], domain=Domain(dict.fromkeys(NAMES, 2)))
+
+
+def expected_distance(synopsis):
+    answers = synopsis.marginals(PAIRS)
+    return sum(np.sqrt(answer.variance / 2).sum() for answer in answers)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_the_error_bars_expect_the_distance(share):
+    made = of_the_strongest_pair()
+    told = made.with_distance(PAIRS, share * expected_distance(made))
+    assert expected_distance(told) == pytest.approx(share * expected_distance(made), rel=1e-2)
+    for before, after in zip(made.marginals(PAIRS), told.marginals(PAIRS), strict=True):
+        assert after.counts.tolist() == before.counts.tolist()
+        assert after.noise_variance.tolist() == before.noise_variance.tolist()
+        assert (after.missed_variance <= before.missed_variance).all()
+
+
+@pytest.mark.parametrize("distance", [math.inf, 1e9])
+def test_error_bars_never_grow(distance):
+    made = of_the_strongest_pair()
+    told = made.with_distance(PAIRS, distance)
+    assert expected_distance(told) == pytest.approx(expected_distance(made))
+
+
+@pytest.mark.parametrize("distance", [-100.0, 0.0])
+def test_what_is_missed_is_at_least_as_large_as_the_noise(distance):
+    """A noisy distance may be negative."""
+    made = of_the_strongest_pair(10.0)
+    answers = made.with_distance(PAIRS, distance).marginals(PAIRS)
+    noise, missed = (
+        sum(getattr(answer, name).sum() for answer in answers)
+        for name in ("noise_variance", "missed_variance")
+    )
+    before = sum(answer.missed_variance.sum() for answer in made.marginals(PAIRS))
+    assert 0.999 * noise <= missed < before / 100
+
+
+def test_views_within_views_change_nothing():
+    made = of_the_strongest_pair()
+    assert made.with_distance([["a"], ["a", "b"]], 0.0) is made
