@@ -40,7 +40,7 @@ def claimed(path: Path) -> Iterator[None]:
     """
     # The name of the file does not grow with that of the output, and is the same in all processes.
     name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
-    claim = path.with_name(f".margin-{name}.claim")
+    claim = path.parent / f".margin-{name}.claim"
     lock = None
     is_taken = False
     try:

@@ -60,7 +60,8 @@ def add_commands(commands: Any) -> None:
             "--mechanisms Auto,DualQuery 'Residual(order=1)' --runs 1",
             "margin compare public.csv --domain domain.json --epsilon 1 "
             "--metrics l2,js,largest,useful:0.01",
-            'margin compare --sql "SELECT * FROM rows WHERE age >= 18" --table rows=public.csv '
+            'margin compare --sql "SELECT * FROM rows WHERE age IS NOT NULL" '
+            "--table rows=public.csv "
             "--domain domain.json --epsilon 1",
         ],
     )
