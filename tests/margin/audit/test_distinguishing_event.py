@@ -47,7 +47,9 @@ def test_too_little_noise_is_found(scale):
     assert 0.6 < event.least_loss(PureDP(1)) * scale <= 1
 
 
-@pytest.mark.parametrize("budget", [PureDP, lambda e: ApproxDP(e, F(1, 1000)), ZCDP], ids=str)
+@pytest.mark.parametrize(
+    "budget", [PureDP, lambda e: ApproxDP(e, F(1, 1000)), ZCDP], ids=["pure", "approx", "zcdp"]
+)
 def test_the_least_loss_is_just_allowed(budget):
     """A budget of the least loss allows the bounds, and one of a little less does not."""
     for lower, upper in [(0.5, 0.1), (0.99, 0.9), (0.2, 0.19)]:
