@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import faulthandler
 import os
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,9 @@ _EXAMPLES = [
     'margin release --sql "SELECT * FROM rows" --table rows=people.csv --domain domain.json '
     "--epsilon 1 -o people.margin",
 ]
+
+_LOADING = 120
+"""Seconds after which a process that still loads its libraries is ended."""
 
 _MOST_TABLES = 100_000
 """Largest number of tables of a workload that are looked at after the release."""
@@ -131,6 +135,8 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
 def _release(parsed: argparse.Namespace) -> Said:
     with watched() as watch:
         watch.explain = lambda: f"interrupted; {_NOTHING}"
+        with _telling(_NOTHING):
+            _load()
         with claimed(parsed.output):
             # `margin.release` itself says it if the budget is lost.
             with _telling(_NOTHING):
@@ -142,6 +148,20 @@ def _release(parsed: argparse.Namespace) -> Said:
             print(f"{start} {told} {str(path)!r}", file=sys.stderr)
         with _telling(f"the release is complete, and {str(path)!r} is written"):
             return _described(synopsis, ledger, workload, path)
+
+
+def _load() -> None:
+    """Load the linear algebra that a release needs, before it claims its name and charges.
+
+    Where the addresses of a process are limited, OpenBLAS may try for ever to allocate memory while
+    it is loaded, and no Python code can handle a signal then. So a clock that does not depend on
+    Python ends the process.
+    """
+    faulthandler.dump_traceback_later(_LOADING, exit=True, file=2)
+    try:
+        import scipy.linalg  # noqa: F401
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @contextlib.contextmanager

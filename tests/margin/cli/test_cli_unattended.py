@@ -207,3 +207,29 @@ def test_a_pattern_that_the_shell_replaced_by_its_files_is_explained(line, capsy
     told = capsys.readouterr().err
     assert left.value.code == 2 and "unrecognized" not in told
     assert "quote a pattern" in told and "name the folder" in told
+
+
+ENDLESS = """
+import sys, time
+import margin.cli.release
+margin.cli.release._LOADING = 1
+
+class Endless:
+    def find_spec(self, name, path=None, target=None):
+        while name == "scipy.linalg":
+            time.sleep(0.01)
+
+sys.meta_path.insert(0, Endless())
+from margin.__main__ import run
+sys.exit(run())
+"""
+
+
+def test_a_library_that_loads_for_ever_ends_the_process_before_the_charge(folder, capsys):
+    ran(capsys, *CREATE)
+    paid = [*RELEASE, "--ledger", "l.db", "--dataset", "p", "-o", "o.margin"]
+    line = [sys.executable, "-c", ENDLESS, *paid]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1 and "Timeout (0:00:01)!" in ended.stderr
+    assert not list(folder.glob("*.margin")) and not list(folder.glob(".margin-*"))
+    assert told(capsys, "ledger", "check", "l.db", "--releases", ".")["charges"] == []
