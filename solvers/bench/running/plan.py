@@ -13,7 +13,7 @@ from typing import Any
 from ..families.every import FAMILIES
 from ..families.family import Family
 from ..instance import Instance
-from ..libraries.roster import families_of
+from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
 
 __all__ = ["Entry", "named", "planned"]
@@ -79,14 +79,32 @@ def planned(
         if not fitting:
             raise ValueError(
                 f"at least one solver must take instances of the family {instance.family.name}, "
-                f"but none does (needed by {instance.name!r}); add a solver or leave the instance "
-                "out"
+                f"by a method {instance.family.method}, but none does (needed by "
+                f"{instance.name!r}); {_advice(solvers)}"
             )
     return plan
 
 
+def _advice(solvers: dict[str, Any]) -> str:
+    """What to do if no solver takes an instance."""
+    for name, solver in solvers.items():
+        if inspect.isroutine(solver):
+            return f"{name} is a function: make it this method of a class, and pass an object of it"
+    return "add a solver or leave the instance out"
+
+
 def _check_solver(name: str, solver: Any) -> None:
-    """Refuse a class, and a solver that names families which it cannot solve."""
+    """Refuse what is no solver, and a solver that names families which it cannot solve."""
+    if isinstance(solver, str):
+        listed = solver if solver in ROSTER else "highs"
+        raise TypeError(
+            f"a solver must be an object, but {solver!r} is text; pass an object, such as "
+            f"bench.ROSTER[{listed!r}].make()"
+        )
+    if isinstance(solver, Listed):
+        raise TypeError(
+            f"a solver must be an object, but {name} is an entry of bench.ROSTER; call its make()"
+        )
     if isinstance(solver, type):
         raise TypeError(
             f"a solver must be an object, but {name} is the class {solver.__name__}; call it: "

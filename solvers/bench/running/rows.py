@@ -65,6 +65,7 @@ _KEY = (
     "instance",
     "version",
     "digest",
+    "family",
     "solver",
     "options",
     "repeats",

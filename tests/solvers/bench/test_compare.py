@@ -159,6 +159,49 @@ def test_arguments_that_are_no_lists_are_refused(instance, give, words):
         bench.compare(instances, solvers)
 
 
+def _cover(name, cost, **known):
+    cover = bench.Cover.of(3, [[0, 1], [1, 2], [2]], cost)
+    return Instance.of(cover, name=name, family="cover", **known)
+
+
+def test_an_instance_that_is_given_twice_runs_once():
+    rows = bench.compare(
+        [_cover("mine", [2, 2, 1]), _cover("mine", [2, 2, 1])], {"own": First()}, repeats=0
+    )
+    assert [row["instance"] for row in rows] == ["mine"]
+
+
+@pytest.mark.parametrize("change", [{"cost": [2, 2, 2]}, {"best_known": 3.0}])
+def test_two_instances_of_one_name_are_refused(change):
+    other = _cover("mine", **({"cost": [2, 2, 1]} | change))
+    with pytest.raises(ValueError, match="two are named 'mine'; give one of them another name"):
+        bench.compare([_cover("mine", [2, 2, 1]), other], {"own": First()})
+
+
+def test_a_file_holds_one_problem_of_each_name(tmp_path):
+    rows = tmp_path / "rows.parquet"
+    bench.compare([_cover("mine", [2, 2, 1])], {"own": First()}, repeats=0, to=rows)
+    before = rows.read_bytes()
+    with pytest.raises(ValueError, match="another problem that was named 'mine'; give the new"):
+        bench.compare([_cover("mine", [2, 2, 2])], {"own": First()}, repeats=0, to=rows)
+    assert rows.read_bytes() == before
+
+
+class First:
+    """Chooses the first two sets."""
+
+    families = ("cover",)
+
+    def solve(self, cover):
+        return bench.Chosen(sets=np.array([0, 1]), status=Status.OPTIMAL)
+
+
+def test_a_false_optimum_is_told_with_both_values():
+    known = _cover("mine", [2, 2, 1], best_known=3.0, bound=3.0)
+    (row,) = bench.compare([known], {"own": First()}, repeats=0)
+    assert row["cause"] == "called OPTIMAL, but worse than the best known: 4, but 3 is known"
+
+
 def test_a_solver_for_no_instance_is_told(instance):
     with pytest.raises(ValueError, match=r"at least one solver must take .* exact-entropy"):
         bench.compare([instance], {"Newton": Newton()})
@@ -251,6 +294,9 @@ class Misspelt:
         (Misnamed(), ValueError, r"must have the method solve, but mine has none"),
         (Misspelt(), ValueError, r"names 'exact-entropie'; did you mean 'exact-entropy'\?"),
         (Limitless, TypeError, r"is the class Limitless; call it: Limitless\(\)"),
+        ("highs", TypeError, r"'highs' is text; .* bench\.ROSTER\['highs'\]\.make\(\)"),
+        (bench.ROSTER["IPF"], TypeError, r"mine is an entry of bench\.ROSTER; call its make"),
+        (len, ValueError, r"by a method solve, but none does .* mine is a function"),
     ],
 )
 def test_solvers_that_cannot_run_are_refused_before_any_process(instance, solver, error, words):
