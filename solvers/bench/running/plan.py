@@ -164,14 +164,33 @@ def _fields(solver: Any) -> list[str]:
 
 
 def _described(solver: Any) -> str:
-    """The class and the options of a solver, as JSON; its code too, if it is not ours."""
+    """The class and the options of a solver, as JSON; the code of what is not ours, too."""
     kind = type(solver)
+    values = _options(solver)
+    # The engine of `ByModel` is a value, and may be anybody's.
+    kinds = dict.fromkeys([kind, *map(type, values.values())])
+    codes = [_code_of(one) for one in kinds if not one.__module__.startswith("margin.")]
+    code = " ".join(dict.fromkeys(filter(None, codes)))
+    options = {name: _shown(value) for name, value in values.items()}
+    if code:
+        options = {"code": code, **options}
+    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **options})
+
+
+def _options(solver: Any) -> dict[str, Any]:
+    """The fields of a dataclass, or the attributes of another object."""
     if dataclasses.is_dataclass(solver):
-        options = {name: repr(getattr(solver, name)) for name in _fields(solver)}
-    else:
-        options = {name: repr(value) for name, value in getattr(solver, "__dict__", {}).items()}
-    code = {} if kind.__module__.startswith("margin.") else {"code": _code_of(kind)}
-    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **code, **options})
+        return {name: getattr(solver, name) for name in _fields(solver)}
+    return dict(getattr(solver, "__dict__", {}))
+
+
+def _shown(value: Any) -> str:
+    """The text of an option. The text of a bare object is its place in memory, which differs from
+    run to run: instead of it, its class and its options."""
+    if type(value).__repr__ is not object.__repr__:
+        return repr(value)
+    options = ", ".join(f"{name}={one!r}" for name, one in _options(value).items())
+    return f"{type(value).__qualname__}({options})"
 
 
 def _code_of(kind: type) -> str:

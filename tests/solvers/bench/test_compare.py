@@ -308,6 +308,9 @@ _OWN = {
     "plain": "class Own:\n    def solve(self, problem):\n        return problem.uniform{change}\n",
     "record": "import dataclasses\n@dataclasses.dataclass\nclass Own:\n    rounds: int = 3\n"
     "    def solve(self, problem):\n        return problem.uniform{change}\n",
+    "an engine": "from margin.solvers import bench\nclass Engine:\n"
+    "    def __call__(self, model, *, time_limit=None):\n        return None{change}\n"
+    "def Own():\n    return bench.ByModel(engine=Engine())\n",
     "a helper": "class Own:\n    def solve(self, problem):\n        return _start(problem)\n"
     "def _start(problem):\n    return problem.uniform{change}\n",
 }
@@ -325,6 +328,27 @@ def test_an_edited_solver_is_another_solver(kind, instance, tmp_path, monkeypatc
         ((_, entry),) = planned([instance], {"own": solver}, 1.0)
         found.append(json.loads(entry.options)["code"])
     assert found[0] == found[1] != found[2]
+
+
+class Engine:
+    """Without a text of its own."""
+
+    families = ("cover",)
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, model, *, time_limit=None):
+        return None
+
+
+def test_an_engine_is_described_by_its_options_and_not_by_its_place():
+    """Its rows would else be run again each time, and stand beside those before."""
+    covers = [_cover("mine", [2, 2, 1])]
+    engines = [Engine(1), Engine(1), Engine(2)]
+    entries = [planned(covers, {"own": bench.ByModel(engine=one)}, 1.0)[0][1] for one in engines]
+    first, same, other = (entry.options for entry in entries)
+    assert first == same != other
 
 
 def test_rows_of_an_edited_solver_replace_those_before(instance, tmp_path, monkeypatch):
