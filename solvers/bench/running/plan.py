@@ -187,10 +187,11 @@ def _options(solver: Any) -> dict[str, Any]:
 def _shown(value: Any) -> str:
     """The text of an option. The text of a bare object is its place in memory, which differs from
     run to run: instead of it, its class and its options."""
-    if type(value).__repr__ is not object.__repr__:
+    kind: Any = type(value)
+    if kind.__repr__ is not object.__repr__:
         return repr(value)
     options = ", ".join(f"{name}={one!r}" for name, one in _options(value).items())
-    return f"{type(value).__qualname__}({options})"
+    return f"{kind.__qualname__}({options})"
 
 
 def _code_of(kind: type) -> str:
