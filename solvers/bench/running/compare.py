@@ -20,10 +20,9 @@ from ..digest import digest
 from ..instance import Instance
 from . import rows as row_files
 from .compiling import compile_loops
-from .fingerprint import fingerprint
 from .locks import only_writer, own_folder
 from .machine import commit, machine
-from .plan import Entry, named, planned
+from .plan import Entry, listed, named, planned
 from .process import Found, Limits, Task, run
 from .reconciled import reconciled
 from .verdict import Outcome, Verdict, gap_to, judged
@@ -130,7 +129,7 @@ def compare(
         memory=None if memory_limit is None else int(memory_limit),
         threads=threads,
     )
-    plan = planned(_distinct(_listed(instances)), named(solvers), limits.seconds)
+    plan = planned(listed(instances), named(solvers), limits.seconds)
     comparison = _Comparison(
         limits=limits,
         repeats=repeats,
@@ -270,7 +269,7 @@ class _Comparison:
         """
         if self.to is None or not self.to.exists():
             return {}, []
-        problems = {one.name: (one.version, _digest(one)) for one, _ in plan}
+        problems = {one.name: (one.family.name, one.version, _digest(one)) for one, _ in plan}
         asked = {self._key(*pair) for pair in plan}
         tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
         done: dict[tuple[Any, ...], list[Row]] = {}
@@ -278,7 +277,7 @@ class _Comparison:
         lost = set()
         for row in row_files.read(self.to):
             name = row["instance"]
-            problem = row["version"], row["digest"]
+            problem = row["family"], row["version"], row["digest"]
             if problems.get(name, problem) != problem:
                 raise ValueError(
                     f"{self.to} must hold rows of one problem of each name, but it holds rows of "
@@ -333,45 +332,6 @@ def _file(to: str | os.PathLike[str] | None) -> Path | None:
             f"the folder of {path} must exist, but it does not; create it first"
         )
     return path
-
-
-def _listed(instances: Iterable[Instance]) -> list[Instance]:
-    """The instances as a list; TypeError if they are none, such as names."""
-    expected = "instances must be a list of Instance, such as bench.instances(size='small')"
-    if isinstance(instances, Instance | str) or not isinstance(instances, Iterable):
-        raise TypeError(
-            f"{expected}, but it is of type {type(instances).__name__}; put one instance into a "
-            "list, as in [instance]"
-        )
-    listed = list(instances)
-    for one in listed:
-        if not isinstance(one, Instance):
-            raise TypeError(
-                f"{expected}, but an entry is of type {type(one).__name__}; to choose by name, "
-                "write [one for one in bench.instances() if one.name in names], and make an "
-                "instance of your own problem with bench.Instance.of"
-            )
-    return listed
-
-
-def _distinct(instances: list[Instance]) -> list[Instance]:
-    """The instances, each once; ValueError if two different ones have the same name."""
-    found: dict[str, Instance] = {}
-    for instance in instances:
-        first = found.setdefault(instance.name, instance)
-        if first is not instance and _identity(first) != _identity(instance):
-            raise ValueError(
-                "two different instances must not have one name, but two are named "
-                f"{instance.name!r}; give one of them another name, as by "
-                "dataclasses.replace(instance, name=...)"
-            )
-    return list(found.values())
-
-
-def _identity(instance: Instance) -> tuple[Any, ...]:
-    """What two instances have in common if they are the same one."""
-    known = instance.best_known, instance.bound
-    return instance.family.name, instance.version, *known, fingerprint(instance)
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""Which solver runs on which instance, and what a solver is called."""
+"""Which solver runs on which instance, and how both are told apart."""
 
 import copy
 import dataclasses
@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from ..families.family import Family
 from ..instance import Instance
 from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
+from .fingerprint import fingerprint
 
-__all__ = ["Entry", "named", "planned"]
+__all__ = ["Entry", "listed", "named", "planned"]
 
 
 @dataclass(
@@ -53,6 +54,48 @@ def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
             "dictionary from names to solvers"
         )
     return named
+
+
+def listed(instances: Iterable[Instance]) -> list[Instance]:
+    """The instances, each once; TypeError if they are none, such as names.
+
+    A ValueError if two different ones have the same name.
+    """
+    expected = "instances must be a list of Instance, such as bench.instances(size='small')"
+    if isinstance(instances, Instance | str) or not isinstance(instances, Iterable):
+        raise TypeError(
+            f"{expected}, but it is of type {type(instances).__name__}; put one instance into a "
+            "list, as in [instance]"
+        )
+    given = list(instances)
+    for one in given:
+        if not isinstance(one, Instance):
+            raise TypeError(
+                f"{expected}, but an entry is of type {type(one).__name__}; to choose by name, "
+                "write [one for one in bench.instances() if one.name in names], and make an "
+                "instance of your own problem with bench.Instance.of"
+            )
+    return _distinct(given)
+
+
+def _distinct(instances: list[Instance]) -> list[Instance]:
+    """The instances, each once; ValueError if two different ones have the same name."""
+    found: dict[str, Instance] = {}
+    for instance in instances:
+        first = found.setdefault(instance.name, instance)
+        if first is not instance and _identity(first) != _identity(instance):
+            raise ValueError(
+                "two different instances must not have one name, but two are named "
+                f"{instance.name!r}; give one of them another name, as by "
+                "dataclasses.replace(instance, name=...)"
+            )
+    return list(found.values())
+
+
+def _identity(instance: Instance) -> tuple[Any, ...]:
+    """What two instances have in common if they are the same one."""
+    known = instance.best_known, instance.bound
+    return instance.family.name, instance.version, *known, fingerprint(instance)
 
 
 def planned(
@@ -96,10 +139,10 @@ def _advice(solvers: dict[str, Any]) -> str:
 def _check_solver(name: str, solver: Any) -> None:
     """Refuse what is no solver, and a solver that names families which it cannot solve."""
     if isinstance(solver, str):
-        listed = solver if solver in ROSTER else "highs"
+        example = solver if solver in ROSTER else "highs"
         raise TypeError(
             f"a solver must be an object, but {solver!r} is text; pass an object, such as "
-            f"bench.ROSTER[{listed!r}].make()"
+            f"bench.ROSTER[{example!r}].make()"
         )
     if isinstance(solver, Listed):
         raise TypeError(

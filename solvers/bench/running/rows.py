@@ -65,7 +65,6 @@ _KEY = (
     "instance",
     "version",
     "digest",
-    "family",
     "solver",
     "options",
     "repeats",

@@ -178,12 +178,16 @@ def test_two_instances_of_one_name_are_refused(change):
         bench.compare([_cover("mine", [2, 2, 1]), other], {"own": First()})
 
 
-def test_a_file_holds_one_problem_of_each_name(tmp_path):
+def test_a_file_holds_one_problem_of_each_name(instance, tmp_path):
     rows = tmp_path / "rows.parquet"
-    bench.compare([_cover("mine", [2, 2, 1])], {"own": First()}, repeats=0, to=rows)
+    first, second = _cover("mine", [2, 2, 1]), dataclasses.replace(instance, name="pairs")
+    bench.compare([first, second], {"own": First(), "IPF": IPF()}, repeats=0, to=rows)
     before = rows.read_bytes()
-    with pytest.raises(ValueError, match="another problem that was named 'mine'; give the new"):
-        bench.compare([_cover("mine", [2, 2, 2])], {"own": First()}, repeats=0, to=rows)
+    same = Instance.of(instance.problem, name="pairs", family="minimax")
+    solvers = {"own": First(), "LP": bench.ROSTER["MinimaxLP"].make()}
+    for other in (_cover("mine", [2, 2, 2]), same):
+        with pytest.raises(ValueError, match=f"another problem that was named '{other.name}'"):
+            bench.compare([other], solvers, repeats=0, to=rows)
     assert rows.read_bytes() == before
 
 
