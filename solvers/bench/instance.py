@@ -76,15 +76,38 @@ class Instance:
         )
 
     @classmethod
-    def of(cls, problem: Any, *, name: str, family: str, size: Size = "small") -> "Instance":
-        """An instance of a problem at hand, of which nothing is known.
+    def of(
+        cls,
+        problem: Any,
+        *,
+        name: str,
+        family: str,
+        size: Size = "small",
+        best_known: float | None = None,
+        bound: float | None = None,
+    ) -> "Instance":
+        """An instance of a problem at hand; the parameters are those of the class.
 
         Raises
         ------
         ValueError
             If there is no family of this name.
+
+        Examples
+        --------
+        >>> from margin.solvers import bench
+        >>> cover = bench.Cover.of(3, [[0, 1], [1, 2], [2]], [2, 2, 1])
+        >>> bench.Instance.of(cover, name="mine", family="cover", best_known=3.0, bound=3.0).proved
+        True
         """
-        return cls(name=name, family=_family(family), size=size, make=_Held(problem))
+        return cls(
+            name=name,
+            family=_family(family),
+            size=size,
+            make=_Held(problem),
+            best_known=best_known,
+            bound=bound,
+        )
 
     @cached_property
     def problem(self) -> Any:

@@ -138,6 +138,7 @@ class BestResponse(Stated):
             object.__setattr__(self, name, integers(getattr(self, name), name))
         for name in ("negated", "parity"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.bool_))
+        object.__setattr__(self, "constant", int(integers(self.constant, "constant")))
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check()
 

@@ -52,6 +52,10 @@ class Constraint:
         for name in ("attribute", "value", "coefficient"):
             array = integers(getattr(self, name), f"a constraint's {name}")
             object.__setattr__(self, name, array.ravel())
+        for name in ("lower", "upper"):
+            bound = getattr(self, name)
+            if bound is not None:
+                object.__setattr__(self, name, int(integers(bound, f"a constraint's {name}")))
         lengths = len(self.attribute), len(self.value), len(self.coefficient)
         if len(set(lengths)) != 1:
             raise ValueError(
@@ -74,7 +78,7 @@ class Constraint:
 
         `cells` are pairs (attribute, value).
         """
-        pairs = np.array(list(cells), np.int64).reshape(-1, 2)
+        pairs = np.array(list(cells)).reshape(-1, 2)
         return cls(
             attribute=pairs[:, 0],
             value=pairs[:, 1],
@@ -91,8 +95,8 @@ class Constraint:
         attribute = [axis for axis, codes in box for _ in codes]
         value = [code for _, codes in box for code in codes]
         return cls(
-            attribute=np.array(attribute, np.int64),
-            value=np.array(value, np.int64),
+            attribute=np.array(attribute),
+            value=np.array(value),
             coefficient=np.ones(len(value), np.int64),
             upper=len(box) - 1,
         )

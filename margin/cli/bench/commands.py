@@ -263,11 +263,9 @@ def _run(parsed: argparse.Namespace) -> Said:
         raise MarginError(str(error)) from None
     except KeyboardInterrupt:
         count = len(_marks(parsed.output))
-        text = (
-            f"interrupted; {printable(parsed.output)} holds {count} solves, and the same command "
-            "continues"
-        )
-        raise KeyboardInterrupt(text) from None
+        held = f"{printable(parsed.output)} holds {count} solves, and the same command continues"
+        none = "no solve has ended, and the same command starts anew"
+        raise KeyboardInterrupt(f"interrupted; {held if count else none}") from None
     kept = sum(_mark(row) in before for row in rows)
     ran = {row["solver"] for row in rows}
     idle = [
@@ -318,6 +316,8 @@ def _show(parsed: argparse.Namespace) -> Said:
             f"but they hold {', '.join(names) or 'nothing'}; name one of these"
         )
     groups = _limited(rows, parsed)
+    for group in groups.values():
+        _check_problems(group)
     (rows, *others) = groups.values()
     if others:
         return _separately(groups, parsed)
@@ -336,6 +336,17 @@ def _show(parsed: argparse.Namespace) -> Said:
         text = "\n".join([text, *caption(parsed.clock), *bench.notes(rows)])
     values = {"summary": bench.summary(rows, clock=parsed.clock), "written": written}
     return Said("\n".join([text.rstrip("\n"), *written]), values)
+
+
+def _check_problems(rows: list[Any]) -> None:
+    """Refuse rows of different problems of one name."""
+    from ...solvers.bench.shown.times import by_family, check_comparable
+
+    try:
+        for part in by_family(rows).values():
+            check_comparable(part)
+    except ValueError as error:
+        raise MarginError(str(error)) from None
 
 
 def _limited(rows: list[Any], parsed: argparse.Namespace) -> dict[str, list[Any]]:

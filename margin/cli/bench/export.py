@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import MarginError
 from ..common import Said, add_command, add_force, check_free, printable
-from .named import named
+from .named import PROGRAMMES, named
 
 __all__ = ["add_export"]
 
@@ -52,6 +52,12 @@ def _export(parsed: argparse.Namespace) -> Said:
         lines += [instance.statement(), ""]
         lines += [f"{symbol}: {words}" for symbol, words in instance.family.symbols().items()]
     if parsed.file is not None:
+        endings = (*PROGRAMMES, ".npz")
+        if parsed.file.suffix.lower() not in endings:
+            raise MarginError(
+                f"the name of the file must end in one of {', '.join(endings)}, but it ends in "
+                f"{parsed.file.suffix!r}; choose one of these"
+            )
         check_free(parsed.file, parsed)
         write = instance.save if parsed.file.suffix.lower() == ".npz" else instance.export
         try:

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MarginError
+from ...interrupts.shortage import raise_shortage
 from ..arguments.own import own
 from ..common import did_you_mean, split_names
 
-__all__ = ["chosen", "named", "solver_of"]
+__all__ = ["PROGRAMMES", "chosen", "named", "solver_of"]
 
-_PROGRAMMES = (".mps", ".lp", ".cbf", ".wcnf")
+PROGRAMMES = (".mps", ".lp", ".cbf", ".wcnf")
 """The endings of files that hold a programme alone."""
 
 
@@ -20,6 +21,11 @@ def chosen(parsed: argparse.Namespace) -> list[Any]:
 
     try:
         given = split_names(getattr(parsed, "instances", []))
+        if given and (parsed.family or parsed.size):
+            raise MarginError(
+                "either --instances or --family and --size choose the instances, but both are "
+                "given; leave out one of them"
+            )
         if given:
             return [named(name) for name in given]
         return bench.instances(family=parsed.family, size=parsed.size)
@@ -31,7 +37,7 @@ def named(name: str) -> Any:
     """The instance of this name, or of this file, whose name ends in .npz."""
     from ...solvers import bench
 
-    if Path(name).suffix.lower() in _PROGRAMMES:
+    if Path(name).suffix.lower() in PROGRAMMES:
         raise MarginError(
             f"an instance must be a name or a file that ends in .npz, but it is {name!r}, which "
             "holds a programme without its family, so that no answer could be checked; solve it "
@@ -62,4 +68,18 @@ def solver_of(given: str) -> Any:
             )
         return listed.make()
     found = own(place, name, "solver")
-    return found() if isinstance(found, type) else found
+    return _made(found, given) if isinstance(found, type) else found
+
+
+def _made(kind: type, given: str) -> Any:
+    """The object of a user's class, which takes no arguments."""
+    try:
+        return kind()
+    except Exception as error:  # a user's constructor may raise anything
+        raise_shortage(error)
+        name = kind.__name__
+        raise MarginError(
+            f"the class of the solver {given!r} must make an object by {name}(), but that raised "
+            f"{type(error).__name__} ({error}); let its parameters have defaults, or write an "
+            f"object such as solver = {name}(...) into the file and name that one"
+        ) from None

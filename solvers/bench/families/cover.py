@@ -62,12 +62,16 @@ class Cover(Stated):
     def __post_init__(self) -> None:
         for name in ("offsets", "member", "cost"):
             object.__setattr__(self, name, integers(getattr(self, name), name))
+        object.__setattr__(self, "items", int(integers(self.items, "items")))
         starts = self.offsets
-        fits = len(starts) == len(self.cost) + 1 and starts[0] == 0
-        if not fits or (np.diff(starts) < 0).any() or starts[-1] != len(self.member):
+        if len(self.cost) != len(starts) - 1:
             raise ValueError(
-                "offsets must ascend from 0 to the number of members, with one entry more than "
-                "there are sets, but it does not; correct it"
+                f"cost must have one entry for each of the {len(starts) - 1} sets, but it has "
+                f"{len(self.cost)}; give one cost a set"
+            )
+        if starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] != len(self.member):
+            raise ValueError(
+                "offsets must ascend from 0 to the number of members, but it does not; correct it"
             )
         if len(np.unique(self.member)) != self.items or self.member.min(initial=0) < 0:
             raise ValueError(
@@ -82,14 +86,34 @@ class Cover(Stated):
 
     @classmethod
     def of(cls, items: int, sets: Iterable[Iterable[int]], cost: Iterable[int]) -> "Cover":
-        """A problem from lists of items."""
+        """A problem from lists of items.
+
+        Parameters
+        ----------
+        items
+            The number of items.
+        sets
+            The items of each set, numbered from 0.
+        cost
+            The cost of each set, integers >= 1.
+
+        Raises
+        ------
+        ValueError
+            See the class.
+
+        Examples
+        --------
+        >>> Cover.of(3, [[0, 1], [1, 2], [2]], [2, 2, 1]).sets
+        3
+        """
         lists = [list(members) for members in sets]
         lengths = [len(members) for members in lists]
         return cls(
             items=items,
             offsets=np.cumsum([0, *lengths]),
-            member=np.array([item for members in lists for item in members], np.int64),
-            cost=np.array(list(cost), np.int64),
+            member=np.array([item for members in lists for item in members]),
+            cost=np.array(list(cost)),
         )
 
     @property

@@ -22,7 +22,7 @@ from . import rows as row_files
 from .compiling import compile_loops
 from .locks import only_writer, own_folder
 from .machine import commit, machine
-from .plan import Entry, named, planned
+from .plan import Entry, listed, named, planned
 from .process import Found, Limits, Task, run
 from .reconciled import reconciled
 from .verdict import Outcome, Verdict, gap_to, judged
@@ -74,7 +74,7 @@ def compare(
     Parameters
     ----------
     instances
-        The instances; see `instances` and `Instance.of`.
+        The instances; see `instances` and `Instance.of`. One that is given twice runs once.
     solvers
         The solvers by name, or a list of solvers, whose names are then their texts. They must be
         picklable; classes of a notebook or a script are.
@@ -109,9 +109,9 @@ def compare(
         If `instances` is no list of instances, `solvers` is no list or dictionary, or a solver is a
         class.
     ValueError
-        If an argument is out of range, two solvers have one name, a solver names an unknown family
-        or lacks the method of its family, no solver fits an instance, or the file has another
-        ending.
+        If an argument is out of range, two solvers or two different instances have one name, a
+        solver names an unknown family or lacks the method of its family, no solver fits an
+        instance, or the file has another ending or rows of another problem of the same name.
     OSError
         If the file cannot be written, or another comparison writes to it (BlockingIOError).
 
@@ -129,7 +129,7 @@ def compare(
         memory=None if memory_limit is None else int(memory_limit),
         threads=threads,
     )
-    plan = planned(_listed(instances), named(solvers), limits.seconds)
+    plan = planned(listed(instances), named(solvers), limits.seconds)
     comparison = _Comparison(
         limits=limits,
         repeats=repeats,
@@ -264,16 +264,26 @@ class _Comparison:
     ) -> tuple[dict[tuple[Any, ...], list[Row]], list[Row]]:
         """The rows of the file, by their keys: those that were asked for, and all others.
 
-        What was lost is run again. What a solver did before its code was edited is left out.
+        What was lost is run again. What a solver did before its code was edited is left out. A
+        ValueError if the file holds rows of another problem of the same name.
         """
         if self.to is None or not self.to.exists():
             return {}, []
+        problems = {one.name: (one.family.name, one.version, _digest(one)) for one, _ in plan}
         asked = {self._key(*pair) for pair in plan}
         tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
         done: dict[tuple[Any, ...], list[Row]] = {}
         others = []
         lost = set()
         for row in row_files.read(self.to):
+            name = row["instance"]
+            problem = row["family"], row["version"], row["digest"]
+            if problems.get(name, problem) != problem:
+                raise ValueError(
+                    f"{self.to} must hold rows of one problem of each name, but it holds rows of "
+                    f"another problem that was named {name!r}; give the new instance another name, "
+                    "or write to another file"
+                )
             key = row_files.key_of(row)
             if row["outcome"] == Outcome.LOST:
                 lost.add(key)
@@ -314,32 +324,14 @@ def _file(to: str | os.PathLike[str] | None) -> Path | None:
     if path.suffix != ".parquet":
         raise ValueError(
             f"rows are written to a file whose name ends in .parquet, but it is {str(path)!r}; "
-            f"write {path.stem}.parquet, and make a table of it with bench.table_of"
+            f"write {path.stem}.parquet, and make a table of it with bench.table_of, or with "
+            "margin bench show --format csv"
         )
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"the folder of {path} must exist, but it does not; create it first"
         )
     return path
-
-
-def _listed(instances: Iterable[Instance]) -> list[Instance]:
-    """The instances as a list; TypeError if they are none, such as names."""
-    expected = "instances must be a list of Instance, such as bench.instances(size='small')"
-    if isinstance(instances, Instance | str) or not isinstance(instances, Iterable):
-        raise TypeError(
-            f"{expected}, but it is of type {type(instances).__name__}; put one instance into a "
-            "list, as in [instance]"
-        )
-    listed = list(instances)
-    for one in listed:
-        if not isinstance(one, Instance):
-            raise TypeError(
-                f"{expected}, but an entry is of type {type(one).__name__}; to choose by name, "
-                "write [one for one in bench.instances() if one.name in names], and make an "
-                "instance of your own problem with bench.Instance.of"
-            )
-    return listed
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""Which solver runs on which instance, and what a solver is called."""
+"""Which solver runs on which instance, and how both are told apart."""
 
 import copy
 import dataclasses
@@ -6,17 +6,18 @@ import difflib
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..families.every import FAMILIES
 from ..families.family import Family
 from ..instance import Instance
-from ..libraries.roster import families_of
+from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
+from .fingerprint import fingerprint
 
-__all__ = ["Entry", "named", "planned"]
+__all__ = ["Entry", "listed", "named", "planned"]
 
 
 @dataclass(
@@ -55,6 +56,48 @@ def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     return named
 
 
+def listed(instances: Iterable[Instance]) -> list[Instance]:
+    """The instances, each once; TypeError if they are none, such as names.
+
+    A ValueError if two different ones have the same name.
+    """
+    expected = "instances must be a list of Instance, such as bench.instances(size='small')"
+    if isinstance(instances, Instance | str) or not isinstance(instances, Iterable):
+        raise TypeError(
+            f"{expected}, but it is of type {type(instances).__name__}; put one instance into a "
+            "list, as in [instance]"
+        )
+    given = list(instances)
+    for one in given:
+        if not isinstance(one, Instance):
+            raise TypeError(
+                f"{expected}, but an entry is of type {type(one).__name__}; to choose by name, "
+                "write [one for one in bench.instances() if one.name in names], and make an "
+                "instance of your own problem with bench.Instance.of"
+            )
+    return _distinct(given)
+
+
+def _distinct(instances: list[Instance]) -> list[Instance]:
+    """The instances, each once; ValueError if two different ones have the same name."""
+    found: dict[str, Instance] = {}
+    for instance in instances:
+        first = found.setdefault(instance.name, instance)
+        if first is not instance and _identity(first) != _identity(instance):
+            raise ValueError(
+                "two different instances must not have one name, but two are named "
+                f"{instance.name!r}; give one of them another name, as by "
+                "dataclasses.replace(instance, name=...)"
+            )
+    return list(found.values())
+
+
+def _identity(instance: Instance) -> tuple[Any, ...]:
+    """What two instances have in common if they are the same one."""
+    known = instance.best_known, instance.bound
+    return instance.family.name, instance.version, *known, fingerprint(instance)
+
+
 def planned(
     instances: list[Instance],
     solvers: dict[str, Any],
@@ -79,14 +122,32 @@ def planned(
         if not fitting:
             raise ValueError(
                 f"at least one solver must take instances of the family {instance.family.name}, "
-                f"but none does (needed by {instance.name!r}); add a solver or leave the instance "
-                "out"
+                f"by a method {instance.family.method}, but none does (needed by "
+                f"{instance.name!r}); {_advice(solvers)}"
             )
     return plan
 
 
+def _advice(solvers: dict[str, Any]) -> str:
+    """What to do if no solver takes an instance."""
+    for name, solver in solvers.items():
+        if inspect.isroutine(solver):
+            return f"{name} is a function: make it this method of a class, and pass an object of it"
+    return "add a solver or leave the instance out"
+
+
 def _check_solver(name: str, solver: Any) -> None:
-    """Refuse a class, and a solver that names families which it cannot solve."""
+    """Refuse what is no solver, and a solver that names families which it cannot solve."""
+    if isinstance(solver, str):
+        example = solver if solver in ROSTER else "highs"
+        raise TypeError(
+            f"a solver must be an object, but {solver!r} is text; pass an object, such as "
+            f"bench.ROSTER[{example!r}].make()"
+        )
+    if isinstance(solver, Listed):
+        raise TypeError(
+            f"a solver must be an object, but {name} is an entry of bench.ROSTER; call its make()"
+        )
     if isinstance(solver, type):
         raise TypeError(
             f"a solver must be an object, but {name} is the class {solver.__name__}; call it: "
@@ -146,14 +207,34 @@ def _fields(solver: Any) -> list[str]:
 
 
 def _described(solver: Any) -> str:
-    """The class and the options of a solver, as JSON; its code too, if it is not ours."""
+    """The class and the options of a solver, as JSON; the code of what is not ours, too."""
     kind = type(solver)
+    values = _options(solver)
+    # The engine of `ByModel` is a value, and may be anybody's.
+    kinds = dict.fromkeys([kind, *map(type, values.values())])
+    codes = [_code_of(one) for one in kinds if not one.__module__.startswith("margin.")]
+    code = " ".join(dict.fromkeys(filter(None, codes)))
+    options = {name: _shown(value) for name, value in values.items()}
+    if code:
+        options = {"code": code, **options}
+    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **options})
+
+
+def _options(solver: Any) -> dict[str, Any]:
+    """The fields of a dataclass, or the attributes of another object."""
     if dataclasses.is_dataclass(solver):
-        options = {name: repr(getattr(solver, name)) for name in _fields(solver)}
-    else:
-        options = {name: repr(value) for name, value in getattr(solver, "__dict__", {}).items()}
-    code = {} if kind.__module__.startswith("margin.") else {"code": _code_of(kind)}
-    return json.dumps({"class": f"{kind.__module__}.{kind.__qualname__}", **code, **options})
+        return {name: getattr(solver, name) for name in _fields(solver)}
+    return dict(getattr(solver, "__dict__", {}))
+
+
+def _shown(value: Any) -> str:
+    """The text of an option. The text of a bare object is its place in memory, which differs from
+    run to run: instead of it, its class and its options."""
+    kind: Any = type(value)
+    if kind.__repr__ is not object.__repr__:
+        return repr(value)
+    options = ", ".join(f"{name}={one!r}" for name, one in _options(value).items())
+    return f"{kind.__qualname__}({options})"
 
 
 def _code_of(kind: type) -> str:

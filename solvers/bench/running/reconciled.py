@@ -34,9 +34,9 @@ def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 
     Examples
     --------
-    >>> row = {"instance": "mine", "version": 1, "digest": "", "sense": "minimise"}
-    >>> row |= {"tolerance": 1e-4, "feasible": True, "status": "OPTIMAL", "claimed_bound": None}
-    >>> row |= {"outcome": "solved", "cause": ""}
+    >>> row = {"family": "cover", "instance": "mine", "version": 1, "digest": ""}
+    >>> row |= {"sense": "minimise", "tolerance": 1e-4, "feasible": True, "status": "OPTIMAL"}
+    >>> row |= {"claimed_bound": None, "outcome": "solved", "cause": ""}
     >>> rows = [row | {"solver": "A", "objective": 30}, row | {"solver": "B", "objective": 33}]
     >>> [(row["outcome"], row["cause"]) for row in reconciled(rows)]
     [('solved', ''), ('wrong', 'called OPTIMAL with 33, but an answer of A has 30')]
@@ -60,7 +60,7 @@ def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 def _problem(row: Row) -> tuple[Any, ...]:
     """What rows of the same problem have in common."""
-    return row["instance"], row["version"], row["digest"]
+    return row["family"], row["instance"], row["version"], row["digest"]
 
 
 def _refuted(row: Row, fact: Row) -> str:

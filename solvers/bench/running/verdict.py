@@ -127,7 +127,7 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     is_best = status is Status.OPTIMAL if unknown else gap <= tolerance
     if is_best:
         return Verdict(outcome=Outcome.SOLVED, cause="", check=check, gap=gap)
-    reason = "no best value is known" if unknown else "worse than the best known"
+    reason = "no best value is known" if unknown else _worse(instance, check)
     cause = reason if status is None else f"{reason}; its status is {status.name}"
     return Verdict(outcome=Outcome.FEASIBLE, cause=cause, check=check, gap=gap)
 
@@ -173,11 +173,21 @@ def _wrong_answer(
         called = "given as an answer" if status is None else f"called {status.name}"
         return f"{called}, but not feasible: {check.fault or f'violation {check.violation:.2g}'}"
     if gap_to(sense, check.objective, instance.bound) < -tolerance:
-        return "better than a proved bound: the check or the bound is wrong"
+        return (
+            f"better than a proved bound: {check.objective:.6g}, but the bound is "
+            f"{instance.bound:.6g}; the check or the bound is wrong"
+        )
     gap = gap_to(sense, check.objective, known)
     if status is Status.OPTIMAL and gap > tolerance:
-        return f"called OPTIMAL, but worse than the best known by {gap:.2g}"
+        return f"called OPTIMAL, but {_worse(instance, check)}"
     return ""
+
+
+def _worse(instance: Instance, check: Check) -> str:
+    """That an objective is worse than the best known one, with both."""
+    return (
+        f"worse than the best known: {check.objective:.6g}, but {instance.best_known:.6g} is known"
+    )
 
 
 def _wrong_number(

@@ -1,11 +1,12 @@
-"""What the table of a comparison does not tell: what was not run, and why instances were not
-solved."""
+"""What the table of a comparison does not tell: what was not run, what was run with another version
+of a solver, and why instances were not solved."""
 
+import json
 from collections.abc import Iterable
 
 from .times import NOT_TRIED, Row, by_family
 
-__all__ = ["notes", "untried"]
+__all__ = ["notes", "uneven"]
 
 _ENDED = {
     "raised": "raised an error on",
@@ -21,7 +22,8 @@ _ENDED = {
 
 
 def notes(rows: Iterable[Row]) -> list[str]:
-    """Sentences for each family: which solvers lack instances, and why instances were not solved.
+    """Sentences for each family: which solvers lack instances or have rows of several versions, and
+    why instances were not solved.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ def notes(rows: Iterable[Row]) -> list[str]:
         instances = {row["instance"] for row in part}
         for solver in dict.fromkeys(row["solver"] for row in part):
             own = [row for row in part if row["solver"] == solver]
-            found += [f"{family}: {line}" for line in _lacking(solver, own, len(instances))]
+            lines = _lacking(solver, own, len(instances)) + _edited(solver, own)
+            found += [f"{family}: {line}" for line in lines]
             wrong = [row for row in own if row["outcome"] == "wrong"]
             if wrong:
                 first = wrong[0]
@@ -63,14 +66,15 @@ def notes(rows: Iterable[Row]) -> list[str]:
     return found
 
 
-def untried(rows: Iterable[Row]) -> list[str]:
-    """Sentences on the solvers of one family that were not tried on all its instances."""
+def uneven(rows: Iterable[Row]) -> list[str]:
+    """Sentences on the solvers of one family that were not tried on all its instances, or not in
+    one version."""
     listed = list(rows)
     instances = {row["instance"] for row in listed}
     lines = []
     for solver in dict.fromkeys(row["solver"] for row in listed):
         own = [row for row in listed if row["solver"] == solver]
-        lines += _lacking(solver, own, len(instances))
+        lines += _lacking(solver, own, len(instances)) + _edited(solver, own)
     return lines
 
 
@@ -82,6 +86,17 @@ def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
         return []
     why = f"; not counted: {lost[0]['cause']}" if lost and lost[0]["cause"] else ""
     return [f"{solver} was tried on {len(tried)} of {instances} instances{why}"]
+
+
+def _edited(solver: str, own: list[Row]) -> list[str]:
+    """A sentence if the file of the solver of these rows was edited between them, else none."""
+    versions = {json.loads(row.get("options") or "{}").get("code") for row in own}
+    if len(versions) < 2:
+        return []
+    return [
+        f"the rows of {solver} are of {len(versions)} versions of its file; run it again on all "
+        "instances"
+    ]
 
 
 def _outcome(row: Row) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .notes import untried
+from .notes import uneven
 from .pictures import (
     INK,
     draw_data_profile,
@@ -161,7 +161,7 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
-    lines = [*caption(clock), *untried(rows)]
+    lines = [*caption(clock), *uneven(rows)]
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (

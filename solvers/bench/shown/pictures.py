@@ -10,7 +10,7 @@ import numpy as np
 from ...backends import available
 from .profiles import Profile, data_profile, performance_profile
 from .summaries import failures
-from .times import LEAST, Clock, Row, check_limit
+from .times import LEAST, Clock, Row, check_comparable
 
 __all__ = [
     "INK",
@@ -128,7 +128,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
         See `draw_performance_profile`, whose errors this function raises too.
     """
     held = list(rows)
-    check_limit(held)
+    check_comparable(held)
     solvers = list(dict.fromkeys(row["solver"] for row in held))
     figure, axes = _figure(len(solvers))
     drawn: list[tuple[float, float]] = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
-from .times import NOT_TRIED, Clock, Row, by_family, check_limit, times
+from .times import NOT_TRIED, Clock, Row, by_family, check_comparable, times
 
 __all__ = [
     "SHIFT",
@@ -99,7 +99,7 @@ def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, flo
         If the rows have several time limits; see `by_limits`.
     """
     listed = list(rows)
-    check_limit(listed)
+    check_comparable(listed)
     held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
     for row in listed:
         instances = held.setdefault(row["solver"], {})
@@ -131,7 +131,7 @@ def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
     """
     listed = list(rows)
     for part in by_family(listed).values():
-        check_limit(part)
+        check_comparable(part)
     worst: dict[str, dict[str, str]] = {}
     for row in listed:
         ended = worst.setdefault(row["solver"], {})

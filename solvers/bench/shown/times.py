@@ -9,7 +9,7 @@ import numpy as np
 
 from ...types import Floats
 
-__all__ = ["Clock", "Row", "Times", "by_family", "check_limit", "times"]
+__all__ = ["Clock", "Row", "Times", "by_family", "check_comparable", "times"]
 
 Row = Mapping[str, Any]
 Clock = Literal["cpu", "wall"]
@@ -71,7 +71,8 @@ def times(
     Raises
     ------
     ValueError
-        If there are no rows, or they have several time limits; see `by_limits`.
+        If there are no rows, they have several time limits (see `by_limits`), or they are of
+        different problems of one name.
     """
     runs: dict[tuple[str, str], list[Row]] = {}
     held = list(rows)
@@ -79,7 +80,7 @@ def times(
         runs.setdefault((row["instance"], row["solver"]), []).append(row)
     if not runs:
         raise ValueError("there must be at least one row, but there is none; run bench.compare")
-    check_limit(held)
+    check_comparable(held)
     instances = list(dict.fromkeys(instance for instance, _ in runs))
     solvers = list(dict.fromkeys(solver for _, solver in runs))
     seconds = np.full((len(instances), len(solvers)), math.nan)
@@ -90,19 +91,30 @@ def times(
     return Times(instances=instances, solvers=solvers, seconds=seconds, limit=limit)
 
 
-def check_limit(rows: Iterable[Row]) -> None:
-    """Refuse rows of several time limits: a ValueError that names them.
+def check_comparable(rows: Iterable[Row]) -> None:
+    """Refuse rows of several time limits, or of different problems of one name: a ValueError.
 
     A solver that had more time solves more, so failures and means under several limits are no
-    comparison.
+    comparison. An instance that was made anew under its old name is another one.
     """
-    limits = dict.fromkeys(float(row["time_limit"]) for row in rows)
+    listed = list(rows)
+    limits = dict.fromkeys(float(row["time_limit"]) for row in listed)
     if len(limits) > 1:
         found = ", ".join(f"{limit:g} s" for limit in limits)
         raise ValueError(
             f"rows that are compared must have one time limit, but these have several ({found}); "
             "separate them with by_limits"
         )
+    problems: dict[str, tuple[Any, Any]] = {}
+    for row in listed:
+        name = row["instance"]
+        problem = row.get("version"), row.get("digest")
+        if problems.setdefault(name, problem) != problem:
+            raise ValueError(
+                "rows that are compared must be of one problem of each name, but these are of "
+                f"different problems that are named {name!r}; show their files one at a time, or "
+                "choose the rows of one digest"
+            )
 
 
 def by_family(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -74,11 +74,24 @@ def test_what_is_kept_is_told_and_can_be_run_again(saved, capsys):
     assert "2 were kept from before and 0 were run now; add --again" in said[1]
 
 
+def test_a_class_that_needs_an_argument_is_named(saved, capsys):
+    own = saved / "needy_of_test.py"
+    own.write_text("class Needy:\n    def __init__(self, count):\n        self.count = count\n")
+    solver = f"{own}:Needy"
+    command = ["bench", "run", "-o", str(saved / "r.parquet"), "--solvers", solver]
+    assert main([*command, "--instances", str(saved / "nothing.npz")]) == 2
+    said = capsys.readouterr().err
+    assert f"class of the solver '{solver}'" in said and "TypeError" in said
+    assert "let its parameters have defaults" in said
+
+
 def test_another_ending_is_refused(saved, capsys):
     path = saved / "rows.csv"
     command = ["bench", "run", "-o", str(path), "--instances", str(saved / "nothing.npz")]
     assert main([*command, "--solvers", "IPF"]) == 2
-    assert "write rows.parquet" in capsys.readouterr().err and not path.exists()
+    said = capsys.readouterr().err
+    assert "write rows.parquet" in said and "margin bench show --format csv" in said
+    assert not path.exists()
 
 
 def test_an_interrupt_says_what_is_kept(saved, capsys, monkeypatch):
@@ -89,7 +102,8 @@ def test_an_interrupt_says_what_is_kept(saved, capsys, monkeypatch):
     path = saved / "rows.parquet"
     command = ["bench", "run", "-o", str(path), "--instances", str(saved / "nothing.npz")]
     assert main([*command, "--solvers", "IPF"]) == 130
-    assert "holds 0 solves, and the same command continues" in capsys.readouterr().err
+    assert "no solve has ended, and the same command starts anew" in capsys.readouterr().err
+    assert not path.exists()
 
 
 def test_progress_is_a_line_now_and_then(capsys):
@@ -115,6 +129,7 @@ def test_the_list_names_solvers_and_instances(capsys):
         (["--solvers", "json:Solver"], "must define Solver"),
         (["--family", "entrop"], "family must be"),
         (["--instances", "none.npz"], "none.npz"),
+        (["--instances", "none.npz", "--size", "small"], "either --instances or --family"),
         (["--instances", "my.mps"], "a file that ends in .npz, but it is 'my.mps'"),
     ],
 )
@@ -148,7 +163,7 @@ def test_a_programme_is_printed_with_its_symbols(capsys):
     ("words", "message"),
     [
         (["cover-design-7-3-2"], "--statement must be given"),
-        (["cover-design-7-3-2", "x.txt"], "must end in one of"),
+        (["cover-design-7-3-2", "x.txt"], "must end in one of .mps, .lp, .cbf, .wcnf, .npz"),
         (["minimax-b6-chain-pairs", "x.wcnf"], "choose another format"),
         (["cover-design-7-3-2x"], "did you mean 'cover-design-7-3-2'"),
     ],
@@ -176,6 +191,22 @@ def test_a_false_optimum_of_another_file_is_told(tmp_path, capsys):
         write([row], Path(paths[-1]))
     assert main(["bench", "show", *paths]) == 0
     assert "an answer of liar to mine is wrong" in capsys.readouterr().out
+
+
+def test_different_problems_of_one_name_are_not_shown_together(tmp_path, capsys):
+    paths = []
+    for digest in ("one", "other"):
+        row = (
+            dict.fromkeys(bench.COLUMNS)
+            | {"family": "cover", "instance": "mine", "solver": "A", "outcome": "solved"}
+            | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": 9.0, "peak_memory": 1}
+            | {"trace_seconds": [], "trace_gaps": [], "repeats": 0, "cause": "", "digest": digest}
+        )
+        paths.append(str(tmp_path / f"{digest}.parquet"))
+        write([row], Path(paths[-1]))
+    assert main(["bench", "show", paths[0]]) == 0
+    assert main(["bench", "show", *paths]) == 2
+    assert "different problems that are named 'mine'" in capsys.readouterr().err
 
 
 def test_a_file_without_rows_is_refused(tmp_path, capsys):

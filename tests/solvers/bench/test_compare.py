@@ -159,6 +159,53 @@ def test_arguments_that_are_no_lists_are_refused(instance, give, words):
         bench.compare(instances, solvers)
 
 
+def _cover(name, cost, **known):
+    cover = bench.Cover.of(3, [[0, 1], [1, 2], [2]], cost)
+    return Instance.of(cover, name=name, family="cover", **known)
+
+
+def test_an_instance_that_is_given_twice_runs_once():
+    rows = bench.compare(
+        [_cover("mine", [2, 2, 1]), _cover("mine", [2, 2, 1])], {"own": First()}, repeats=0
+    )
+    assert [row["instance"] for row in rows] == ["mine"]
+
+
+@pytest.mark.parametrize("change", [{"cost": [2, 2, 2]}, {"best_known": 3.0}])
+def test_two_instances_of_one_name_are_refused(change):
+    other = _cover("mine", **({"cost": [2, 2, 1]} | change))
+    with pytest.raises(ValueError, match="two are named 'mine'; give one of them another name"):
+        bench.compare([_cover("mine", [2, 2, 1]), other], {"own": First()})
+
+
+def test_a_file_holds_one_problem_of_each_name(instance, tmp_path):
+    rows = tmp_path / "rows.parquet"
+    first, second = _cover("mine", [2, 2, 1]), dataclasses.replace(instance, name="pairs")
+    bench.compare([first, second], {"own": First(), "IPF": IPF()}, repeats=0, to=rows)
+    before = rows.read_bytes()
+    same = Instance.of(instance.problem, name="pairs", family="minimax")
+    solvers = {"own": First(), "LP": bench.ROSTER["MinimaxLP"].make()}
+    for other in (_cover("mine", [2, 2, 2]), same):
+        with pytest.raises(ValueError, match=f"another problem that was named '{other.name}'"):
+            bench.compare([other], solvers, repeats=0, to=rows)
+    assert rows.read_bytes() == before
+
+
+class First:
+    """Chooses the first two sets."""
+
+    families = ("cover",)
+
+    def solve(self, cover):
+        return bench.Chosen(sets=np.array([0, 1]), status=Status.OPTIMAL)
+
+
+def test_a_false_optimum_is_told_with_both_values():
+    known = _cover("mine", [2, 2, 1], best_known=3.0, bound=3.0)
+    (row,) = bench.compare([known], {"own": First()}, repeats=0)
+    assert row["cause"] == "called OPTIMAL, but worse than the best known: 4, but 3 is known"
+
+
 def test_a_solver_for_no_instance_is_told(instance):
     with pytest.raises(ValueError, match=r"at least one solver must take .* exact-entropy"):
         bench.compare([instance], {"Newton": Newton()})
@@ -251,6 +298,9 @@ class Misspelt:
         (Misnamed(), ValueError, r"must have the method solve, but mine has none"),
         (Misspelt(), ValueError, r"names 'exact-entropie'; did you mean 'exact-entropy'\?"),
         (Limitless, TypeError, r"is the class Limitless; call it: Limitless\(\)"),
+        ("highs", TypeError, r"'highs' is text; .* bench\.ROSTER\['highs'\]\.make\(\)"),
+        (bench.ROSTER["IPF"], TypeError, r"mine is an entry of bench\.ROSTER; call its make"),
+        (len, ValueError, r"by a method solve, but none does .* mine is a function"),
     ],
 )
 def test_solvers_that_cannot_run_are_refused_before_any_process(instance, solver, error, words):
@@ -262,6 +312,9 @@ _OWN = {
     "plain": "class Own:\n    def solve(self, problem):\n        return problem.uniform{change}\n",
     "record": "import dataclasses\n@dataclasses.dataclass\nclass Own:\n    rounds: int = 3\n"
     "    def solve(self, problem):\n        return problem.uniform{change}\n",
+    "an engine": "from margin.solvers import bench\nclass Engine:\n"
+    "    def __call__(self, model, *, time_limit=None):\n        return None{change}\n"
+    "def Own():\n    return bench.ByModel(engine=Engine())\n",
     "a helper": "class Own:\n    def solve(self, problem):\n        return _start(problem)\n"
     "def _start(problem):\n    return problem.uniform{change}\n",
 }
@@ -279,6 +332,27 @@ def test_an_edited_solver_is_another_solver(kind, instance, tmp_path, monkeypatc
         ((_, entry),) = planned([instance], {"own": solver}, 1.0)
         found.append(json.loads(entry.options)["code"])
     assert found[0] == found[1] != found[2]
+
+
+class Engine:
+    """Without a text of its own."""
+
+    families = ("cover",)
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, model, *, time_limit=None):
+        return None
+
+
+def test_an_engine_is_described_by_its_options_and_not_by_its_place():
+    """Its rows would else be run again each time, and stand beside those before."""
+    covers = [_cover("mine", [2, 2, 1])]
+    engines = [Engine(1), Engine(1), Engine(2)]
+    entries = [planned(covers, {"own": bench.ByModel(engine=one)}, 1.0)[0][1] for one in engines]
+    first, same, other = (entry.options for entry in entries)
+    assert first == same != other
 
 
 def test_rows_of_an_edited_solver_replace_those_before(instance, tmp_path, monkeypatch):

@@ -233,10 +233,24 @@ def test_bad_models_and_covers_are_refused():
         ({"offsets": [0, 2, 1]}, "offsets"),
         ({"items": 3}, "each in some set"),
         ({"cost": [0, 1]}, "costs >= 1"),
+        ({"cost": [1]}, "cost must have one entry for each of the 2 sets, but it has 1"),
         ({"member": [0, 5]}, "smaller than"),
     ):
         with pytest.raises(ValueError, match=message):
             bench.Cover(**(cover | change))
+
+
+@pytest.mark.parametrize(
+    ("sets", "cost", "words"),
+    [
+        ([[0, 1], [1, 2]], [2.7, 1.9], "cost must be integers"),
+        ([[0, 1], [1, 2.5]], [2, 1], "member must be integers"),
+        ([[0, 1], [1, 2]], [2], "cost must have one entry for each of the 2 sets"),
+    ],
+)
+def test_a_cover_from_lists_rounds_nothing(sets, cost, words):
+    with pytest.raises(ValueError, match=words):
+        bench.Cover.of(3, sets, cost)
 
 
 def test_a_problem_without_ridges_is_refused():

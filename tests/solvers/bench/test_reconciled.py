@@ -37,6 +37,11 @@ def outcomes(rows):
     return [one["outcome"] for one in reconciled(rows)]
 
 
+def test_an_answer_of_another_family_refutes_nothing():
+    """The same table may be asked for in several ways, under one name."""
+    assert outcomes([row("A", 30.0), row("B", 33.0, family="minimax")]) == ["solved", "solved"]
+
+
 def test_a_false_optimum_does_not_win():
     rows = [row("highs", 30.0), row("liar", 33.0), row("greedy", 33.0, "UNPROVEN")]
     assert outcomes(rows) == ["solved", "wrong", "feasible"]

@@ -103,6 +103,18 @@ def test_a_profile_is_its_definition(grid, failed, factor):
         assert profile.share(solver, factor) == pytest.approx(count / len(grid))
 
 
+def test_rows_of_an_edited_solver_are_told():
+    """A line that mixes two versions of a solver says nothing of either."""
+    rows = [
+        row(name, "mine", 1.0, options=f'{{"class": "mine.Mine", "code": "{code}"}}')
+        for name, code in (("one", "a"), ("two", "b"), ("three", "b"))
+    ]
+    note = "the rows of mine are of 2 versions of its file; run it again on all instances"
+    assert bench.notes(rows) == [f"response: {note}"] and bench.notes(rows[1:]) == []
+    pytest.importorskip("matplotlib")
+    assert note in bench.page(rows)
+
+
 def test_profiles_say_which_solvers_lack_instances():
     """A solver that was tried on the easy half would else seem to solve all."""
     rows = [*ROWS[:2], row("two", "A", 4.0)]

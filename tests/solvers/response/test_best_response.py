@@ -594,6 +594,7 @@ def test_the_programme_is_the_papers_with_a_tight_relaxation():
         ({"weights": [2**51]}, r"weights and the constant must sum to at most 2\*\*50"),
         ({"weights": [float("nan")]}, "must be integers"),
         ({"weights": ["a"]}, "must be integers"),
+        ({"constant": 0.5}, "constant must be integers"),
         ({"sizes": [2, 0, 2]}, "sizes"),
         ({"sizes": [[2, 2, 2]]}, "sizes"),
         (
@@ -624,6 +625,10 @@ def test_bad_parts_are_refused():
         Constraint(attribute=[0], value=[1], coefficient=[1])
     with pytest.raises(ValueError, match="must sum to at most"):
         Constraint(attribute=[0], value=[1], coefficient=[2**51], upper=1)
+    with pytest.raises(ValueError, match="lower must be integers"):
+        Constraint(attribute=[0], value=[1], coefficient=[1], lower=0.5)
+    with pytest.raises(ValueError, match="attribute must be integers"):
+        Constraint.forbid([(0.5, 1)])
     with pytest.raises(ValueError, match="attributes of size 2"):
         BestResponse.parities([2, 3], [[0, 1]], [1])
     one, other = (BestResponse.conjunctions([size], [[0]], [[0]], [1]) for size in (2, 3))
