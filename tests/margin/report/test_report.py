@@ -21,6 +21,7 @@ import margin
 from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
 from margin.cli.main import main
 from margin.domain.bounds import whole_bounds
+from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
 from margin.privacy.words import in_words
 from margin.publication.spreadsheets import for_spreadsheet
@@ -196,17 +197,19 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        (PureDP(1), ["Each row", "without it", "2.72", "epsilon = 1)", "at most 2.72 % from"]),
-        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without them", "1.11 (", "1.11 %"]),
+        (PureDP(1), ["Each row", "without this row", "2.72 (epsilon = 1)", "at most 2.72 % from"]),
+        (PureDP(1), ["known to be in the table", "7.39 (epsilon = 2 x 1 = 2)"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without these rows", "1.11 %"]),
         (ZCDP("0.1"), ["except with a probability of 1e-06"]),
         (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09", "at most 7.39 % from"]),
         (PureDP(10), ["at most 100 % from"]),
         (ApproxDP(1, "0.5"), ["at most 52.72 % from"]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
-            ["number of rows is public", "if it said something else"],
+            ["number of rows is public", "if this row said something else"],
         ),
-        (PureDP(1000), ["factor of at most"]),
+        (PureDP(1000), ["factor of at most exp(1000)", "factor of at most exp(2000)"]),
+        (ZCDP(10**6), ["factor of at most exp(", "epsilon = 4.01486e+06"]),
     ],
 )
 def test_the_guarantee_in_words(budget, words):
@@ -231,24 +234,27 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 @pytest.mark.parametrize(
     ("statement", "whom"),
     [
-        (Statement(budget=PureDP(1)), "one row"),
-        (Statement(budget=PureDP(1, rows_per_person=2)), "a person"),
-        (Statement(budget=PureDP(1, rows_per_person=2), unit="home"), "the rows with one 'home'"),
+        (Statement(budget=PureDP(1)), "a row is"),
+        (Statement(budget=PureDP(1, rows_per_person=2)), "a person is"),
+        (
+            Statement(budget=PureDP(1, rows_per_person=2), unit="home"),
+            "the rows with one 'home' are",
+        ),
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     who, strength, _ = in_words(statement)
-    assert f"any conclusion about {whom} by a factor" in strength
-    assert ("not protected as a whole" in who) is (whom == "one row")
+    assert f"the odds that {whom} in the table by a factor" in strength
+    assert ("not protected as a whole" in who) is (whom == "a row is")
 
 
 def test_words_never_promise_more_than_the_budget():
     """The factor and the epsilon are rounded up."""
     text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
-    factor, epsilon = (
-        float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0]
-    )
-    assert factor >= np.exp(epsilon) - 0.011 and epsilon >= 2.14
+    pairs = re.findall(r"at most ([\d.]+), [^(]*\(epsilon = ([\d.]+),", text)
+    for (factor, epsilon), rho in zip(pairs, ["0.1", "0.4"], strict=True):
+        assert float(factor) >= np.exp(float(epsilon))
+        assert float(epsilon) >= epsilon_of(rho, 1e-6)
 
 
 def test_the_server_ends_when_nobody_asks(synopsis):
