@@ -20,7 +20,7 @@ import scipy.sparse
 import margin
 from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
 from margin.cli.main import main
-from margin.domain.bounds import whole_bounds
+from margin.domain.bounds import half_widths, whole_bounds
 from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
 from margin.privacy.words import in_words
@@ -667,6 +667,13 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
         return [page.backgroundColor, page.color, text.fill]"""
     ink = "rgb(27, 31, 36)"
     assert browser.execute_script(colours) == ["rgb(255, 255, 255)", ink, ink]
+    # What is closed is open on paper, and what can only be clicked is left out.
+    quote = browser.find_element("id", "quote")
+    for event, is_open in [("beforeprint", "true"), ("afterprint", None)]:
+        browser.execute_script(f"dispatchEvent(new Event('{event}'))")
+        assert quote.get_attribute("open") == is_open
+    for useless in ("#clear", "#filter", "#whole", "#download", "#held", "footer summary"):
+        assert not browser.find_element("css selector", useless).is_displayed()
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
@@ -1086,7 +1093,20 @@ def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_pa
     field.send_keys(region.upper())
     until(lambda: {*texts(browser, "#table tbody th:first-child")} == {region})
     assert rows_of(browser) == whole[4:8]
-    assert texts(browser, "#more") == ["4 of 16 lines hold this text."]
+    told = f"4 of 16 lines have all words of “{region.upper()}” in their categories."
+    assert texts(browser, "#more") == [told]
+    table = synopsis.marginal(["region", "children"])
+    total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
+    (added,) = texts(browser, "#total")
+    assert added.startswith("Before rounding") and f"add up to {part}, and those" in added
+    assert f"all lines of the table to {total} (all rows: " in added
+    # Words match in any order and in any category of a line.
+    child = domain["children"].captions[2]
+    field.clear()
+    field.send_keys(f"{child} {region.lower()} ")
+    until(lambda: rows_of(browser) == whole[6:7])
+    (added,) = texts(browser, "#total")
+    assert f"the lines with these words add up to {table.counts[1, 2]:,.0f}, and" in added
     pick(browser, domain, ["children", "region"])
     assert field.get_attribute("value") == "" and len(rows_of(browser)) == 16
 
@@ -1160,6 +1180,55 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
         for bound in schools.marginal(["school", "year"]).interval(0.95)
     )
     assert f"is from {np.floor(low):,.0f} to {np.ceil(high):,.0f};" in quoted
+    # The example of a share is of what the percentages are of.
+    low, high = np.floor(low), np.ceil(high)
+    whole_low, whole_high = whole_bounds(*schools.marginal(["school"]).interval(0.95))
+    school, year = np.unravel_index(counts.argmax(), counts.shape)
+    least = f"{np.floor(1000 * low / whole_high[school]) / 10:.1f} %"
+    most = f"{np.ceil(1000 * high / whole_low[school]) / 10:.1f} %"
+    names = schools.domain["school"].captions[school], schools.domain["year"].captions[year]
+    of = f"all rows with school: {names[0]} have year: {names[1]}."
+    assert f"{least} to {most} of {of}".replace(" %", "%") in texts(browser, "#shares")[0]
+    browser.execute_script(choose, "")
+    assert f"of all rows have school: {names[0]}, year: {names[1]}." in texts(browser, "#shares")[0]
+
+
+@pytest.mark.parametrize("variances", [(8.0, 8.0), (8.0, 50.0)])
+@pytest.mark.parametrize("kurtosis", [0.0, 3.0])
+def test_bounds_of_a_sum_or_difference_of_two_lines_hold(variances, kurtosis):
+    """What the page says of two lines, by exact laws: also for true numbers near 0, where low
+    bounds stop. Errors may be independent, equal or opposite."""
+    errors = np.arange(-150, 151)
+
+    def law(variance):
+        rate = 2 * np.arcsinh(np.sqrt(1 / (2 * variance)))
+        weights = np.exp(-rate * abs(errors) if kurtosis else -(errors**2) / (2 * variance))
+        return weights / weights.sum()
+
+    def ends(true, variance):
+        counts = np.maximum(true, 0) + errors
+        half = half_widths(
+            counts,
+            variance,
+            0.0,
+            level=0.95,
+            kurtosis=kurtosis,
+        )
+        return whole_bounds(np.maximum(counts - half, 0), np.maximum(counts + half, 0))
+
+    for one, other in itertools.product([0, 1, 5, 12, 100], repeat=2):
+        (low, high), (low_, high_) = ends(one, variances[0]), ends(other, variances[1])
+        holds = {
+            "sum": (low[:, None] + low_ <= one + other) & (one + other <= high[:, None] + high_),
+            "difference": (low[:, None] - high_ <= one - other)
+            & (one - other <= high[:, None] - low_),
+        }
+        for what, held_ in holds.items():
+            independent = law(variances[0]) @ held_ @ law(variances[1])
+            assert independent >= 0.95, (what, one, other)
+            if variances[0] == variances[1]:
+                for same in (held_.diagonal(), held_[:, ::-1].diagonal()):
+                    assert law(variances[0]) @ same >= 0.95, (what, one, other)
 
 
 @pytest.mark.slow
