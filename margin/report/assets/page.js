@@ -358,6 +358,7 @@ function quote() {
     + `${sure}, ${number} is from ${bounds(row)}; noise was added for privacy${how}.”`;
   element("compare").textContent = comparing();
   element("shares").textContent = measured ? sharing(row) : "";
+  element("sums").textContent = measured ? ADDING : "";
 }
 
 /** What bounds say about which of two counts is larger. */
@@ -368,20 +369,25 @@ function comparing() {
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
 
-/** How to give bounds to a share, a sum and a difference, with the share of the quoted count as an example.
+/** How to give bounds to a sum and to a difference.
  *
- * Let two errors have the standard deviations s and t. Whatever their correlation is, the error of a sum or a difference has at
- * most s + t; to first order, that of c - r T for a share r has at most s + r t. So bounds at the ends are too wide, not too narrow.
- * This is not so for many lines: the low bound of an empty cell stops at 0, and a sum of such bounds is too high. */
+ * Let two errors have the standard deviations s and t. The error of their sum or difference has at most s + t, whatever their
+ * correlation is, so bounds at the ends are not too narrow. This is not so for many lines: the low bound of an empty cell stops
+ * at 0, and a sum of such bounds is too high. */
+const ADDING = "For the sum of two lines, add their low bounds, and add their high bounds. For a difference, the bounds are low minus high, and high minus low."
+  + " These bounds, too, are wider than need be, and hold with a probability of about 95 % or more. For a sum of more than two lines,"
+  + " choose fewer attributes, so that the sum is a line of a table: do not add up many bounds.";
+
+/** How to give bounds to a share, with the share of the quoted count as an example.
+ *
+ * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
 function sharing(row) {
   const { of, low, high, having } = wholeOf(row);
   const least = low ? percents("floor").format(row.low / high) : "";
   const most = low ? percents("ceil").format(Math.min(row.high / low, 1)) : "";
   const example = low ? ` Here, ${least} to ${most} of ${of} have ${having}.` : "";
   return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
-    + `${example} For the sum of two lines, add their low bounds, and add their high bounds. For a difference, the bounds are low minus high, and high minus low.`
-    + " All these bounds are wider than need be, so they hold at least as often: with a probability of about 95 % or more. For a sum of more than two lines,"
-    + " choose fewer attributes, so that the sum is a line of a table: do not add up many bounds.";
+    + `${example} These bounds are wider than need be, so they hold at least as often.`;
 }
 
 /** The whole of which the share of a line is told, in words and with its bounds; and what the line has in it. */

@@ -1018,6 +1018,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#near") == [said]
     assert "Do not compare counts, shares or ratios of groups" in texts(browser, "#compare")[0]
     assert "was not measured but estimated" in texts(browser, "#quoted")[0]
+    assert texts(browser, "#shares") == texts(browser, "#sums") == [""]
     assert texts(browser, "#shares") == [""]
     assert texts(browser, "#table th.share") == ["% of all rows, estimated"]
     assert all(share.startswith("\u2248 ") for share in texts(browser, "#table td.share"))
@@ -1026,6 +1027,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     pick(browser, domain, ["age", "sex"])
     assert texts(browser, "#made.warning") == [] and texts(browser, "#near") == [""]
     assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
+    assert "For the sum of two lines, add their low bounds" in texts(browser, "#sums")[0]
     # The largest count and its careful share of all rows, in tenths of a percent.
     marginal = synopsis.marginal(["age", "sex"])
     largest = marginal.counts.argmax()
