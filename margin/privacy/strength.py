@@ -8,10 +8,19 @@ from typing import Any
 
 from ..domain.domain import Domain
 from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
-from .conversion import epsilon_of
+from .conversion import epsilon_above
 from .statement import Statement, not_protected
 
-__all__ = ["Strength", "beside", "given", "spent_before", "strength", "together", "with_base"]
+__all__ = [
+    "Strength",
+    "beside",
+    "for_contents",
+    "given",
+    "spent_before",
+    "strength",
+    "together",
+    "with_base",
+]
 
 _DELTA = 1e-6
 """The delta at which zero-concentrated differential privacy is explained."""
@@ -22,13 +31,13 @@ _DELTA = 1e-6
     kw_only=True,
 )
 class Strength:
-    """How well a release hides what the rows of a person say.
+    """How well a release hides the difference between two tables.
 
     Attributes
     ----------
     steps
-        Number of neighbouring steps between the tables that the guarantee compares: 2 if rows are
-        added or removed and the total is public, otherwise 1.
+        Number of neighbouring steps between the two tables: 2 if neighbours add or remove rows, but
+        the tables differ in what the rows of a person say; otherwise 1.
     epsilon, delta
         The (epsilon, delta)-differential privacy between such tables; delta is 0 for `PureDP`, and
         1e-6 for `ZCDP`.
@@ -43,12 +52,11 @@ class Strength:
 
 
 def strength(statement: Statement, domain: Domain | None) -> Strength:
-    """The guarantee between two tables that differ in the rows of one person and agree on the
-    totals that the domain declares as public.
+    """The guarantee between the nearest tables that differ in the rows of one person and agree on
+    the totals that the domain declares as public.
 
-    Under `ADD_REMOVE_ROW` no neighbours have the same total. Two tables that differ in what the
-    rows of one person say are then two steps apart: epsilon doubles, rho is four times as large,
-    and delta is multiplied by 1 + exp(epsilon) (see docs/proofs/known.md).
+    Without public totals these are neighbours. Under `ADD_REMOVE_ROW` no neighbours have the same
+    total: with public totals, the tables differ in what the rows say (see `for_contents`).
 
     Examples
     --------
@@ -56,8 +64,28 @@ def strength(statement: Statement, domain: Domain | None) -> Strength:
     'epsilon = 2 x 0.5 = 1'
     """
     total_is_known = domain is not None and domain.rows is not None
-    added = statement.neighbours is Neighbours.ADD_REMOVE_ROW
-    return _over(statement.budget, 2 if total_is_known and added else 1)
+    return for_contents(statement) if total_is_known else _over(statement.budget, 1)
+
+
+def for_contents(statement: Statement) -> Strength:
+    """The guarantee for what the rows of a person say who is known to be in the table.
+
+    Under `ADD_REMOVE_ROW` two tables that differ in what the rows say are two steps apart: the rows
+    are removed, and the others added. Epsilon doubles, rho is four times as large, and delta is
+    multiplied by 1 + exp(epsilon) (see docs/proofs/known.md). Under `REPLACE_ROW` the two tables
+    are neighbours.
+
+    Examples
+    --------
+    >>> for_contents(Statement(budget=PureDP("0.5"))).numbers
+    'epsilon = 2 x 0.5 = 1'
+    """
+    return _over(statement.budget, _steps_of_contents(statement))
+
+
+def _steps_of_contents(statement: Statement) -> int:
+    """The number of neighbouring steps between tables that differ in what a person's rows say."""
+    return 2 if statement.neighbours is Neighbours.ADD_REMOVE_ROW else 1
 
 
 def together(
@@ -90,9 +118,8 @@ def together(
     """
     if not spent:
         return None
-    added = whole.neighbours is Neighbours.ADD_REMOVE_ROW
     known = any(public is not False for public in public_totals)
-    steps = 2 if added and known else 1
+    steps = _steps_of_contents(whole) if known else 1
     if isinstance(whole.budget, PureDP):
         return _over(PureDP(spent), steps)
     delta = float(whole.budget.delta) if isinstance(whole.budget, ApproxDP) else _DELTA
@@ -122,7 +149,8 @@ def _concentrated(
 ) -> Strength:
     """The guarantee of an amount of rho between tables that are one or two steps apart."""
     # Convert to (epsilon, delta) and round epsilon up.
-    epsilon = math.ceil(1000 * epsilon_of(steps**2 * rho, delta)) / 1000
+    exact = epsilon_above(steps**2 * rho, Fraction(str(delta)))
+    epsilon = math.ceil(1000 * exact) / 1000
     numbers = _product("rho", steps**2, float(rho))
     return Strength(steps=steps, epsilon=epsilon, delta=delta, numbers=numbers)
 
@@ -217,6 +245,8 @@ def with_base(
     statement: Statement,
     base: Mapping[str, Any] | None,
     domain: Domain | None = None,
+    *,
+    contents: bool = False,
 ) -> Strength | None:
     """The guarantee of a release and of the releases in its base together, between tables with the
     same public totals. None without such releases, or if there is no single number.
@@ -225,6 +255,8 @@ def with_base(
     ----------
     statement, base, domain
         As for `spent_before`.
+    contents
+        Whether the tables differ in what the rows of a person say, also without public totals.
     """
     earlier = _releases(base)
     whole = _whole(statement, earlier)
@@ -232,8 +264,9 @@ def with_base(
         return None
     # One public total is enough: then no two tables that agree on it are neighbours.
     public = any(one.get("total_is_public") for one in earlier)
-    added = statement.neighbours is Neighbours.ADD_REMOVE_ROW
-    return _over(whole, 2 if public and added else strength(statement, domain).steps)
+    if public or contents:
+        return _over(whole, _steps_of_contents(statement))
+    return _over(whole, strength(statement, domain).steps)
 
 
 def _releases(base: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

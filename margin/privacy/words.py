@@ -7,12 +7,15 @@ from typing import Any
 from ..domain.domain import Domain
 from .budget import Neighbours
 from .statement import Statement, not_protected
-from .strength import Strength, beside, spent_before, strength, with_base
+from .strength import Strength, beside, for_contents, spent_before, strength, with_base
 
 __all__ = ["how_strong", "in_a_paragraph", "in_words"]
 
 _EVENT = 0.01
 """Probability of the event in the example."""
+
+_LARGEST = 700.0
+"""Largest epsilon whose factor exp(epsilon) is a float."""
 
 
 def in_words(
@@ -74,9 +77,9 @@ def _who(statement: Statement, found: Strength) -> str:
     elif one:
         whose = "Each row of the table is protected"
         bound = (
-            " A person who has several rows is not protected as a whole. For example, if a row is "
-            "a household, all that it says about its members is protected with it. But a person "
-            "in two households is in two rows, and each row is protected only by itself."
+            " A person who has several rows is not protected as a whole: what a person has in a "
+            "second row is protected only by itself. If a row stands for several people, such as a "
+            "household, all that it says about them is protected together."
         )
     else:
         whose = f"Up to {rows} rows of one person are protected together"
@@ -100,11 +103,11 @@ def _change(statement: Statement, found: Strength) -> str:
     """The change of the table against which its rows are protected."""
     rows = statement.rows
     one = statement.unit is None and rows == 1
-    them = "it" if one else "them"
+    them = "this row" if one else "these rows"
     if found.steps > 1:
-        return f"if {'it' if one else 'they'} said something else, with the same public totals"
+        return f"if {them} said something else, with the same public totals"
     if statement.budget.number_of_rows_is_public:
-        return "if it said something else"
+        return f"if {them} said something else"
     if statement.neighbours is Neighbours.REPLACE_ROW:
         return f"if up to {rows} other rows stood in place of {them}"
     return f"if the table were published without {them}"
@@ -113,27 +116,62 @@ def _change(statement: Statement, found: Strength) -> str:
 def how_strong(statement: Statement, domain: Domain | None) -> str:
     """How strong the protection is, as a factor of odds, with an example.
 
+    Let a reader know all other rows, and compare two tables that the reader thinks possible. The
+    results change the odds of one against the other by the ratio of their probabilities, which
+    the guarantee bounds. If neighbours add or remove rows, a table with a row and one without it
+    are one step apart, but two tables in which the row says different things are two.
+
     Examples
     --------
     >>> from margin import PureDP
     >>> print(how_strong(Statement(budget=PureDP(1)), None))
-    Strength: the results change the odds of any conclusion about one row by a factor of at most ...
+    Strength: the results change the odds that a row is in the table by a factor of at most 2.72 ...
     """
     found = strength(statement, domain)
+    start = "Strength: the results change"
+    if found.steps > 1:
+        start = "Strength: given the public totals, the results change"
+    said = f"{start} {_odds(statement, found)} by a factor of at most {_factor(found)}"
+    sentences = [f"{said} ({_numbers(found)}).", _example(statement, found)]
+    known = for_contents(statement)
+    if known.steps > found.steps:
+        sentences.append(
+            f"If somebody is known to be in the table, the results change the odds of any "
+            f"conclusion about {_contents(statement)} by a factor of at most {_factor(known)} "
+            f"({_numbers(known)})."
+        )
+    return " ".join(sentences)
+
+
+def _contents(statement: Statement) -> str:
+    """What a reader may learn of somebody who is known to be in the table."""
+    if statement.unit is not None:
+        return f"what the rows with one {statement.unit!r} say"
+    return "what their row says" if statement.rows == 1 else "what their rows say"
+
+
+def _odds(statement: Statement, found: Strength) -> str:
+    """The odds that the results change by the factor of a guarantee.
+
+    Between a table with the rows of a person and one without them, these are the odds that the rows
+    are there. Between tables in which the rows say different things, they are those of any
+    conclusion about the rows.
+    """
     if statement.unit is not None:
         whom = f"the rows with one {statement.unit!r}"
-    elif statement.rows > 1:
-        whom = "a person"
     else:
-        whom = "one row"
-    start = "Strength: the results"
-    if found.steps > 1:
-        start = "Strength: given the public totals, the results"
-    start += f" change the odds of any conclusion about {whom} by a factor of at most "
-    numbers = found.numbers
-    if found.delta:
-        numbers = f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
-    return f"{start}{_factor(found)} ({numbers}). {_example(statement, found)}"
+        whom = "a row" if statement.rows == 1 else "a person"
+    if found.steps < for_contents(statement).steps:
+        are = "is" if statement.unit is None else "are"
+        return f"the odds that {whom} {are} in the table"
+    return f"the odds of any conclusion about {whom}"
+
+
+def _numbers(found: Strength) -> str:
+    """The numbers of a guarantee as (epsilon, delta), also if they were declared as rho."""
+    if found.numbers.startswith("rho"):
+        return f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
+    return found.numbers
 
 
 def _example(statement: Statement, found: Strength) -> str:
@@ -143,14 +181,14 @@ def _example(statement: Statement, found: Strength) -> str:
     (epsilon, delta)-differential privacy says q <= exp(epsilon) p + delta, and, for the opposite
     event and the tables exchanged, 1 - p <= exp(epsilon) (1 - q) + delta.
     """
-    factor = math.exp(min(found.epsilon, 700.0))
+    factor = math.exp(min(found.epsilon, _LARGEST))
     by_event = factor * _EVENT + found.delta
     by_opposite = 1 - (1 - _EVENT - found.delta) / factor
     most = math.ceil(1e4 * min(by_event, by_opposite)) / 100
     return (
-        f"For example, a conclusion that readers would draw from the results with a probability "
-        f"of {100 * _EVENT:g} % {_change(statement, found)} is drawn with a probability of at most "
-        f"{most:g} % from the table as it is."
+        f"For example, take a conclusion that readers would draw from the results with a "
+        f"probability of {100 * _EVENT:g} % {_change(statement, found)}. It is drawn with a "
+        f"probability of at most {most:g} % from the table as it is."
     )
 
 
@@ -162,12 +200,17 @@ def _earlier(
     """Say which earlier releases were used, and how strong the protection is with them."""
     said = spent_before(statement, base, domain, charges=False)
     found = with_base(statement, base, domain)
-    if found is None:
+    contents = with_base(statement, base, domain, contents=True)
+    if found is None or contents is None:
         return said
-    return (
-        f"{said} Together, they change the odds of any conclusion by a factor of at most "
-        f"{_factor(found)}."
-    )
+    together = f"Together, they change {_odds(statement, found)} by a factor of at most "
+    together += _factor(found)
+    if contents.steps > found.steps:
+        together += (
+            f"; if somebody is known to be in the table, they change the odds of any conclusion "
+            f"about {_contents(statement)} by a factor of at most {_factor(contents)}"
+        )
+    return f"{said} {together}."
 
 
 def _what_not() -> str:
@@ -181,10 +224,12 @@ def _what_not() -> str:
 
 def _factor(found: Strength) -> str:
     """Write the factor exp(epsilon), rounded up, and the probability of an exception."""
-    factor = math.exp(min(found.epsilon, 700.0))
+    factor = math.exp(min(found.epsilon, _LARGEST))
     text = f"{factor * 1.005:.3g}"
     if factor < 100:
         text = f"{math.ceil(100 * factor) / 100:.2f}"
+    elif found.epsilon > _LARGEST:
+        text = f"exp({math.ceil(found.epsilon)})"
     if not found.delta:
         return text
     return f"{text}, except with a probability of {found.delta:.3g}"

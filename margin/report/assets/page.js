@@ -357,7 +357,8 @@ function quote() {
   element("quoted").textContent = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `
     + `${sure}, ${number} is from ${bounds(row)}; noise was added for privacy${how}.”`;
   element("compare").textContent = comparing();
-  element("shares").textContent = measured ? sharing(row, what) : "";
+  element("shares").textContent = measured ? sharing(row) : "";
+  element("sums").textContent = measured ? ADDING : "";
 }
 
 /** What bounds say about which of two counts is larger. */
@@ -368,16 +369,36 @@ function comparing() {
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
 
-/** How to give bounds to a share and to a sum, with the share of the quoted count as an example.
+/** How to give bounds to a sum and to a difference.
+ *
+ * Let two errors have the standard deviations s and t. The error of their sum or difference has at most s + t, whatever their
+ * correlation is, so bounds at the ends are not too narrow. This is not so for many lines: the low bound of an empty cell stops
+ * at 0, and a sum of such bounds is too high. */
+const ADDING = "For the sum of two lines, add their low bounds, and add their high bounds. For a difference, the bounds are low minus high, and high minus low."
+  + " These bounds, too, are wider than need be, and hold with a probability of about 95 % or more. For a sum of more than two lines,"
+  + " choose fewer attributes, so that the sum is a line of a table: do not add up many bounds.";
+
+/** How to give bounds to a share, with the share of the quoted count as an example.
  *
  * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
-function sharing(row, what) {
-  const { total } = data;
-  const least = total?.low ? percents("floor").format(row.low / total.high) : "";
-  const most = total?.low ? percents("ceil").format(row.high / total.low) : "";
-  const example = least ? ` Here, ${least} to ${most} of ${allRows()} have ${what}.` : "";
+function sharing(row) {
+  const { of, low, high, having } = wholeOf(row);
+  const least = low ? percents("floor").format(row.low / high) : "";
+  const most = low ? percents("ceil").format(Math.min(row.high / low, 1)) : "";
+  const example = low ? ` Here, ${least} to ${most} of ${of} have ${having}.` : "";
   return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
-    + `${example} These bounds are wider than need be, so they hold at least as often. Bounds of a sum are not sums of bounds, which would be far too wide: choose fewer attributes, so that the sum is a line of a table.`;
+    + `${example} These bounds are wider than need be, so they hold at least as often.`;
+}
+
+/** The whole of which the share of a line is told, in words and with its bounds; and what the line has in it. */
+function wholeOf(row) {
+  const having = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`);
+  if (within === null) return { of: allRows(), having: having.join(", "), ...data.total };
+  const [group] = having.splice(within, 1);
+  const axis = shown.asked[within];
+  const view = coveringView([axis]);
+  const bounds = view ? records([axis], covered(view, [axis]))[row.codes[within]] : {};
+  return { of: `${allRows()} with ${group}`, having: having.join(", "), low: bounds.low, high: bounds.high };
 }
 
 /** What counts lack if only some rows of a person were counted. */
@@ -394,18 +415,24 @@ function nobody(rows) {
   return " A high bound of 1 does not prove that nobody is there: these bounds, too, miss about one true number in twenty.";
 }
 
-/** The sum of the counts, with the bounds of the number of all rows if that is the sum. */
-function adding() {
-  const total = shown.rows.reduce((sum, row) => sum + row.count, 0);
+const sumOfCounts = (rows) => rows.reduce((sum, row) => sum + row.count, 0);
+
+/** The sums of the counts of all lines and, if the field hides some, of the others. The bounds of the number of all rows follow, if that is the sum. */
+function adding(rows) {
+  const total = sumOfCounts(shown.rows);
   const { low, high, count } = data.total ?? {};
   const isAll = typeof low === "number" && Math.abs(total - count) < 1;
-  return `The counts of this table add up to ${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}.`;
+  const all = `${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}`;
+  return rows.length < shown.rows.length
+    ? `Before rounding, the counts of the lines with these words add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.`
+    : `Before rounding, the counts of this table add up to ${all}.`;
 }
 
-/** The lines to show, in their order: those that hold the text of the field. Categories are in their declared order. */
+/** The lines to show, in their order: those that hold every word of the field in a category. Categories are in their declared order. */
 function lines(shareOf) {
-  const wanted = element("filter").value.trim().toLowerCase();
-  const rows = shown.rows.filter((row) => row.labels.some((label) => label.toLowerCase().includes(wanted)));
+  const words = element("filter").value.toLowerCase().split(/\s+/);
+  const holds = (labels) => words.every((word) => labels.some((label) => label.includes(word)));
+  const rows = shown.rows.filter((row) => holds(row.labels.map((label) => label.toLowerCase())));
   const { column, descending } = sorted;
   if (column === null) return rows;
   const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? shareOf : (row) => row[column];
@@ -448,8 +475,8 @@ function table() {
     line.append(cell("td", share, "share"));
   }
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
-  element("total").textContent = `${adding()}${leftOut()}${nobody(shown.rows)} ${about}`;
-  const found = rows.length < shown.rows.length ? `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines hold this text. ` : "";
+  element("total").textContent = `${adding(rows)}${leftOut()}${nobody(shown.rows)} ${about}`;
+  const found = rows.length < shown.rows.length ? `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines have all words of “${element("filter").value.trim()}” in their categories. ` : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
 }
@@ -883,7 +910,15 @@ element("filter").addEventListener("input", table);
 element("whole").addEventListener("change", (event) => {
   within = event.target.value === "" ? null : Number(event.target.value);
   table();
+  quote();
 });
+// Paper has no button that opens what is closed.
+let opened = false;
+addEventListener("beforeprint", () => {
+  opened = element("quote").open;
+  element("quote").open = true;
+});
+addEventListener("afterprint", () => { element("quote").open = opened; });
 held();
 show();
 pictures();

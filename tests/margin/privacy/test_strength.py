@@ -4,14 +4,15 @@ import dataclasses
 import json
 import math
 
+import numpy as np
 import pytest
 
 import margin
 from margin import ZCDP, ApproxDP, Domain, Neighbours, PureDP
 from margin.cli.main import main
 from margin.privacy.statement import Statement
-from margin.privacy.strength import beside, spent_before, strength
-from margin.privacy.words import in_words
+from margin.privacy.strength import beside, for_contents, spent_before, strength
+from margin.privacy.words import how_strong, in_words
 from margin.publication import publish
 from margin.report.content import content
 
@@ -123,17 +124,88 @@ def test_the_page_states_the_factor_of_the_true_strength():
     assert "at most 1.65 (epsilon = 0.5)" in in_words(Statement(budget=PureDP("0.5")), OPEN)[1]
 
 
+PRESENCE = "the odds that a row is in the table"
+CONTENTS = "the odds of any conclusion about what their row says"
+
+
 @pytest.mark.parametrize(
-    ("budget", "domain", "factor"),
+    ("budget", "domain", "factors"),
     [
-        (PureDP(1), OPEN, "7.39"),
-        (PureDP(1), PUBLIC, "54.60"),
-        (ApproxDP(1, "1e-7"), OPEN, "7.39, except with a probability of 2e-07"),
+        (PureDP(1), OPEN, {PRESENCE: "7.39", CONTENTS: "54.60"}),
+        (PureDP(1), PUBLIC, {"the odds of any conclusion about a row": "54.60"}),
+        (
+            ApproxDP(1, "1e-7"),
+            OPEN,
+            {
+                PRESENCE: "7.39, except with a probability of 2e-07",
+                CONTENTS: "54.60, except with a probability of 1.68e-06",
+            },
+        ),
     ],
 )
-def test_the_page_states_the_factor_together_with_earlier_releases(budget, domain, factor):
+def test_the_page_states_the_factor_together_with_earlier_releases(budget, domain, factors):
     said = in_words(Statement(budget=budget), domain, earlier(budget))[-1]
-    assert said.endswith(f"change the odds of any conclusion by a factor of at most {factor}.")
+    for odds, factor in factors.items():
+        assert f"change {odds} by a factor of at most {factor}" in said
+    assert said.count("by a factor") == len(factors)
     assert "ledger" not in said
     for other in (earlier(ZCDP(1)), {"kind": "public table", "source": "example.org", "rows": 7}):
         assert "factor" not in in_words(Statement(budget=budget), domain, other)[-1]
+
+
+GRID = np.arange(-40, 41)
+
+
+def two_counts(law, counts):
+    """The exact probabilities of two noisy counts on a grid of results, of shape (81, 81)."""
+    one, other = (law(GRID - count) for count in counts)
+    return np.outer(one, other)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_the_stated_factors_are_those_of_two_counts_with_geometric_noise(epsilon):
+    """Whether a row is there is one step; what it says, yes or no, is two."""
+    released = {
+        said: two_counts(lambda x: np.tanh(epsilon / 2) * np.exp(-epsilon * abs(x)), counts)
+        for said, counts in {"left out": (5, 4), "no": (6, 4), "yes": (5, 5)}.items()
+    }
+
+    def worst(one, other):
+        return np.log(released[one] / released[other]).max()
+
+    statement = Statement(budget=PureDP(epsilon))
+    assert worst("yes", "left out") == pytest.approx(strength(statement, OPEN).epsilon)
+    assert worst("yes", "no") == pytest.approx(for_contents(statement).epsilon)
+    said = how_strong(statement, OPEN)
+    stated = [float(part.split(" ")[0]) for part in said.split("by a factor of at most ")[1:]]
+    for factor, found in zip(stated, (epsilon, 2 * epsilon), strict=True):
+        assert 0 <= factor - math.exp(found) < 0.011
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("deviation", [2.0, 4.0])
+def test_the_two_steps_of_approximate_and_concentrated_privacy_hold_exactly(epsilon, deviation):
+    """Compared with the exact divergences of two counts with discrete Gaussian noise."""
+    weights = np.exp(-(np.arange(-120, 121) ** 2) / (2 * deviation**2))
+
+    def law(x):
+        return np.exp(-(x**2) / (2 * deviation**2)) / weights.sum()
+
+    def delta(one, other, at):
+        return np.maximum(two_counts(law, one) - np.exp(at) * two_counts(law, other), 0).sum()
+
+    # The smallest delta for which neighbours satisfy this epsilon, in both directions.
+    out, no, yes = (5, 4), (6, 4), (5, 5)
+    least = max(delta(yes, out, epsilon), delta(out, yes, epsilon))
+    approximate = for_contents(Statement(budget=ApproxDP(epsilon, least)))
+    concentrated = for_contents(Statement(budget=ZCDP(1 / (2 * deviation**2))))
+    for found in (approximate, concentrated):
+        assert delta(yes, no, found.epsilon) <= found.delta
+
+
+def test_what_a_replaced_row_says_is_one_step():
+    statement = Statement(budget=PureDP(1, neighbours=Neighbours.REPLACE_ROW))
+    assert for_contents(statement) == strength(statement, OPEN)
+    said = how_strong(statement, OPEN)
+    assert "the odds of any conclusion about a row by a factor of at most 2.72" in said
+    assert "7.39" not in said and "known to be in the table" not in said

@@ -20,7 +20,8 @@ import scipy.sparse
 import margin
 from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
 from margin.cli.main import main
-from margin.domain.bounds import whole_bounds
+from margin.domain.bounds import half_widths, whole_bounds
+from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
 from margin.privacy.words import in_words
 from margin.publication.spreadsheets import for_spreadsheet
@@ -196,17 +197,19 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        (PureDP(1), ["Each row", "without it", "2.72", "epsilon = 1)", "at most 2.72 % from"]),
-        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without them", "1.11 (", "1.11 %"]),
+        (PureDP(1), ["Each row", "without this row", "2.72 (epsilon = 1)", "at most 2.72 % from"]),
+        (PureDP(1), ["known to be in the table", "7.39 (epsilon = 2 x 1 = 2)"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without these rows", "1.11 %"]),
         (ZCDP("0.1"), ["except with a probability of 1e-06"]),
         (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09", "at most 7.39 % from"]),
         (PureDP(10), ["at most 100 % from"]),
         (ApproxDP(1, "0.5"), ["at most 52.72 % from"]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
-            ["number of rows is public", "if it said something else"],
+            ["number of rows is public", "if this row said something else"],
         ),
-        (PureDP(1000), ["factor of at most"]),
+        (PureDP(1000), ["factor of at most exp(1000)", "factor of at most exp(2000)"]),
+        (ZCDP(10**6), ["factor of at most exp(", "epsilon = 4.01486e+06"]),
     ],
 )
 def test_the_guarantee_in_words(budget, words):
@@ -231,24 +234,27 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 @pytest.mark.parametrize(
     ("statement", "whom"),
     [
-        (Statement(budget=PureDP(1)), "one row"),
-        (Statement(budget=PureDP(1, rows_per_person=2)), "a person"),
-        (Statement(budget=PureDP(1, rows_per_person=2), unit="home"), "the rows with one 'home'"),
+        (Statement(budget=PureDP(1)), "a row is"),
+        (Statement(budget=PureDP(1, rows_per_person=2)), "a person is"),
+        (
+            Statement(budget=PureDP(1, rows_per_person=2), unit="home"),
+            "the rows with one 'home' are",
+        ),
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     who, strength, _ = in_words(statement)
-    assert f"any conclusion about {whom} by a factor" in strength
-    assert ("not protected as a whole" in who) is (whom == "one row")
+    assert f"the odds that {whom} in the table by a factor" in strength
+    assert ("not protected as a whole" in who) is (whom == "a row is")
 
 
 def test_words_never_promise_more_than_the_budget():
     """The factor and the epsilon are rounded up."""
     text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
-    factor, epsilon = (
-        float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0]
-    )
-    assert factor >= np.exp(epsilon) - 0.011 and epsilon >= 2.14
+    pairs = re.findall(r"at most ([\d.]+), [^(]*\(epsilon = ([\d.]+),", text)
+    for (factor, epsilon), rho in zip(pairs, ["0.1", "0.4"], strict=True):
+        assert float(factor) >= np.exp(float(epsilon))
+        assert float(epsilon) >= epsilon_of(rho, 1e-6)
 
 
 def test_the_server_ends_when_nobody_asks(synopsis):
@@ -661,6 +667,13 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
         return [page.backgroundColor, page.color, text.fill]"""
     ink = "rgb(27, 31, 36)"
     assert browser.execute_script(colours) == ["rgb(255, 255, 255)", ink, ink]
+    # What is closed is open on paper, and what can only be clicked is left out.
+    quote = browser.find_element("id", "quote")
+    for event, is_open in [("beforeprint", "true"), ("afterprint", None)]:
+        browser.execute_script(f"dispatchEvent(new Event('{event}'))")
+        assert quote.get_attribute("open") == is_open
+    for useless in ("#clear", "#filter", "#whole", "#download", "#held", "footer summary"):
+        assert not browser.find_element("css selector", useless).is_displayed()
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
@@ -1005,6 +1018,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#near") == [said]
     assert "Do not compare counts, shares or ratios of groups" in texts(browser, "#compare")[0]
     assert "was not measured but estimated" in texts(browser, "#quoted")[0]
+    assert texts(browser, "#shares") == texts(browser, "#sums") == [""]
     assert texts(browser, "#shares") == [""]
     assert texts(browser, "#table th.share") == ["% of all rows, estimated"]
     assert all(share.startswith("\u2248 ") for share in texts(browser, "#table td.share"))
@@ -1013,6 +1027,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     pick(browser, domain, ["age", "sex"])
     assert texts(browser, "#made.warning") == [] and texts(browser, "#near") == [""]
     assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
+    assert "For the sum of two lines, add their low bounds" in texts(browser, "#sums")[0]
     # The largest count and its careful share of all rows, in tenths of a percent.
     marginal = synopsis.marginal(["age", "sex"])
     largest = marginal.counts.argmax()
@@ -1080,7 +1095,20 @@ def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_pa
     field.send_keys(region.upper())
     until(lambda: {*texts(browser, "#table tbody th:first-child")} == {region})
     assert rows_of(browser) == whole[4:8]
-    assert texts(browser, "#more") == ["4 of 16 lines hold this text."]
+    told = f"4 of 16 lines have all words of “{region.upper()}” in their categories."
+    assert texts(browser, "#more") == [told]
+    table = synopsis.marginal(["region", "children"])
+    total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
+    (added,) = texts(browser, "#total")
+    assert added.startswith("Before rounding") and f"add up to {part}, and those" in added
+    assert f"all lines of the table to {total} (all rows: " in added
+    # Words match in any order and in any category of a line.
+    child = domain["children"].captions[2]
+    field.clear()
+    field.send_keys(f"{child} {region.lower()} ")
+    until(lambda: rows_of(browser) == whole[6:7])
+    (added,) = texts(browser, "#total")
+    assert f"the lines with these words add up to {table.counts[1, 2]:,.0f}, and" in added
     pick(browser, domain, ["children", "region"])
     assert field.get_attribute("value") == "" and len(rows_of(browser)) == 16
 
@@ -1154,6 +1182,55 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
         for bound in schools.marginal(["school", "year"]).interval(0.95)
     )
     assert f"is from {np.floor(low):,.0f} to {np.ceil(high):,.0f};" in quoted
+    # The example of a share is of what the percentages are of.
+    low, high = np.floor(low), np.ceil(high)
+    whole_low, whole_high = whole_bounds(*schools.marginal(["school"]).interval(0.95))
+    school, year = np.unravel_index(counts.argmax(), counts.shape)
+    least = f"{np.floor(1000 * low / whole_high[school]) / 10:.1f} %"
+    most = f"{np.ceil(1000 * high / whole_low[school]) / 10:.1f} %"
+    names = schools.domain["school"].captions[school], schools.domain["year"].captions[year]
+    of = f"all rows with school: {names[0]} have year: {names[1]}."
+    assert f"{least} to {most} of {of}".replace(" %", "%") in texts(browser, "#shares")[0]
+    browser.execute_script(choose, "")
+    assert f"of all rows have school: {names[0]}, year: {names[1]}." in texts(browser, "#shares")[0]
+
+
+@pytest.mark.parametrize("variances", [(8.0, 8.0), (8.0, 50.0)])
+@pytest.mark.parametrize("kurtosis", [0.0, 3.0])
+def test_bounds_of_a_sum_or_difference_of_two_lines_hold(variances, kurtosis):
+    """What the page says of two lines, by exact laws: also for true numbers near 0, where low
+    bounds stop. Errors may be independent, equal or opposite."""
+    errors = np.arange(-150, 151)
+
+    def law(variance):
+        rate = 2 * np.arcsinh(np.sqrt(1 / (2 * variance)))
+        weights = np.exp(-rate * abs(errors) if kurtosis else -(errors**2) / (2 * variance))
+        return weights / weights.sum()
+
+    def ends(true, variance):
+        counts = np.maximum(true, 0) + errors
+        half = half_widths(
+            counts,
+            variance,
+            0.0,
+            level=0.95,
+            kurtosis=kurtosis,
+        )
+        return whole_bounds(np.maximum(counts - half, 0), np.maximum(counts + half, 0))
+
+    for one, other in itertools.product([0, 1, 5, 12, 100], repeat=2):
+        (low, high), (low_, high_) = ends(one, variances[0]), ends(other, variances[1])
+        holds = {
+            "sum": (low[:, None] + low_ <= one + other) & (one + other <= high[:, None] + high_),
+            "difference": (low[:, None] - high_ <= one - other)
+            & (one - other <= high[:, None] - low_),
+        }
+        for what, held_ in holds.items():
+            independent = law(variances[0]) @ held_ @ law(variances[1])
+            assert independent >= 0.95, (what, one, other)
+            if variances[0] == variances[1]:
+                for same in (held_.diagonal(), held_[:, ::-1].diagonal()):
+                    assert law(variances[0]) @ same >= 0.95, (what, one, other)
 
 
 @pytest.mark.slow
