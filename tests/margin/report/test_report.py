@@ -1184,7 +1184,7 @@ def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser
     labels = ["unemployed", "self-employed or retired"]
     names = [f"occupation {place}" for place in range(6)]
     domain = Domain({name: {"values": labels} for name in names})
-    rows = {name: labels * 100 for name in names}
+    rows = dict.fromkeys(names, labels * 100)
     whole = PriView(views=[names])
     made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
     write_report(made, tmp_path / "r.html")
