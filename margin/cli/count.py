@@ -79,6 +79,7 @@ def _count(parsed: argparse.Namespace) -> Said:
 def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     """The share of the rows of --of that satisfy the conditions, too."""
     from ..domain.where import chosen_codes
+    from ..synopses.counting import common
 
     if not parsed.conditions:
         raise DomainError(
@@ -86,8 +87,16 @@ def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
             "as in margin count FILE.margin smoker=yes --of sex=F"
         )
     both = [*parsed.conditions, *parsed.of]
-    where = where_of(synopsis.domain, both)
     of = where_of(synopsis.domain, parsed.of)
+    asked = where_of(synopsis.domain, parsed.conditions)
+    chosen = [chosen_codes(synopsis.domain, each) for each in (asked, of)]
+    if common(*chosen) is None:
+        raise DomainError(
+            "--of gives the share of its rows that satisfy the conditions before it, too, but no "
+            "row can satisfy both; for any other ratio or a difference use Python, as in "
+            'synopsis.ratio({"sex": "male"}, {"sex": "female"}) or synopsis.difference(...)'
+        )
+    where = where_of(synopsis.domain, both)
     ratio = synopsis.ratio(where, of)
     if math.isnan(ratio.estimate):
         raise DomainError(

@@ -22,6 +22,13 @@ __all__ = ["add_commands"]
 _TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 """Endings of the names of tables. A JSON file may be a domain."""
 
+_SAFE = (
+    "The domain is published with the release: declare only values and spellings that you know "
+    'from the questionnaire or code list; otherwise use "other" and "missing", or mend them in '
+    "--sql."
+)
+"""Which advice about values is safe: a spelling that one person has would tell of this person."""
+
 
 def add_commands(commands: Any) -> None:
     """Add `margin domain suggest` and `margin domain check` to the parser of the command line."""
@@ -129,6 +136,8 @@ def _check(parsed: argparse.Namespace) -> Said:
         values.append({**vars(misfit), "values": [list(shown) for shown in misfit.values]})
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
     lines += [f"  {statement.line()}" for statement in found.false]
+    if any(misfit.values for misfit in found.misfits):
+        lines.append(_SAFE)
     heading = _heading(domain, found, parsed.unit)
     if lines:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")

@@ -51,6 +51,9 @@ _BEFORE = "interrupted before the command began; nothing has been charged"
 _ELSEWHERE = {
     ("margin release", "--seed"): "the noise of a release comes from the operating system, so that "
     "nobody can repeat it; for experiments use margin.simulate(..., seed=0) in Python",
+    ("margin plan", "--views"): "views belong to a mechanism; name those of your own in a release, "
+    "as in margin release ... --mechanism PriView --views 2way",
+    ("margin plan", "--unit"): "a plan reads no table; use --rows-per-person here",
 }
 """Options that a command does not have on purpose, with what to do instead."""
 

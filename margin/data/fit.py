@@ -80,8 +80,8 @@ class Misfit:
         Number of rows that are counted in the category of other values, if these are most rows or
         some of them hold a text such as NA, which may stand for a missing value.
     advice
-        What to do about values that are written in the manner of another country or program; else
-        empty.
+        What to do about dates outside, and about values that are written in the manner of another
+        country or program; else empty.
     is_unit
         Whether the column is the one that names the unit of each row.
     """
@@ -454,8 +454,8 @@ def _advice(
     values: Sequence[str],
     null_words: Sequence[str],
 ) -> str:
-    """What to do about missing values, numbers and dates that are written in the manner of other
-    programs and countries; else empty."""
+    """What to do about dates outside, and about missing values, numbers and dates that are written
+    in the manner of other programs and countries; else empty."""
     if null_words:
         return _of_null_words(name, attribute, null_words)
     convert = "convert the column in a query with --sql, by"
@@ -467,6 +467,10 @@ def _advice(
             f"dates must be written as YYYY-MM-DD; {convert} "
             "try_strptime(column, '%d.%m.%Y')::DATE, in the order of your dates"
         )
+    if attribute.dates is not None and values:
+        extend = 'extend "from" or "to" for dates outside'
+        has_other = attribute.other is not None
+        return extend if has_other else f'{extend}, or add "other": "other" to the attribute'
     return ""
 
 

@@ -209,13 +209,16 @@ class Counting:
             weights = np.array([1.0, -estimate]) / bottom.estimate
             noise, missed = sums.combined(weights)
             kurtosis = sums.kurtosis_of(weights, noise)
+        source = self._least_certain([one, base])
+        if self._source_of(top, one) is Source.IMPOSSIBLE:
+            source = Source.IMPOSSIBLE
         return Ratio(
             estimate=estimate,
             noise_variance=noise,
             missed_variance=missed,
             reconstructed=sums.reconstructed,
             noise_kurtosis=kurtosis,
-            source=self._least_certain([one, base]),
+            source=source,
             numerator=top,
             denominator=bottom,
             covariance=float(sums.noise[0, 1] + sums.missed[0, 1]),

@@ -90,6 +90,7 @@ def test_the_rows_of_a_query_are_checked(capsys):
     write("d.json", '{"income": {"bins": [0, 1, 2]}}')
     code, out, _ = run(capsys, "domain", "check", "t.csv", "d.json")
     assert code == 2 and "decimal comma" in out
+    assert "The domain is published with the release" in out.splitlines()[-1]
     query = "SELECT replace(income, ',', '.') AS income FROM t"
     words = ["domain", "check", "--sql", query, "--table", "t=t.csv", "d.json"]
     code, out, err = run(capsys, *words)

@@ -69,11 +69,33 @@ def test_what_has_no_share_is_refused(synopsis, capsys):
     assert "a share needs a positive number of rows" in capsys.readouterr().err
 
 
+EXCLUSIVE = [
+    (["sex=F"], ["sex=M"]),
+    (["age<18"], ["sex=M", "age>=18"]),
+    (["place=N1"], ["place@region=S"]),
+]
+
+
+@pytest.mark.parametrize(("conditions", "of"), EXCLUSIVE)
+def test_a_ratio_that_is_no_share_is_left_to_python(synopsis, capsys, conditions, of):
+    assert main(["count", "x.margin", *conditions, "--of", *of]) == 2
+    said = capsys.readouterr().err
+    assert "no row can satisfy both" in said and "synopsis.ratio({" in said
+    assert synopsis.ratio({"sex": "F"}, {"sex": "M"}).estimate > 0
+
+
 def test_a_number_that_the_rules_exclude_says_so(synopsis, capsys):
     values, text = told(capsys, "place@region=S", "age<18", "sex=F")
     assert values["source"] == "impossible" and values["count"] == values["high"] == 0
     assert text.split("\n")[2] == "Declared as impossible: no row can be here, so the number is 0."
     assert synopsis.count({"place": "S1", "age": "[0, 18)"}).source is Source.IMPOSSIBLE
+    # So does its share of other rows, whichever condition comes first.
+    for conditions, of in (["age<18", "place=S1"], ["place@region=S", "age<18"]):
+        values, text = told(capsys, conditions, "--of", of)
+        assert values["source"] == "impossible" and values["share"] == values["high"] == 0
+        assert Source.IMPOSSIBLE.words in text
+        assert synopsis.ratio(values["where"], values["of"]).source is Source.IMPOSSIBLE
+    assert synopsis.ratio({"place": "S1"}, {"age": "[0, 18)"}).source is None
     # The same release still measures other numbers, and knows its total if that is declared.
     assert synopsis.count({"place": "S1"}).source is Source.MEASURED
     known = synopsis.domain.rows is not None

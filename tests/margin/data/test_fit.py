@@ -156,6 +156,16 @@ def test_numbers_and_dates_of_other_countries_get_advice(values, form, advice):
     assert advice in line and 'counted as "other" in' in line
 
 
+def test_dates_outside_are_to_be_covered():
+    form = {"dates": {"from": "2025-01-01", "to": "2025-12-31", "by": "month"}}
+    values = {"day": ["2026-01-01", "2024-12-31"]}
+    extend = 'extend "from" or "to" for dates outside'
+    (misfit,) = check_fit(values, Domain({"day": form})).misfits
+    assert misfit.lines()[0].endswith(f'{extend}, or add "other": "other" to the attribute')
+    (misfit,) = check_fit(values, Domain({"day": {**form, "other": "?"}})).misfits
+    assert misfit.lines()[0].endswith(extend)
+
+
 @pytest.mark.parametrize("word", ["NA", "n/a", "NULL", "."])
 def test_words_for_missing_values_are_told(word, tmp_path):
     """Other programs write them; here they are texts, so a few of them go to `other` in silence."""

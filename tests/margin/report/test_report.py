@@ -1256,6 +1256,31 @@ def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(browser, scho
 
 
 @pytest.mark.slow
+def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser, tmp_path):
+    """Three attributes fit without scrolling. Beside more, the count stays when the box scrolls."""
+    labels = ["unemployed", "self-employed or retired"]
+    names = [f"occupation {place}" for place in range(6)]
+    domain = Domain({name: {"values": labels} for name in names})
+    rows = dict.fromkeys(names, labels * 100)
+    whole = PriView(views=[names])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
+    write_report(made, tmp_path / "r.html")
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, tmp_path / "r.html")
+    script = """const box = document.querySelector(".scroll");
+        const shown = box.getBoundingClientRect();
+        const cells = [...document.querySelectorAll("#table td.number:not(.bound)")];
+        const seen = cells.map((cell) => cell.getBoundingClientRect()).every(
+            (cell) => cell.left >= shown.left && cell.right <= shown.right);
+        return [seen, box.scrollWidth > box.clientWidth]"""
+    for count, scrolls in ((3, False), (6, True)):
+        pick(browser, domain, names[:count])
+        assert browser.execute_script(script) == [True, scrolls], count
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.slow
 def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
