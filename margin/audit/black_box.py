@@ -46,7 +46,7 @@ class BlackBox:
         The probability of a false alarm, over all pairs together; > 0 and < 1.
     output
         A function from the result of ``run`` to an array of numbers, of any shape. By default, the
-        tables of the views of a synopsis.
+        tables of the views of a synopsis. A run that ends with a `MarginError` has no numbers.
 
     Raises
     ------
