@@ -17,6 +17,7 @@ from ..interrupts import watched
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget
 from ..private import Private
+from .violation import other_error
 
 __all__ = ["STEPS", "BlackBox", "many_outputs"]
 
@@ -45,7 +46,7 @@ class BlackBox:
         The probability of a false alarm, over all pairs together; > 0 and < 1.
     output
         A function from the result of ``run`` to an array of numbers, of any shape. By default, the
-        tables of the views of a synopsis.
+        tables of the views of a synopsis. A run that ends with a `MarginError` has no numbers.
 
     Raises
     ------
@@ -82,10 +83,15 @@ def many_outputs(
     steps: int,
 ) -> Floats:
     """The outputs of many runs on one table: array (runs, numbers). Shorter outputs are filled with
-    infinity.
+    infinity. A run that ends with a `MarginError` is an output without numbers.
 
     `before` and `steps` are the numbers of steps of the audit before these runs, and of all steps,
     which `progress` shows.
+
+    Raises
+    ------
+    Violation
+        If a run ends with another error.
     """
     outputs = []
     # One watch for all runs; otherwise each count of the rows starts a thread of its own.
@@ -93,7 +99,14 @@ def many_outputs(
         for run in range(black_box.runs):
             log.info(STEPS, before + run + 1, steps)
             private = Private(source, domain=domain, budget=budget, entropy=entropy)
-            outputs.append(black_box.numbers(mechanism.run(private, workload)))
+            try:
+                result = mechanism.run(private, workload)
+            except (MarginError, SystemExit):
+                outputs.append(np.empty(0))
+            except Exception as error:  # the mechanism is anybody's code
+                raise other_error(error) from error
+            else:
+                outputs.append(black_box.numbers(result))
     filled = np.full((len(outputs), max(output.size for output in outputs)), np.inf)
     for place, output in enumerate(outputs):
         filled[place, : output.size] = output
@@ -101,5 +114,11 @@ def many_outputs(
 
 
 def _tables_of_views(synopsis: Any) -> Floats:
+    if not hasattr(synopsis, "held"):
+        raise MarginError(
+            "the black box looks at the tables of the views of a synopsis, but run returned "
+            f"{type(synopsis).__name__}; pass BlackBox(output=), a function from the result of run "
+            "to an array of numbers"
+        )
     tables = [np.asarray(values, np.float64).ravel() for values in synopsis.held.values]
     return np.concatenate(tables)

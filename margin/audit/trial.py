@@ -65,8 +65,12 @@ class Audit:
     least_loss
         What the runs of the black box show: the mechanism has at least this epsilon (or rho, for a
         budget of zCDP), with probability at least 1 - `alpha`. It is the largest one over the
-        pairs, and 0 if the runs show nothing. If it is above the stated number, a finding says so.
-        NaN without a black box.
+        pairs whose runs raised no error, and 0 if the runs show nothing. NaN without a black box
+        or without such a pair.
+
+        It is the verdict of the black box alone: there is a finding of the black box if, and only
+        if, ``least_loss`` is above the stated epsilon or rho. (A rho is rounded down, by at most
+        0.1 %.) `ok` is also False for a mechanism that cannot be replayed, whatever its noise.
     """
 
     pairs: int
@@ -151,15 +155,16 @@ def audit(
             findings=tuple(dict.fromkeys(findings)),
             alpha=0.0,
         )
-    events = trial.black_box_events(SeededEntropy(seed))
+    events, errors = trial.black_box_events(SeededEntropy(seed))
     bound_of_budget = largest_probability(budget)
+    findings += errors
     findings += filter(None, (event.finding(bound_of_budget) for event in events))
     return Audit(
         pairs=len(tables),
         runs=black_box.runs,
         findings=tuple(dict.fromkeys(findings)),
         alpha=black_box.alpha,
-        least_loss=max((event.least_loss(budget) for event in events), default=0.0),
+        least_loss=max((event.least_loss(budget) for event in events), default=math.nan),
     )
 
 
@@ -211,22 +216,31 @@ class Trial:
         runs = 0 if has_failed else min(len(self.tables), _LAW_RUNS)
         yield from self._test_laws(replay, runs)
 
-    def black_box_events(self, entropy: SeededEntropy) -> list[JudgedEvent]:
-        """The events that the black box tests, one for each pair of tables; none without one."""
+    def black_box_events(self, entropy: SeededEntropy) -> tuple[list[JudgedEvent], list[str]]:
+        """What the black box finds; nothing without one.
+
+        The first list has the event that it tests for each pair of tables whose runs raise no
+        error. The second list has a finding for each other pair.
+        """
         if self.black_box is None:
-            return []
+            return [], []
         chosen = self.tables[:_BLACK_BOX_PAIRS]
         bound_of_budget = largest_probability(self.budget)
         alpha = self.black_box.alpha / len(chosen)
         events = []
+        errors = []
         before = len(self.tables)
         runs = self.black_box.runs
         for one, other in chosen:
-            first = self._outputs(self.black_box, one, entropy, before)
-            second = self._outputs(self.black_box, other, entropy, before + runs)
+            try:
+                first = self._outputs(self.black_box, one, entropy, before)
+                second = self._outputs(self.black_box, other, entropy, before + runs)
+            except Violation as violation:
+                errors.append(str(violation))
+            else:
+                events.append(distinguishing_event(first, second, bound_of_budget, alpha))
             before += 2 * runs
-            events.append(distinguishing_event(first, second, bound_of_budget, alpha))
-        return events
+        return events, errors
 
     @property
     def _steps(self) -> int:

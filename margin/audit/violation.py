@@ -1,6 +1,6 @@
 """The exceptions with which the audit reports what is wrong."""
 
-__all__ = ["NotRepeatable", "Violation"]
+__all__ = ["NotRepeatable", "Violation", "other_error"]
 
 
 class Violation(Exception):
@@ -13,3 +13,11 @@ class NotRepeatable(Violation):
 
     Repeated on the same table with the same answers, it does something else.
     """
+
+
+def other_error(error: Exception) -> Violation:
+    """The violation of a mechanism that raises an error that is not a `MarginError`."""
+    return Violation(
+        f"The mechanism raises {type(error).__name__}, but only a MarginError is allowed to "
+        f"leave a run, because another error may contain values of the data: {error}"
+    )

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,12 @@ _STANDARD_ERROR: dict[str, Any] = {
 
 _TITLE_WIDTH = 85
 """Largest number of characters in a line of a title."""
+
+_NAME_WIDTH = 36
+"""Largest number of characters in a line of a mechanism's name."""
+
+_CHARACTER = 0.09
+"""Width of a character of a mechanism's name, in inches."""
 
 _MOST_BARS = 60
 """Largest number of cells that are drawn as bars."""
@@ -218,8 +225,13 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
             "a plot needs a mechanism that did not fail, but every mechanism of this comparison "
             "failed; print the comparison to see the reasons"
         )
-    height = 1.7 + 0.45 * len(good)
-    drawn = axes_of(axes, size=(7, height))
+    # Long names are wrapped, after a comma where possible, and the figure grows with the names.
+    spaced = [re.sub(r",(?=\S)", ", ", row.name) for row in good]
+    names = [textwrap.fill(name, _NAME_WIDTH) for name in spaced]
+    lines = "\n".join(names).split("\n")
+    longest = max(map(len, lines))
+    size = (6 + _CHARACTER * longest, 1.7 + 0.22 * (len(names) + len(lines)))
+    drawn = axes_of(axes, size=size)
     drawn.boxplot(
         [row.errors for row in good],
         orientation="horizontal",
@@ -239,7 +251,7 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
             xerr=[row.standard_error for row in good],
             **_STANDARD_ERROR,
         )
-    drawn.set_yticks(places, [row.name for row in good])
+    drawn.set_yticks(places, names)
     metric = comparison.metrics[0]
     label = metric.name
     if not metric.larger_is_better:

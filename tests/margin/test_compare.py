@@ -1,3 +1,4 @@
+import dataclasses
 import importlib
 import json
 import math
@@ -381,6 +382,21 @@ def test_nothing_works_is_said(table, domain):
     assert found.best is None and "every mechanism failed" in str(found)
     with pytest.raises(DomainError, match="every mechanism of this comparison failed"):
         found.plot()
+
+
+@pytest.mark.parametrize(
+    "name", ["A", "mine.py:SinglesAndCover(share='0.3',size=3)", 9 * "a,bc" * 9]
+)
+def test_the_picture_has_room_for_long_names(name, compared):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    rows = tuple(dataclasses.replace(row, name=name) for row in compared.rows)
+    figure = dataclasses.replace(compared, rows=rows).plot()
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    for text in (axes.title, axes.xaxis.label, *axes.get_yticklabels()):
+        drawn = text.get_window_extent()
+        assert figure.bbox.x0 <= drawn.x0 and drawn.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= drawn.y0 and drawn.y1 <= figure.bbox.y1
 
 
 def test_the_pictures(compared, table, domain):

@@ -20,7 +20,7 @@ from typing import Any
 
 from ...errors import MarginError
 from ...synopses.rounds import stopped_clock
-from ..violation import Violation
+from ..violation import Violation, other_error
 from .digest import Digest, combined, difference, digest_of
 from .process_state import state_around, watched_environment
 from .watched_files import watched_files
@@ -101,10 +101,7 @@ def _result(action: Callable[[], object]) -> tuple[object, ...]:
     except (Violation, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise Violation(
-            f"The mechanism raises {type(error).__name__}, but only a MarginError is allowed to "
-            f"leave a run, because another error may contain values of the data: {error}"
-        ) from error
+        raise other_error(error) from error
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The statistics of the black box: errors are found, at a stated risk of false alarms."""
 
 from fractions import Fraction as F
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from margin.audit.distinguishing_event import (
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.budget import ZCDP, ApproxDP, PureDP
+
+PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "own_mechanism.md").read_text()
 
 
 def laplace(scale, shift, count, seed, cells=6):
@@ -96,32 +99,60 @@ def test_the_claims():
     ] <= 1e-10
 
 
+# (stated epsilon, how many times larger the epsilon of the noise is): number of runs.
 FOUND = {
-    (0.1, 1.5): 120_000,
-    (0.1, 2): 31_000,
-    (0.1, 4): 3_400,
-    (0.5, 1.2): 31_000,
-    (0.5, 2): 1_400,
-    (1, 1.2): 9_800,
-    (1, 1.5): 1_700,
-    (1, 2): 500,
-    (1, 4): 140,
-    (2, 1.5): 1_100,
-    (2, 2): 450,
+    (0.1, 1.5): 140_000,
+    (0.1, 2): 34_000,
+    (0.1, 4): 4_200,
+    (0.5, 1.2): 49_000,
+    (0.5, 1.5): 8_400,
+    (0.5, 2): 2_400,
+    (0.5, 4): 390,
+    (1, 1.2): 20_000,
+    (1, 1.5): 3_600,
+    (1, 2): 1_100,
+    (1, 4): 240,
+    (2, 1.2): 13_000,
+    (2, 1.5): 2_600,
+    (2, 2): 950,
+    (2, 4): 340,
 }
+THRESHOLDS = np.arange(0.5, 1, 0.1)
+
+
+def probability_to_find(stated, runs, p, q):
+    """The probability that an audit finds an event, by exact sums: p and q are its probabilities on
+    the two tables."""
+    tested = runs // 2
+    alpha = 1e-6 / 3
+    hits = np.arange(tested + 1)
+    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), tested - hits + 1, alpha / 2), 0.0)
+    misses = np.minimum(hits, tested - 1)
+    upper = np.where(hits < tested, betaincinv(misses + 1, tested - misses, 1 - alpha / 2), 1.0)
+    # The fewest hits that are found, for each number of misses.
+    least = np.searchsorted(lower, largest_probability(PureDP(F(str(stated))))(upper), side="right")
+    return max(
+        stats.binom.pmf(hits, tested, low) @ stats.binom.sf(least - 1, tested, high)
+        for high, low in zip(p, q, strict=True)
+    )
+
+
+def of_noise(epsilon):
+    """The probabilities of "at least c + t" for counts of c + 1 and c with Laplace noise."""
+    return 1 - np.exp(-epsilon * (1 - THRESHOLDS)) / 2, np.exp(-epsilon * THRESHOLDS) / 2
 
 
 @pytest.mark.parametrize(("stated", "factor"), FOUND, ids=str)
 def test_the_stated_number_of_runs_finds_the_excess(stated, factor):
-    """The table of docs/howto/own_mechanism.md: nine of ten audits find it, by exact sums."""
-    runs = FOUND[stated, factor] // 2
-    alpha = 1e-6 / 3
-    likely = 1 / (1 + np.exp(-stated * factor))
-    hits = np.arange(runs + 1)
-    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - hits + 1, alpha / 2), 0.0)
-    misses = np.minimum(hits, runs - 1)
-    upper = np.where(hits < runs, betaincinv(misses + 1, runs - misses, 1 - alpha / 2), 1.0)
-    # The fewest hits that are found, for each number of misses.
-    least = np.searchsorted(lower, largest_probability(PureDP(F(str(stated))))(upper), side="right")
-    found = stats.binom.pmf(hits, runs, 1 - likely) @ stats.binom.sf(least - 1, runs, likely)
-    assert 0.87 < found < 0.96
+    """The table of docs/howto/own_mechanism.md: nine of ten audits find it."""
+    runs = FOUND[stated, factor]
+    assert f"| {runs:,} |" in PAGE
+    assert 0.87 < probability_to_find(stated, runs, *of_noise(stated * factor)) < 0.96
+
+
+def test_the_smallest_of_two_counts_is_found_and_each_alone_is_not():
+    """Both counts have the noise of the whole budget: 2,300 runs, as the same page says."""
+    p, q = of_noise(1)
+    assert "2,300 runs" in PAGE
+    assert 0.87 < probability_to_find(1, 2_300, p**2, q**2) < 0.96
+    assert probability_to_find(1, 2_300, p, q) < 1e-6

@@ -114,6 +114,59 @@ def test_the_runs_show_a_loss_even_if_nothing_can_be_replayed(caplog):
     assert steps == [(step, 2001) for step in range(1, 2002)]
 
 
+class Ends(OwnNoise):
+    """Own noise, except on tables of at least `rows` rows: there the run ends with an error."""
+
+    def __init__(self, rows, error):
+        self._rows = rows
+        self._error = error
+
+    def run(self, private, workload):
+        if private._tables([("a",)])[0].sum() >= self._rows:
+            raise self._error("no such thing")
+        return super().run(private, workload)
+
+
+def rows_of_zeros(count):
+    return np.zeros((count, 4), int)
+
+
+PAIRS = [(rows_of_zeros(3), rows_of_zeros(4)), (rows_of_zeros(8), rows_of_zeros(9))]
+
+
+def looked_at(mechanism):
+    """What an audit on the two pairs finds, at a risk of one in a million of a wrong loss."""
+    black_box = BlackBox(runs=1000, output=lambda out: out)
+    return audit(mechanism, domain=DOMAIN, budget=PureDP(1), pairs=PAIRS, black_box=black_box)
+
+
+def test_an_error_in_a_run_of_the_black_box_is_a_finding_beside_the_others():
+    some = looked_at(Ends(9, AttributeError))
+    assert 1 < some.least_loss <= 4
+    for text in ("cannot replay", "raises AttributeError", "more probable"):
+        assert any(text in finding for finding in some.findings)
+    every = looked_at(Ends(0, AttributeError))
+    assert math.isnan(every.least_loss) and len(every.findings) == 1
+    with pytest.raises(AssertionError, match="raises AttributeError") as found:
+        check_mechanism(
+            Ends(0, AttributeError), domain=DOMAIN, pairs=1, black_box=BlackBox(runs=2, output=abs)
+        )
+    assert "black box" not in str(found.value)
+
+
+@pytest.mark.parametrize("error", [MarginError, SystemExit])
+def test_a_run_that_refuses_is_an_output_without_numbers(error):
+    assert looked_at(Ends(0, error)).ok
+    by_rows = looked_at(Ends(9, error))
+    assert by_rows.least_loss > 1
+    assert "500 of 500 runs on one table and in 0 of 500 runs" in by_rows.findings[-1]
+
+
+def test_without_output_the_result_must_have_views():
+    with pytest.raises(MarginError, match="returned ndarray; pass BlackBox"):
+        audit(Plain(), domain=DOMAIN, budget=PureDP(1), pairs=1, black_box=BlackBox(runs=2))
+
+
 def test_without_a_black_box_no_loss_is_shown():
     assert math.isnan(audit(Plain(), domain=DOMAIN, budget=PureDP(1), pairs=1).least_loss)
 
