@@ -131,7 +131,7 @@ class BoundedSource:
         self._rows_per_person = rows_per_person
         self._key = key
         self._memory_limit = getattr(source, "memory_limit", MEMORY)
-        self._passes = 0
+        self._was_read = False
 
     def check(self, domain: Domain) -> None:
         """Refuse a table that the source refuses, or that has no column with the name of the
@@ -146,17 +146,23 @@ class BoundedSource:
         kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
         fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
         schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
-        self._passes += 1
-        again = "" if self._passes == 1 else f", pass {self._passes} over the table"
+        is_first = not self._was_read
+        self._was_read = True
         with ExitStack() as stack:
             folder = stack.enter_context(scratch())
             # All rows of a unit go to the same part, so the parts can be grouped one by one.
             parts = stack.enter_context(Parts(folder, schema))
-            log.info("reading the rows of each unit%s", again)
+            if is_first:
+                log.info("reading the rows of each unit")
+            else:
+                log.info("reading the rows of each unit again")
             for batch in self._encoded(domain, schema):
                 parts.add(batch, part_of(batch.column(0), self._key))
             tell(1)
-            log.info("grouping and counting the rows of each unit%s", again)
+            if is_first:
+                log.info("grouping and counting the rows of each unit")
+            else:
+                log.info("grouping and counting the rows of each unit again")
             connection = stack.enter_context(closing(connected(self._memory_limit)))
             connection.execute(f"SET temp_directory = {quoted(folder)}")
             connection.execute("SET preserve_insertion_order = false")

@@ -80,7 +80,6 @@ class Gate:
         self._events: list[Event] = []
         self._token: Token | None = None
         self._counted: dict[View, Integers] = {}
-        self._passes = 0
         self._contests: dict[object, Integers | None] = {}
         self._counted_queries: dict[str, tuple[Integers, int]] = {}
         self._certified: tuple[Rounds, Fraction] | None = None
@@ -297,11 +296,10 @@ class Gate:
         counted = self._counted
         new = list(dict.fromkeys(view for view in views if view not in counted))
         if new:
-            self._passes += 1
-            if self._passes == 1:
+            if not counted:
                 log.info("counting the views")
             else:
-                log.info("counting more views, pass %d over the table", self._passes)
+                log.info("counting more views in another pass over the table")
             tables = count(self._source, self.domain, new)
             counted.update(zip(new, tables, strict=True))
         return [counted[view] for view in views]

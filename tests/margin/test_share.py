@@ -147,7 +147,7 @@ def test_each_pass_over_the_table_ends_and_has_its_own_words(caplog):
     assert caplog.messages == [
         "reading the rows of each unit",
         "grouping and counting the rows of each unit",
-        "reading the rows of each unit, pass 2 over the table",
-        "grouping and counting the rows of each unit, pass 2 over the table",
+        "reading the rows of each unit again",
+        "grouping and counting the rows of each unit again",
     ]
     assert list(shown) == caplog.messages and set(shown.values()) == {1.0}
