@@ -583,7 +583,8 @@ def concentration_of_component(sizes: Sequence[int]) -> float:
     (1.0, 0.25)
     """
     wide = [size for size in sizes if size > 2]
-    return math.prod(((size - 1) ** 3 + 1) / (size**2 * (size - 1)) for size in wide)
+    shares = [((size - 1) ** 3 + 1) / (size**2 * (size - 1)) for size in wide]
+    return math.prod(shares, start=1.0)
 
 
 def _moments(table: Floats) -> Floats:
