@@ -35,13 +35,14 @@ def run() -> int:
 def _run() -> int:
     make_ready()
     try:
-        return _command()()
+        try:
+            command = _command()
+        except Exception as error:  # as when memory is short
+            return _failed(error)
+        return command()
     except KeyboardInterrupt as error:
         print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130
-    except Exception as error:
-        # A command tells its own errors. This one came before it began, as when memory is short.
-        return _failed(error)
 
 
 def _command() -> Callable[[], int]:
@@ -52,7 +53,7 @@ def _command() -> Callable[[], int]:
 
 
 def _failed(error: Exception) -> int:
-    """Tell an error from before the command began; the result is the exit code.
+    """Tell that the commands could not be imported; the result is the exit code.
 
     No data has been read yet, so the message may quote the error.
     """

@@ -256,10 +256,8 @@ def understood(
     # A crafted file can make a library raise any error, including MemoryError and RecursionError.
     except Exception as error:
         kind = type(error).__name__
-        if lacking := shortage(error):
-            problem = f"cannot be read: {lacking.value}; or the file is damaged"
-        else:
-            problem = f"is damaged, or was not written by this library ({kind}); get a fresh copy"
+        problem = f"is damaged, or was not written by this library ({kind}); get a fresh copy"
+        problem = _lacking(error) or problem
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
@@ -452,6 +450,12 @@ def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
 
 
+def _lacking(error: Exception) -> str:
+    """What the machine may have lacked when a file was read, as its problem; else empty."""
+    found = shortage(error)
+    return "" if found is None else f"cannot be read: {found.value}; or the file is damaged"
+
+
 def write(
     path: Path,
     contents: Contents,
@@ -515,9 +519,8 @@ def read(path: Path) -> Contents:
     except Exception as error:
         kind = type(error).__name__
         problem = f"is not a .margin file, or is damaged ({kind}); get a fresh copy"
-        if lacking := shortage(error):
-            problem = f"cannot be read: {lacking.value}; or the file is damaged"
-        elif kind == "BadZipFile" and _is_json(path):
+        problem = _lacking(error) or problem
+        if kind == "BadZipFile" and _is_json(path):
             problem = "is a JSON file, not a .margin file; give a file that `margin release` wrote"
         elif kind == "BadZipFile" and _is_ledger(path):
             problem = "is a ledger, not a .margin file; `margin ledger show` prints it"

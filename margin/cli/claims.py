@@ -15,11 +15,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
-
 from ..errors import FileError
 from ..interrupts import at_the_end, shielded
 
@@ -38,16 +33,18 @@ def claimed(path: Path) -> Iterator[None]:
     FileError
         If another process has claimed it.
     """
+    from ..solvers.file_locks import locked_file  # here, so that the command line starts at once
+
     # The name of the file does not grow with that of the output, and is the same in all processes.
     name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     claim = path.parent / f".margin-{name}.claim"
     lock = None
     is_taken = False
     try:
-        lock = _locked(claim)
+        lock = locked_file(claim)
     except BlockingIOError:
         is_taken = True
-    except OSError:  # no such folder, no right to write, or no locks
+    except OSError:  # no such folder, or no right to write; the command tells which
         pass
     if is_taken:
         raise FileError(
@@ -61,37 +58,10 @@ def claimed(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # The file is removed before it is unlocked: whoever locks it later finds another file, or
-        # none, at its name.
         with shielded():
             claim.unlink(missing_ok=True)
-            os.close(lock)
+            lock.close()
             _held.discard(claim)
-
-
-def _locked(claim: Path) -> int | None:
-    """Create and lock a file; the result is its descriptor, None if there are no locks.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds the lock.
-    OSError
-        If the file cannot be created or locked.
-    """
-    while fcntl is not None:
-        lock = os.open(claim, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise
-        # The process that held it may have removed the file between these two calls.
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), claim.stat()):
-                return lock
-        os.close(lock)
-    return None
 
 
 @at_the_end

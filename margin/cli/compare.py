@@ -33,7 +33,7 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..compare import Compared
+    from ..compare.comparison import Compared
 
 __all__ = ["COMPARED", "add_commands"]
 

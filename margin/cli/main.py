@@ -104,8 +104,12 @@ def command(arguments: Sequence[str] | None = None) -> int:
     are ignored, also after this function has returned: a scheduler must not take a complete release
     for a failed one.
     """
-    with watched(ends=True, text=_BEFORE):
-        parser, parsed = _parsed(arguments)
+    try:
+        with watched(ends=True, text=_BEFORE):
+            parser, parsed = _parsed(arguments)
+    except Exception as error:  # such as no thread for the watch
+        code, problem = _explained(error)
+        return _told(code, f"{problem}; nothing has been charged")
     try:
         with watched(ends=True) as watch:
             code = _run(parsed)
@@ -120,6 +124,11 @@ def command(arguments: Sequence[str] | None = None) -> int:
             )
         code, problem = _explained(error)
         problem = in_words_of_the_command(problem, parser.options)
+    return _told(code, problem)
+
+
+def _told(code: int, problem: str) -> int:
+    """Print why a command failed; the result is its exit code."""
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
 

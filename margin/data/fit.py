@@ -243,15 +243,16 @@ def check_fit(
             without = units.misfit()
         if without:
             found.append(without)
-        if unit is not None and rows_per_person is not None and all(one.fits for one in found):
+        false = rules.found()
+        if unit is None:
+            false += totals.found()
+        elif domain.rows is not None and all(one.fits for one in found):
+            assert rows_per_person is not None  # it was checked above
             # A release draws a key too. It decides which rows of a unit are counted.
             counted = bound(source, unit, rows_per_person, secrets.token_bytes(16))
             for batch in counted.batches(domain):
                 totals.add(batch, len(next(iter(batch.values()))))
-            compared = True
-        else:
-            compared = unit is None
-    false = [*rules.found(), *(totals.found() if compared else [])]
+            false += totals.found()
     return Fit(found, false, rules.rows)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..compare import Comparison
+    from ..compare.comparison import Comparison
 
 __all__ = [
     "answered",

@@ -221,7 +221,7 @@ def test_a_mechanism_that_fails_is_listed_and_the_others_go_on(table, domain, ki
         assert failing.SAID[kind] in broken.problem and not broken.raised + broken.traceback
         return
     type_name = failing.LATE.get(kind, kind)
-    place = "compare.py" if kind == "no marginals" else "failing.py"
+    place = "simulations.py" if kind == "no marginals" else "failing.py"
     assert re.fullmatch(rf"{type_name} in {place}, line \d+", broken.raised)
     assert broken.problem.startswith(broken.raised)
     assert broken.traceback.startswith("Traceback") and type_name in broken.traceback
@@ -353,7 +353,7 @@ def test_all_metrics_have_standard_errors_in_every_form(table, domain, runs):
     ids=str,
 )
 def test_bad_arguments_are_typed_errors_before_any_work(table, domain, wrong, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("margin.compare"), "simulate", None)
+    monkeypatch.setattr(importlib.import_module("margin.compare.simulations"), "simulate", None)
     with pytest.raises(MarginError, match="; "):
         compare(
             table,

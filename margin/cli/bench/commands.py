@@ -280,7 +280,7 @@ def _run(parsed: argparse.Namespace) -> Said:
             "--again to run all of them again"
         )
     text = "\n".join([bench.table_of(rows), *caption(), *bench.notes(rows), *idle, written])
-    return Said(text, bench.summary(rows))
+    return Said(text, bench.summary(rows), is_kept=True)
 
 
 def _marks(path: Path) -> set[str]:

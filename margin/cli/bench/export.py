@@ -72,4 +72,4 @@ def _export(parsed: argparse.Namespace) -> Said:
         "symbols": dict(instance.family.symbols()),
         "written": None if parsed.file is None else str(parsed.file),
     }
-    return Said("\n".join(lines), values)
+    return Said("\n".join(lines), values, is_kept=parsed.file is not None)

@@ -132,7 +132,9 @@ class Dense:
         basis_values = np.linalg.lstsq(self._combinations, measured.values, rcond=None)[0]
         counts = self._workload @ basis_values
         variances = self._variances * measured.variance
-        kurtosis = private.budget.kurtosis * self._concentration
+        kurtosis = np.zeros(counts.shape)
+        if private.budget.kurtosis:
+            kurtosis = private.budget.kurtosis * self._concentration()
         # One after another, the marginals take as many numbers as they have cells.
         answers = []
         start = 0
@@ -175,22 +177,23 @@ class Dense:
         return np.asarray(np.concatenate(cells) @ np.linalg.pinv(self._basis))
 
     @cached_property
-    def _weights(self) -> Floats:
-        """The weight of each answer in each cell of the workload, by least squares: shape (cells,
-        p)."""
+    def _spread(self) -> Floats:
+        """Each cell of the workload times the inverse of the Gram matrix of the queries: shape
+        (cells, values on the basis)."""
         gram = self._combinations.T @ self._combinations
-        return np.asarray(self._workload @ np.linalg.solve(gram, self._combinations.T))
+        return np.asarray(np.linalg.solve(gram, self._workload.T).T)
 
     @cached_property
     def _variances(self) -> Floats:
         """The variance of each cell of the workload if the noise has variance one."""
-        return np.asarray((self._weights**2).sum(axis=1))
+        return np.asarray((self._workload * self._spread).sum(axis=1))
 
-    @property
     def _concentration(self) -> Floats:
         """For each cell of the workload, the sum of the squares of the answers' shares in its
         variance; see `margin.solvers.Tables.concentration`."""
-        return np.asarray((self._weights**4).sum(axis=1) / self._variances**2)
+        # The weight of each answer in each cell, by least squares.
+        weights = self._spread @ self._combinations.T
+        return np.asarray((weights**4).sum(axis=1) / self._variances**2)
 
 
 def _summed(identity: Floats, axes: Sequence[int]) -> Floats:

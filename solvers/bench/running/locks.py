@@ -1,13 +1,13 @@
-"""Locks that end with their process: of the file of rows, and of the folder of a comparison."""
+"""Locks of a comparison: of its file of rows, and of its temporary folder."""
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+
+from ...file_locks import locked, locked_file
 
 __all__ = ["only_writer", "own_folder"]
 
@@ -29,20 +29,22 @@ def own_folder() -> Iterator[Path]:
         new = folder / f"{_LOCK}.new"
         with new.open("wb") as lock:
             # The file gets its name once it is locked: nobody finds it unlocked before the end.
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(folder / _LOCK)
+            if locked(lock):
+                new.rename(folder / _LOCK)
             yield folder
 
 
 def _remove_left() -> None:
     """Remove the folders whose processes have ended: their locks are free."""
+    if not hasattr(os, "getuid"):  # on Windows, which has no locks
+        return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
             with (folder / _LOCK).open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                if locked(lock):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -63,31 +65,18 @@ def only_writer(path: Path | None) -> Iterator[None]:
         return
     path = path.resolve()
     beside = path.with_name(f".{path.name}.lock")
-    lock = _locked(beside, path)
+    try:
+        lock = locked_file(beside)
+    except BlockingIOError:
+        raise BlockingIOError(
+            f"one comparison at a time writes to {path}, but another one is running; wait for its "
+            "end, or choose another file"
+        ) from None
+    if lock is None:
+        yield
+        return
     try:
         yield
     finally:
         beside.unlink(missing_ok=True)
-        lock.close()
-
-
-def _locked(beside: Path, path: Path) -> IO[bytes]:
-    """Open and lock the file beside the file of rows."""
-    while True:
-        lock = beside.open("ab")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            raise BlockingIOError(
-                f"one comparison at a time writes to {path}, but another one is running; wait for "
-                "its end, or choose another file"
-            ) from None
-        except OSError:
-            # Some file systems of networks have no locks.
-            return lock
-        # Between the two calls, the process before may have removed the file.
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(beside.stat(), os.fstat(lock.fileno())):
-                return lock
         lock.close()

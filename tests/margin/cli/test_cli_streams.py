@@ -122,3 +122,24 @@ def test_a_command_that_cannot_be_imported_charged_nothing(folder):
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "internal error (ModuleNotFoundError" in done.stderr
     assert done.stderr.endswith("nothing has been charged\n")
+
+
+UNTOLD = """
+import sys
+import margin.cli.main
+
+def fail(_):
+    raise MemoryError
+
+margin.cli.main._explained = fail
+from margin.__main__ import run
+sys.exit(run())
+"""
+
+
+def test_nothing_is_said_of_the_charge_if_an_error_of_a_command_cannot_be_told(folder):
+    """The command may have charged a budget."""
+    line = [sys.executable, "-c", UNTOLD, "info", "none.margin"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 1 and "MemoryError" in done.stderr
+    assert "charged" not in done.stderr

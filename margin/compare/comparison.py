@@ -1,44 +1,23 @@
-"""`compare`: simulates several mechanisms on a real table and shows their errors (not private)."""
+"""`Comparison`: the errors of several mechanisms on one table, and how they are shown."""
 
-import logging
 import math
-import time
-import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._checks import check_has_run, whole_number
-from ._names import explains_calls
-from .data.opening import open_source
-from .data.scratch import check_temporary
-from .data.source import Source
-from .domain.domain import Domain, View
-from .domain.marginal import Marginal
-from .domain.workload import Workload
-from .errors import DomainError, MarginError
-from .metrics import L2, Metric
-from .metrics.named import metrics_of
-from .notebook import html_table, latex_table
-from .privacy.budget import Budget, check_budget
-from .release import Mechanism, simulate
-from .simulation import Simulation, true_marginals
-from .synopses.synopsis import Synopsis
+from ..domain.domain import View
+from ..metrics import L2, Metric
+from ..notebook import html_table, latex_table
+from ..privacy.budget import Budget
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Compared", "Comparison", "compare"]
-
-log = logging.getLogger("margin")
-
-_MOST_VIEWS = 200
-"""Largest number of views whose answers are measured; of a larger workload, this many are drawn."""
+__all__ = ["Compared", "Comparison"]
 
 _LEVEL = 0.95
 """Two means are clearly different if a t-test at this level says so."""
@@ -310,7 +289,7 @@ class Comparison:
 
         See `margin.plots.results.plot_comparison`.
         """
-        from .plots.results import plot_comparison
+        from ..plots.results import plot_comparison
 
         return plot_comparison(self, axes=axes)
 
@@ -368,259 +347,3 @@ def _row_to_json(row: Compared) -> dict[str, Any]:
         "release_seconds": None if failed else row.release_seconds,
         "answer_seconds": None if failed else row.answer_seconds,
     }
-
-
-@explains_calls()
-def compare(
-    data: object,
-    *,
-    domain: Domain | Mapping[str, Any] | str,
-    budget: Budget,
-    mechanisms: Mapping[str, Mechanism[Synopsis] | None],
-    workload: Iterable[Iterable[str]],
-    metrics: Sequence[Metric | str] = (L2(),),
-    runs: int = 3,
-    seed: int = 0,
-) -> Comparison:
-    """Simulate several mechanisms on a real table, and compare their answers with the truth.
-
-    The result is not private. If it is used to choose the mechanism for a release of the same
-    table, this choice reveals something about the data that no budget pays for. Therefore compare
-    on a public table that resembles the private one, or on a table of `margin.datasets`.
-
-    Parameters
-    ----------
-    data, domain, budget
-        The table, its declared attributes and the budget of each run; see `release`.
-    mechanisms
-        The mechanisms to compare, by the names under which they are shown. None is the default of
-        `release`, `Adaptive(rounds=0)`. Those that answer queries, such as `DualQuery()`, take the
-        cells of the views as their queries. One that raises an exception is listed with the reason,
-        and the others go on; so is one whose results answer no marginals of the table, such as
-        counts of frequent items.
-    workload
-        The views to ask for. Each mechanism is told all of them, as in a release. If there are more
-        than 200, the answers to 200 of them, drawn at random, are measured. Weights are told to the
-        mechanisms too; the means over the views do not use them.
-    metrics
-        What to measure: names such as "l2", "js" or "useful:0.01" (as for `margin compare`), or
-        metrics from `margin.metrics` or of your own. The first one orders the mechanisms.
-    runs
-        The number of simulations per mechanism, each with its own noise, on the same table and
-        views. Standard errors are over the runs: they are those of the noise alone.
-    seed
-        The seed of the noise, and of the drawing of views: a whole number >= 0.
-
-    Raises
-    ------
-    DomainError
-        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1,
-        `seed` is not one >= 0, or a view of the workload is not one of the domain.
-    BudgetError
-        If `budget` is not a budget.
-    MarginError
-        If the data cannot be read, or does not fit the domain.
-
-    Examples
-    --------
-    >>> from margin import PriView, PureDP
-    >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
-    >>> found = compare(
-    ...     table,
-    ...     domain={"sex": 2, "smokes": 2},
-    ...     budget=PureDP(1),
-    ...     mechanisms={"views": PriView()},
-    ...     workload=[["sex"]],
-    ... )
-    >>> found.best
-    'views'
-    """
-    # Every argument is checked before any work.
-    check_budget(budget)
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
-    if not isinstance(mechanisms, Mapping) or not mechanisms:
-        raise DomainError(
-            "mechanisms must be a dict that names at least one mechanism, but it is "
-            f"{'empty' if not mechanisms else f'of type {type(mechanisms).__name__}'}; pass one "
-            "such as {'PriView': PriView()}"
-        )
-    for mechanism in mechanisms.values():
-        if mechanism is not None:
-            check_has_run(mechanism)
-    measured = metrics_of(metrics)
-    runs = whole_number("runs", runs)
-    seed = whole_number("seed", seed, least=0)
-    asked = Workload.of(declared, workload)
-    scored = _some(asked.names, seed)
-    # The truth is counted first: data that cannot be read is no failure of the mechanisms.
-    check_temporary()
-    source = open_source(data)
-    source.check(declared)
-    truths = true_marginals(source, declared, scored)
-    task = _Task(
-        source=source,
-        domain=declared,
-        budget=budget,
-        workload=asked,
-        scored=scored,
-        metrics=measured,
-        runs=runs,
-        simulations=len(mechanisms) * runs,
-        seed=seed,
-    )
-    rows = [
-        _compared(name, mechanism, task, truths, place * runs)
-        for place, (name, mechanism) in enumerate(mechanisms.items())
-    ]
-    sign = -1 if task.metrics[0].larger_is_better else 1
-    rows.sort(key=lambda row: (bool(row.problem), math.isnan(row.error), sign * row.error))
-    return Comparison(
-        budget=budget,
-        views=tuple(task.scored),
-        rows=tuple(rows),
-        metrics=task.metrics,
-        workload_size=len(asked),
-        seed=seed,
-        runs=task.runs,
-    )
-
-
-def _some(views: Sequence[View], seed: int) -> Sequence[View]:
-    """Limit views to 200: all of them, or 200 drawn at random, in their order."""
-    if len(views) <= _MOST_VIEWS:
-        return views
-    rng = np.random.default_rng(seed)
-    places = rng.choice(len(views), _MOST_VIEWS, replace=False)
-    return tuple(views[place] for place in sorted(places.tolist()))
-
-
-class _Task(NamedTuple):
-    """The arguments that the simulations of all mechanisms share.
-
-    `workload` is what the mechanisms are told; `scored` are the views whose answers are measured.
-    `simulations` is their number over all mechanisms.
-    """
-
-    source: Source
-    domain: Domain
-    budget: Budget
-    workload: Workload
-    scored: Sequence[View]
-    metrics: tuple[Metric, ...]
-    runs: int
-    simulations: int
-    seed: int
-
-
-def _compared(
-    name: str,
-    mechanism: Mechanism[Synopsis] | None,
-    task: _Task,
-    truths: list[Marginal],
-    before: int,
-) -> Compared:
-    """Simulate one mechanism and measure its errors.
-
-    `truths` holds the true marginals of the scored views; `before` is the number of simulations of
-    the mechanisms before this one.
-    """
-    values: list[list[float]] = [[] for _ in task.metrics]
-    release_seconds = answer_seconds = 0.0
-    for run in range(task.runs):
-        log.info("simulation %d of %d", before + run + 1, task.simulations)
-        started = time.process_time()
-        # A mechanism is code of others: whatever it raises, the other mechanisms go on.
-        try:
-            simulation: Simulation[Any] = simulate(
-                task.source,
-                domain=task.domain,
-                budget=task.budget,
-                mechanism=mechanism,
-                workload=task.workload,
-                seed=task.seed + run,
-            )
-            released = time.process_time()
-            answers = _answers(simulation, task)
-            answer_seconds += time.process_time() - released
-            _check_answers(answers, truths)
-        except Exception as error:
-            return _failed(name, mechanism, error)
-        release_seconds += released - started
-        for metric, numbers in zip(task.metrics, values, strict=True):
-            numbers += metric(answers, truths)
-    return Compared(
-        name=name,
-        values=tuple(map(tuple, values)),
-        release_seconds=release_seconds / task.runs,
-        answer_seconds=answer_seconds / task.runs / len(task.scored),
-        runs=task.runs,
-    )
-
-
-def _failed(
-    name: str,
-    mechanism: Mechanism[Synopsis] | None,
-    error: Exception,
-) -> Compared:
-    """The row of a mechanism that raised an exception."""
-    if isinstance(error, MarginError):
-        return Compared(name=name, problem=str(error))
-    told = traceback.TracebackException.from_exception(error)
-    raised = f"{type(error).__name__} in {_place(told.stack, mechanism)}"
-    return Compared(
-        name=name,
-        problem=": ".join(filter(None, [raised, str(told)])),
-        raised=raised,
-        traceback="".join(told.format()),
-    )
-
-
-def _place(stack: traceback.StackSummary, mechanism: Mechanism[Synopsis] | None) -> str:
-    """The last line of the file of `run` in a traceback; the last line of all if it has none."""
-    run = getattr(mechanism, "run", None)
-    file = getattr(getattr(run, "__code__", None), "co_filename", None)
-    frame = ([frame for frame in stack if frame.filename == file] or stack)[-1]
-    return f"{Path(frame.filename).name}, line {frame.lineno}"
-
-
-def _answers(simulation: Simulation[Synopsis], task: _Task) -> list[Marginal]:
-    """The answers of a simulated release to the scored views.
-
-    Raises
-    ------
-    MarginError
-        If the release does not answer marginals of the table.
-    """
-    released = simulation.synopsis
-    if set(released.domain) != set(task.domain):
-        reason = (
-            f"but this mechanism releases counts of {', '.join(map(repr, released.domain))}, which "
-            "is no attribute of the table"
-        )
-    else:
-        try:
-            return simulation.marginals(task.scored)
-        except MarginError as error:
-            reason = f"but this release does not answer them ({error})"
-    raise MarginError(
-        f"compare measures answers to the views of the workload, {reason}; leave this mechanism "
-        "out, or simulate it and compare its own answers with the truth, as in "
-        "docs/howto/research.md"
-    )
-
-
-def _check_answers(answers: Sequence[Marginal], truths: Sequence[Marginal]) -> None:
-    """Raise MarginError unless there is an answer of finite counts to each view."""
-    shapes = [np.shape(answer.counts) for answer in answers]
-    if shapes != [truth.counts.shape for truth in truths]:
-        raise MarginError(
-            f"the answer to each of the {len(truths)} views must have a count for each cell of the "
-            "view, but the answers of this mechanism have other shapes; correct the marginals of "
-            "its synopsis"
-        )
-    wrong = sum(not np.isfinite(answer.counts).all() for answer in answers)
-    if wrong:
-        raise MarginError(
-            f"the counts of an answer must be finite numbers, but this mechanism's answers to "
-            f"{wrong} of {len(truths)} views are not; correct the mechanism"
-        )
