@@ -1,22 +1,19 @@
-"""Helpers that all commands share: options, output, and checks of the files they write."""
+"""Helpers that all commands share: options and what they print."""
 
 import argparse
 import difflib
-import importlib.util
-import itertools
 import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 import margin
 
-from .._replace import replacing, tried
 from .._secrecy import masked
-from ..errors import FileError, MarginError
+from ..errors import FileError
 
 if TYPE_CHECKING:
     from ..privacy.budget import Budget
@@ -27,20 +24,14 @@ __all__ = [
     "Said",
     "add_command",
     "add_domain",
-    "add_force",
     "add_group",
     "add_spreadsheet",
     "add_synopsis",
     "budget_values",
-    "check_free",
-    "check_picture",
-    "check_release_file",
     "did_you_mean",
-    "draw",
     "explained",
     "left_out",
     "measured_views",
-    "numbered",
     "opened",
     "painted",
     "printable",
@@ -48,7 +39,6 @@ __all__ = [
     "split_names",
     "titled",
 ]
-
 
 _UNKNOWN = "The error of a number without bounds is not known."
 
@@ -234,117 +224,6 @@ def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
     return loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
 
 
-def add_force(parser: argparse.ArgumentParser) -> None:
-    """Add --force, which allows a command to replace an existing file."""
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="replace the output file if it exists",
-    )
-
-
-def check_free(
-    path: Path,
-    parsed: argparse.Namespace,
-    *,
-    size: int = 0,
-) -> None:
-    """Check, before any work is done, that the output file can be written.
-
-    Raises
-    ------
-    FileError
-        If a file of `size` bytes cannot be written, or if the file exists and --force is not given.
-    """
-    if path.is_dir():
-        raise FileError(
-            f"the output must be a file, but {str(path)!r} is a folder; give the name of a file"
-        )
-    if not path.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
-            "another folder"
-        )
-    if path.exists() and not parsed.force:
-        raise FileError(
-            f"the output must be a new file, but {str(path)!r} exists already; choose another "
-            "name, or add --force to replace it"
-        )
-    try:
-        tried(path, size=size)
-    except OSError as error:
-        raise FileError(
-            f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
-            "write to"
-        ) from None
-
-
-def numbered(path: Path) -> Iterator[Path]:
-    """Names for a file, to take the first that is free: o.margin, o-2.margin, o-3.margin and so
-    on."""
-    yield path
-    for number in itertools.count(2):
-        yield path.with_name(f"{path.stem}-{number}{path.suffix}")
-
-
-def check_release_file(path: Path, parsed: argparse.Namespace) -> None:
-    """Check that a .margin file can be written, before any work: its ending, and `check_free`.
-
-    Raises
-    ------
-    FileError
-        If the ending is that of another format, or as for `check_free`.
-    """
-    if path.suffix.lower() in _OTHER_FORMATS:
-        raise FileError(
-            f"a release is written to a .margin file, but {str(path)!r} ends in {path.suffix}; "
-            f"write {path.stem}.margin, and make tables of it with margin publish, margin marginal "
-            "or margin records"
-        )
-    check_free(path, parsed, size=_ROOM)
-
-
-def check_picture(path: Path, parsed: argparse.Namespace) -> None:
-    """Check that a picture can be written, before any work: the ending of the file name, whether
-    matplotlib is installed, and `check_free`.
-
-    Raises
-    ------
-    FileError
-        If the ending does not belong to a known picture format, or as for `check_free`.
-    MarginError
-        If matplotlib is not installed.
-    """
-    if path.suffix not in _PICTURES:
-        *others, last = _PICTURES
-        raise FileError(
-            f"the name of a picture must end in {', '.join(others)} or {last}, but it is "
-            f"{str(path)!r}; change its ending"
-        )
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MarginError(
-            "--picture needs the package matplotlib, but it is not installed; run pip install "
-            "matplotlib, or leave out --picture"
-        )
-    check_free(path, parsed)
-
-
-def draw(figure: Any, path: Path) -> None:
-    """Save a matplotlib figure.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-    """
-    with replacing(path) as file:
-        figure.savefig(
-            file,
-            dpi=150,
-            format=path.suffix.removeprefix("."),
-        )
-
-
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest a known name for a misspelt one, such as " (did you mean 'Auto'?)"; empty if no known
     name is similar. Upper and lower case make no difference."""
@@ -368,14 +247,6 @@ def split_names(given: Iterable[str], known: Collection[str] = ()) -> list[str]:
     return names
 
 
-_OTHER_FORMATS = (
-    *(".csv", ".tsv", ".gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls"),
-    *(".html", ".txt", ".zip", ".db", ".sqlite", ".xml", ".yaml"),
-)
-_PICTURES = (".png", ".svg", ".pdf")
-_ROOM = 1 << 20
-"""Bytes that must be free for a release. Its size is known only after it is paid for, and most are
-smaller."""
 _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 
 

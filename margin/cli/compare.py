@@ -23,14 +23,12 @@ from .common import (
     Said,
     add_command,
     add_domain,
-    add_force,
     budget_values,
-    check_picture,
     did_you_mean,
-    draw,
     painted,
     split_names,
 )
+from .outputs import add_force, check_picture, draw
 
 if TYPE_CHECKING:
     from ..compare.comparison import Compared

@@ -10,7 +10,14 @@ from .._replace import replacing
 from ..errors import FileError
 from .arguments.known import add_known, known_of
 from .arguments.table import add_table, table_of
-from .common import Said, add_command, add_force, add_group, check_free, painted, printable
+from .common import (
+    Said,
+    add_command,
+    add_group,
+    painted,
+    printable,
+)
+from .outputs import add_force, check_free
 
 if TYPE_CHECKING:
     import margin

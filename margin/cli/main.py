@@ -34,12 +34,10 @@ from .common import (
     Parser,
     Said,
     add_command,
-    add_force,
-    check_release_file,
     did_you_mean,
-    numbered,
     painted,
 )
+from .outputs import add_force, check_release_file, numbered
 
 __all__ = ["command", "main"]
 

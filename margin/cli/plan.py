@@ -15,12 +15,10 @@ from .common import (
     Said,
     add_command,
     add_domain,
-    add_force,
     budget_values,
-    check_picture,
-    draw,
     titled,
 )
+from .outputs import add_force, check_picture, draw
 
 if TYPE_CHECKING:
     from ..plan import Expectation, Plan

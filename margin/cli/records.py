@@ -13,12 +13,11 @@ from ..errors import FileError, MarginError
 from .common import (
     Said,
     add_command,
-    add_force,
     add_spreadsheet,
     add_synopsis,
-    check_free,
     opened,
 )
+from .outputs import add_force, check_free
 
 if TYPE_CHECKING:
     from ..metrics import RecordsDistance

@@ -24,15 +24,13 @@ from .common import (
     Said,
     add_command,
     add_domain,
-    add_force,
-    check_release_file,
     measured_views,
-    numbered,
     painted,
     printable,
     spent_of,
 )
 from .ledger import charged
+from .outputs import add_force, check_release_file, numbered
 
 if TYPE_CHECKING:
     from ..privacy.ledger import Dataset, Token

@@ -8,7 +8,13 @@ from typing import Any
 
 from ..interrupts import watched
 from .arguments.imprint import add_imprint, hint, imprint_of
-from .common import Said, add_command, add_force, add_synopsis, check_free, opened
+from .common import (
+    Said,
+    add_command,
+    add_synopsis,
+    opened,
+)
+from .outputs import add_force, check_free
 
 __all__ = ["add_commands"]
 

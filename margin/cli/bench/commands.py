@@ -9,15 +9,12 @@ from ...errors import MarginError
 from ..common import (
     Said,
     add_command,
-    add_force,
     add_group,
-    check_free,
-    check_picture,
     did_you_mean,
-    draw,
     printable,
     split_names,
 )
+from ..outputs import add_force, check_free, check_picture, draw
 from .export import add_export
 from .minutes import each_minute
 from .named import chosen, solver_of

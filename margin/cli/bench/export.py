@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MarginError
-from ..common import Said, add_command, add_force, check_free, printable
+from ..common import (
+    Said,
+    add_command,
+    printable,
+)
+from ..outputs import add_force, check_free
 from .named import PROGRAMMES, named
 
 __all__ = ["add_export"]

@@ -156,7 +156,7 @@ def test_a_disk_without_room_is_told_before_the_charge(folder, capsys, monkeypat
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("margin.cli.common.tried", full)
+    monkeypatch.setattr("margin.cli.outputs.tried", full)
     assert main([*RELEASE, *PAID, "-o", "x.margin"]) == 2
     assert "'x.margin' cannot be written (No space left on device)" in capsys.readouterr().err
     assert not margin.Ledger("l.db").charged("p")
