@@ -70,10 +70,16 @@ def test_signals_at_random_moments_are_told_truly(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _as_from_a_terminal():
-    """A background job ignores interrupts; restore the handler that a terminal has."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """The handlers that a new process has at a terminal.
+
+    A background job ignores interrupts. And an earlier test may still hold a temporary folder,
+    whose handler of SIGTERM removes the folder and ends the process.
+    """
+    new = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(ENDING, signal.SIG_DFL)}
+    before = {number: signal.signal(number, handler) for number, handler in new.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
