@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -117,6 +118,28 @@ def test_what_a_child_waited_is_known_after_its_end():
     rival.wait()
     assert ran > 0.2 and waited > 0.05
     assert turns.look() == (ran, waited)
+
+
+def threads_of(proc, process, threads, children=""):
+    """Write what the system tells: nanoseconds on a processor and in its queue, by thread."""
+    for number, (ran, waited) in threads.items():
+        thread = proc / str(process) / "task" / str(number)
+        thread.mkdir(parents=True, exist_ok=True)
+        (thread / "schedstat").write_text(f"{ran} {waited} 1\n")
+        (thread / "children").write_text(children if number == process else "")
+
+
+def test_the_turns_of_all_threads_are_added_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(tree, "_PROC", tmp_path)
+    turns = tree.Turns(7)
+    second = 10**9
+    threads_of(tmp_path, 7, {7: (second, 0), 8: (2 * second, 3 * second)}, children="9 ")
+    threads_of(tmp_path, 9, {9: (0, 5 * second)})
+    assert turns.look() == (3.0, 8.0)
+    # The child ends; another thread of the parent gets its number, and begins at zero.
+    shutil.rmtree(tmp_path / "9")
+    threads_of(tmp_path, 7, {7: (4 * second, second), 9: (0, 2 * second)})
+    assert turns.look() == (6.0, 11.0)
 
 
 @pytest.mark.parametrize(
