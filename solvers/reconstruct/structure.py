@@ -24,7 +24,7 @@ from ..types import Floats, Integers
 from .batch import Solutions
 from .context import Reconstruction
 from .emptied import emptied_covariance, emptied_variance
-from .lacking import cells_alone, lacking_axes, sums_alone
+from .lacking import cells_alone, lacking_sets, sums_alone
 from .problem import Solution, Solver
 from .sums import Sums
 
@@ -128,7 +128,9 @@ class Structure:
 
     An axis that no view holds is reconstructed as uniform. What its own counts miss is usually much
     more than what its dependence on other axes misses. So functions of this axis alone have the
-    scale for t = 0 and k = 1, where it is larger than that of the marginal.
+    scale for t = 0 and k = 1, where it is larger than that of the marginal. Likewise, functions of
+    a pair of axes that no view holds have the scale for t = 1 and k = 2: within a larger marginal
+    the pair is as uncertain as alone.
 
     To this is added what is missed in categories that noise made empty: see `emptied_variance`.
 
@@ -181,13 +183,15 @@ class Structure:
         tilts = _spread(_tilt(tables), solutions.table.shape[1:], ~known)
         factors = 1 / self.tables.total + scales**2 * tilts
         missed = factors.reshape(solutions.table.shape) * solutions.undetermined
-        for row in np.flatnonzero(lacking_axes(known).any(axis=1)):
-            shape = solutions.table.shape[1:]
-            own = cells_alone(tables[row], shape, lacking_axes(known[row : row + 1])[0])
-            more = self._more_alone(float(scales[row, 0]))
-            # The rules may tell a part of what no view says.
-            left = np.minimum(own.reshape(shape), solutions.undetermined[row])
-            missed[row] += more * left
+        # Marginals of one pattern lack the same sets, and have one scale.
+        patterns, pattern = np.unique(known, axis=0, return_inverse=True)
+        for place, one in enumerate(patterns):
+            rows = np.flatnonzero(pattern.ravel() == place)
+            for axes in lacking_sets(one):
+                own = cells_alone(solutions.table[rows], axes)
+                # Rules, and what is known of other sets, may tell a part of it.
+                left = np.minimum(own, solutions.undetermined[rows])
+                missed[rows] += self._more_alone(len(axes), scales[rows[0], 0]) * left
         emptied = emptied_variance(self.tables, asked, solutions.table)
         alone = self._alone(asked).reshape(count, *[1] * (missed.ndim - 1))
         return np.asarray(missed + alone * emptied)
@@ -228,19 +232,23 @@ class Structure:
         scale = self._scales_of(known)[0]
         factors = 1 / self.tables.total + scale**2 * np.sqrt(np.outer(tilt, tilt))
         missed = factors * sums.undetermined
-        lacking = lacking_axes(known)[0]
-        if lacking.any():
-            own = sums_alone(sums.table, shape, lacking, weights)
-            # As for cells: the rules may tell a part of what no view says.
-            most = np.maximum(sums.undetermined.diagonal(), 0.0)
+        # As for cells: a part of what these sets miss may be known.
+        most = np.maximum(sums.undetermined.diagonal(), 0.0)
+        for places in lacking_sets(known[0]):
+            own = sums_alone(sums.table.reshape(shape), places, weights)
             share = np.sqrt(np.minimum(1.0, most / np.maximum(own.diagonal(), 1e-300)))
-            missed = missed + self._more_alone(float(scale)) * own * np.outer(share, share)
+            missed = missed + self._more_alone(len(places), scale) * own * np.outer(share, share)
         emptied = emptied_covariance(self.tables, axes, weights, sums.table)
         return np.asarray(missed + self._alone(asked)[0] * emptied)
 
-    def _more_alone(self, scale: float) -> float:
-        """The square of the scale of single axes, less that of a marginal; at least 0."""
-        alone = STRUCTURE_WIDENING * self._learnt(0, 1)
+    def _more_alone(
+        self,
+        count: int,
+        scale: float,
+    ) -> float:
+        """The square of the scale of a marginal on `count` axes that no view holds, though views
+        hold its parts, less that of a larger marginal; at least 0."""
+        alone = STRUCTURE_WIDENING * self.scale(count - 1, count)
         return max(alone**2 - scale**2, 0.0)
 
     def scales(self, asked: Integers) -> Floats:
