@@ -30,6 +30,13 @@ Their noise is no reason to smooth them: what they say together is compared with
 _DEVIATIONS = 1.0
 """Standard deviations of chance up to which a base is taken to say nothing."""
 
+_JOINT_CELLS = 1 << 16
+"""Cells of the whole array over which the base's tables are reconstructed.
+
+Beyond it: each marginal has its own context. The base's tables have next to no noise, and where no
+distribution fits all of them, sweeps over a large array hardly move.
+"""
+
 _TIGHT = 1e-3
 """Ridge of the known moments, as a part of their variance: they stay."""
 
@@ -38,10 +45,10 @@ class Beyond:
     """Adds to reconstructions the dependence between axes that a base has beyond the views.
 
     The base has a table for each view, too. Let r be the reconstruction of a marginal from these
-    tables, b the marginal of the base itself, and a the reconstruction from the noisy tables, all
-    in the same context. Then b / r is what the tables of the views do not tell about the base. The
-    result is the distribution nearest to a b / r, in divergence, that has the known moments of a.
-    A base whose dependence is told by the views changes nothing, even if it is wrong.
+    tables, b the marginal of the base itself, and a the reconstruction from the noisy tables. Then
+    b / r is what the tables of the views do not tell about the base. The result is the distribution
+    nearest to a b / r, in divergence, that has the known moments of a. A base whose dependence is
+    told by the views changes nothing, even if it is wrong.
 
     Parameters
     ----------
@@ -74,7 +81,11 @@ class Beyond:
         )
         if isinstance(solver, Newton):
             solver = dataclasses.replace(solver, bars=False)
-        self._of_base = Reconstruction(ResidualConsistency()(own), solver)
+        self._of_base = Reconstruction(
+            ResidualConsistency()(own),
+            solver,
+            joint_cells=_JOINT_CELLS,
+        )
         self._last: tuple[bytes, tuple[Floats, Floats]] | None = None
 
     def problems(

@@ -1,5 +1,6 @@
 """Reconstruction from consistent tables and a base."""
 
+import copy
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -212,6 +213,15 @@ class BasedReconstruction:
             better=marginals_on(self.better, depth),
         )
 
+    def without_bars(self) -> "BasedReconstruction":
+        """The same reconstruction without variances."""
+        result = copy.copy(self)
+        for name in ("solver", "trusting"):
+            solver = getattr(self, name)
+            if isinstance(solver, Newton):
+                setattr(result, name, dataclasses.replace(solver, bars=False))
+        return result
+
     @cached_property
     def alone(self) -> Reconstruction:
         """What estimates marginals from the improved tables, without more of the base."""
@@ -251,7 +261,7 @@ class BasedReconstruction:
         shapes: dict[tuple[int, ...], list[Axes]] = {}
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
-        fewer = self.fewer(depth, 1.0)
+        fewer = self.fewer(depth, 1.0).without_bars()
         slopes = []
         for some in shapes.values():
             alone = fewer.alone.solve(np.array(some))

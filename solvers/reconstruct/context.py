@@ -61,6 +61,9 @@ class Reconstruction:
         Consistent tables of positive total.
     solver
         Any solver. Only `Newton` uses context.
+    joint_cells
+        The largest number of cells of the whole array for which this array is the context;
+        None takes `JOINT_CELLS`.
 
     Examples
     --------
@@ -79,8 +82,12 @@ class Reconstruction:
         self,
         tables: Tables,
         solver: Solver,
+        *,
+        joint_cells: int | None = None,
     ) -> None:
         self.tables = tables
+        most = JOINT_CELLS if joint_cells is None else joint_cells
+        self._is_joint = math.prod(tables.sizes) <= most
         if isinstance(solver, Newton) and solver.strength is None:
             strength = strength_for(tables)
             if solver.context is not None:
@@ -165,8 +172,7 @@ class Reconstruction:
         context = self.solver.context if isinstance(self.solver, Newton) else None
         if context is None or len(axes) >= context:
             return cells
-        whole = math.prod(self.tables.sizes)
-        return whole if whole <= JOINT_CELLS else max(cells, CONTEXT_CELLS)
+        return math.prod(self.tables.sizes) if self._is_joint else max(cells, CONTEXT_CELLS)
 
     def _surroundings(
         self,
@@ -176,7 +182,7 @@ class Reconstruction:
         """The solution from which a marginal is computed: over its own axes, or its context."""
         wide = axes
         if solver.context is not None and len(axes) < solver.context:
-            if math.prod(self.tables.sizes) <= JOINT_CELLS:
+            if self._is_joint:
                 return self._joint
             wide = self._around(axes, solver.context)
         problem = Problem.of(self.tables, wide)
@@ -190,7 +196,7 @@ class Reconstruction:
     ) -> Solutions:
         """Estimate marginals: from the whole array if it is small, else each from its context."""
         with single_thread():
-            if math.prod(self.tables.sizes) <= JOINT_CELLS:
+            if self._is_joint:
                 return self._joint.project(asked)
             if self._tree is None:
                 return self._in_contexts(solver, asked)

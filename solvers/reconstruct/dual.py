@@ -549,6 +549,8 @@ class LargeDual(Dual):
         """
 
         def solve(right: Floats) -> Floats:
+            if not len(right):
+                return right  # nothing is known, so there is no system
             columns = [self._solve(distribution, one, 1e-3) for one in right.T]
             return np.stack(columns, axis=1)
 

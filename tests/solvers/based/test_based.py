@@ -23,6 +23,7 @@ from margin.solvers import (
     learnt_trust,
     with_total,
 )
+from margin.solvers.based import beyond
 from margin.solvers.based.base import positive_shares
 from margin.solvers.based.relative import relative
 from margin.solvers.based.trust import _components
@@ -197,6 +198,26 @@ def test_a_good_base_helps_and_a_biased_one_costs_next_to_nothing(kind, pairs, t
     alone = Reconstruction(tables, Newton())
     assert errors(based, PAIRS) <= pairs * covered_error(tables)
     assert errors(based, TRIPLES) <= triples * errors(alone, TRIPLES)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("good", 0.8), ("shuffled", 1.05), ("reversed", 1.05)])
+def test_a_large_array_is_compared_with_the_base_in_contexts(kind, most, monkeypatch):
+    monkeypatch.setattr(beyond, "_JOINT_CELLS", 0)
+    tables = measured(TRUE, PAIRS, 20.0, 4)
+    base = base_of(kind)
+    solver = Newton(context=4)
+    based = BasedReconstruction(tables, base, learnt_trust(tables, base), solver)
+    alone = Reconstruction(tables, solver)
+    assert errors(based, TRIPLES) <= most * errors(alone, TRIPLES)
+
+
+def test_without_bars_the_tables_are_the_same():
+    _, based = reconstructed("good", 120.0)
+    asked = [(0, 1, 3), (1, 2, 5)]
+    for some in ([asked[0]], [asked[1]]):
+        plain = based.without_bars().solve(some)
+        assert plain.variance is None and plain.undetermined is None
+        assert plain.table == pytest.approx(based.solve(some).table)
 
 
 @pytest.mark.parametrize("kind", ["good", "reversed"])
