@@ -20,6 +20,7 @@ from .domain.workload import Workload
 from .errors import BudgetError, Fate, FileError, MarginError
 from .interrupts import watched
 from .mechanisms import Adaptive, Auto, PriView, Residual
+from .mechanisms.tried import try_solvers
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from .privacy.budget import Budget, check_budget
 from .privacy.ledger import Charge, Ledger
@@ -402,6 +403,7 @@ class _Work:
         workload = None if request.workload is None else Workload.of(domain, request.workload)
         mechanism = Adaptive(rounds=0) if request.mechanism is None else request.mechanism
         check_has_run(mechanism)
+        try_solvers(mechanism)
         described = describe(mechanism)
         if isinstance(request.ledger, Ledger):
             raise BudgetError(

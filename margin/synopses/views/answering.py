@@ -379,8 +379,14 @@ class Answering:
             names = ", ".join(self.domain.attributes[axis] for axis in axes)
             raise SolverError(
                 f"the marginal on {names} must be reconstructed, but the solver failed: "
-                f"{status.value} (choose another solver with reconstruction=)"
+                f"{self._fault(axes) or status.value} (choose another solver with reconstruction=)"
             )
+
+    def _fault(self, axes: Sequence[int]) -> str:
+        """What is wrong with the table that the solver gives, which answers once more; may be
+        empty."""
+        with self.reporting():
+            return Reconstruction(self.held, self.solver).one(tuple(axes)).detail
 
     @cached_property
     def tables(self) -> Tables:
