@@ -17,7 +17,7 @@ from .data.scratch import check_temporary, remove_stale
 from .data.source import Source
 from .domain.domain import Domain
 from .domain.workload import Workload
-from .errors import BudgetError, Fate, FileError, MarginError
+from .errors import BudgetError, FileError, MarginError, note_lost
 from .interrupts import watched
 from .mechanisms import Adaptive, Auto, PriView, Residual
 from .mechanisms.tried import try_solvers
@@ -197,7 +197,8 @@ def release(
     MarginError
         If an argument is malformed or the data does not fit the domain. Nothing has been charged,
         unless the message says otherwise: a source that fails when it is read for the second time
-        fails after the charge.
+        fails after the charge. Every error that follows the charge, also one of another type, has
+        an attribute `budget_is_lost` that is True.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
         the ledger. After SIGTERM or SIGHUP the message is printed, and the
@@ -366,13 +367,16 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
             if not is_interrupt and not isinstance(error, MarginError):
                 if fate := work.fate():
-                    error.add_note(Fate(fate, budget_is_lost=True))
+                    note_lost(error, fate)
                 raise
             watch.settle()
             problem = error
-        if is_interrupt:
-            raise KeyboardInterrupt(watch.explain())
         fate = work.fate()
+        if is_interrupt:
+            interrupt = KeyboardInterrupt(watch.explain())
+            if fate:
+                vars(interrupt)["budget_is_lost"] = True
+            raise interrupt
         if not fate or not isinstance(problem, MarginError):
             raise problem
         lost = type(problem)(f"{problem}; {fate}")

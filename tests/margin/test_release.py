@@ -24,7 +24,7 @@ from margin import (
 )
 from margin.noise.entropy import SystemEntropy
 from margin.privacy.budget import certified
-from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status
+from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status, UnsolvedError
 from margin.synopses import ViewSynopsis
 
 VIEWS = [["age", "sex", "region"], ["sex", "children"], ["region", "children", "income"]]
@@ -230,7 +230,13 @@ class Stops:
         return (1, 2)
 
 
-@pytest.mark.parametrize("error", [None, MarginError("no"), KeyError("no"), KeyboardInterrupt()])
+ERRORS = [
+    *(None, MarginError("no"), KeyError("no"), MemoryError(), KeyboardInterrupt()),
+    UnsolvedError("no tables"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS)
 def test_what_stops_a_simulation_says_nothing_of_a_charge(table, domain, error):
     settings = {"domain": domain, "budget": PureDP(1), "mechanism": Stops(error)}
     expected = MarginError if error is None else type(error)
@@ -238,10 +244,12 @@ def test_what_stops_a_simulation_says_nothing_of_a_charge(table, domain, error):
         margin.simulate(table, seed=0, **settings)
     told = [str(stopped.value), *getattr(stopped.value, "__notes__", [])]
     assert "charged" not in " ".join(told) and "budget" not in " ".join(told)
+    assert not getattr(stopped.value, "budget_is_lost", False)
     with pytest.raises(expected) as stopped:
         margin.release(table, **settings)
     told = [str(stopped.value), *getattr(stopped.value, "__notes__", [])]
     assert "the budget has already been charged" in " ".join(told)
+    assert stopped.value.budget_is_lost
 
 
 def test_a_users_own_mechanism_is_one_class(table, domain):
