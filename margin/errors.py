@@ -171,6 +171,8 @@ def fates_of(error: BaseException) -> list[Fate]:
 def note_lost(error: BaseException, text: str) -> None:
     """Note on an error of any type that the budget is lost, and set its `budget_is_lost`.
 
+    `text` is the note: it says what became of the budget.
+
     Examples
     --------
     >>> error = ZeroDivisionError()
