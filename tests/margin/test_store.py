@@ -115,7 +115,7 @@ OURS = [
     LeastSquares(solver="SCIPY"),
     LeastSquares(strength=3.0, time_limit=math.inf),
     MinimaxLP(time_limit=9.0),
-    IPF(iterations=77),
+    IPF(iterations=np.int64(77)),
     MirrorDescent(tolerance=0.5),
     LBFGS(),
     Cone(solver="SCS"),
