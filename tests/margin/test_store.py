@@ -13,6 +13,7 @@ import pytest
 
 import margin
 from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation
+from margin.cli.main import main
 from margin.privacy.budget import certified
 from margin.solvers import (
     IPF,
@@ -157,6 +158,13 @@ def test_a_users_own_solver_is_not_loaded_from_a_file_and_a_warning_says_so(
     with pytest.warns(UserWarning, match=rf"solver {name},.*Newton.*with_reconstruction"):
         loaded = margin.load(tmp_path / "x.margin")
     assert loaded.reconstruction == Newton()
+
+
+def test_the_command_line_warns_in_one_line_without_code(synopsis, tmp_path, capsys):
+    synopsis.with_reconstruction(_own("Mine")).save(tmp_path / "x.margin")
+    assert main(["info", str(tmp_path / "x.margin")]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("margin: ") and "solver Mine" in line
 
 
 def test_a_file_of_before_names_an_unknown_solver_without_a_mark(saved, tmp_path):
