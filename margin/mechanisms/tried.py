@@ -70,9 +70,12 @@ def _is_default(solver: object) -> bool:
     return all(getattr(solver, field.name) == field.default for field in fields)
 
 
-def _made_up(many: bool) -> Tables:
-    """One table of 2 x 2 cells with a negative one, or two that agree on their common axis."""
-    first = np.array([[6.0, -1.0], [3.0, 4.0]])
+def _made_up(many: bool, corner: float) -> Tables:
+    """One table of 2 x 2 cells, or two that agree on their common axis.
+
+    `corner` is one cell of the first table, which may be negative. It does not change the sums.
+    """
+    first = np.array([[7.0 - corner, corner], [2.0 + corner, 3.0 - corner]])
     second = np.array([[5.0, 4.0], [2.0, 1.0]])
     count = 2 if many else 1
     return Tables(
@@ -87,7 +90,7 @@ def _projection_problem(solver: Any, many: bool) -> str:
     """What is wrong with a projection of tables, in words; empty if nothing is."""
     if not callable(solver):
         return "it must be a function of tables, as margin.solvers.JointProjection() is"
-    tables = _made_up(many)
+    tables = _made_up(many, corner=-1.0)
     found = solver(tables)
     if not isinstance(found, Tables):
         return f"it must return Tables, but it returned an object of type {type(found).__name__}"
@@ -112,8 +115,7 @@ def _reconstruction_problem(solver: Any, _: bool) -> str:
     """What is wrong with a solver of reconstructions, in words; empty if nothing is."""
     if not callable(getattr(solver, "solve", None)):
         return "it must have a method solve(problem), as margin.solvers.Newton() has"
-    positive = [np.abs(value) for value in _made_up(True).values]
-    tables = _made_up(True).with_values(positive)
+    tables = _made_up(True, corner=1.0)
     found = Reconstruction(tables, solver).one((0, 1, 2))
     if found.status.ok:
         return ""

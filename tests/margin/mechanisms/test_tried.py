@@ -6,7 +6,21 @@ import margin
 from margin import PriView, PureDP, Residual, SolverError
 from margin.mechanisms import MWEM, DataCubes, Direct, Flat
 from margin.mechanisms.choosing.tree import SpanningTree
-from margin.solvers import Clip, JointProjection, LeastSquares, Newton, Ripple, Simplex, bench
+from margin.mechanisms.tried import _made_up, try_solvers
+from margin.solvers import (
+    IPF,
+    Clip,
+    JointProjection,
+    Ladder,
+    LeastSquares,
+    MinimaxLP,
+    MirrorDescent,
+    Newton,
+    ResidualConsistency,
+    Ripple,
+    Simplex,
+    bench,
+)
 from margin.solvers.bench.engines.highs import HighsEngine
 
 TABLE = {"a": [0, 1, 1] * 9, "b": [0, 0, 1] * 9, "c": [1, 1, 1] * 9}
@@ -83,6 +97,30 @@ def test_a_solver_that_cannot_solve_a_made_up_problem_is_refused_before_the_char
     make, solver, says
 ):
     refused(make(reconstruction=solver), says)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("corner", [-1.0, 1.0])
+def test_the_made_up_tables_agree(many, corner):
+    tables = _made_up(many, corner)
+    assert tables.values[0].min() == corner
+    for kept, before in zip(ResidualConsistency()(tables).values, tables.values, strict=True):
+        assert kept == pytest.approx(before)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        IPF(tolerance=1e-12),
+        Ladder(first=1e-7),
+        MinimaxLP(time_limit=9.0),
+        MirrorDescent(iterations=4000),
+        Newton(context=5),
+    ],
+    ids=lambda solver: type(solver).__name__,
+)
+def test_solvers_of_the_library_pass_the_trial(solver):
+    try_solvers(PriView(views=VIEWS, reconstruction=solver))
 
 
 def test_solvers_with_other_parameters_are_tried_and_used():
