@@ -16,6 +16,7 @@ __all__ = [
     "ResourceError",
     "SolverError",
     "fates_of",
+    "note_lost",
 ]
 
 
@@ -165,3 +166,19 @@ class Fate(str):
 def fates_of(error: BaseException) -> list[Fate]:
     """The notes on an error that say what became of the budget."""
     return [note for note in getattr(error, "__notes__", ()) if isinstance(note, Fate)]
+
+
+def note_lost(error: BaseException, text: str) -> None:
+    """Note on an error of any type that the budget is lost, and set its `budget_is_lost`.
+
+    `text` is the note: it says what became of the budget.
+
+    Examples
+    --------
+    >>> error = ZeroDivisionError()
+    >>> note_lost(error, "the budget has already been charged")
+    >>> error.budget_is_lost
+    True
+    """
+    error.add_note(Fate(text, budget_is_lost=True))
+    vars(error)["budget_is_lost"] = True

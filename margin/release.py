@@ -17,9 +17,10 @@ from .data.scratch import check_temporary, remove_stale
 from .data.source import Source
 from .domain.domain import Domain
 from .domain.workload import Workload
-from .errors import BudgetError, Fate, FileError, MarginError
+from .errors import BudgetError, FileError, MarginError, note_lost
 from .interrupts import watched
 from .mechanisms import Adaptive, Auto, PriView, Residual
+from .mechanisms.tried import try_solvers
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from .privacy.budget import Budget, check_budget
 from .privacy.ledger import Charge, Ledger
@@ -196,7 +197,8 @@ def release(
     MarginError
         If an argument is malformed or the data does not fit the domain. Nothing has been charged,
         unless the message says otherwise: a source that fails when it is read for the second time
-        fails after the charge.
+        fails after the charge. Every error that follows the charge, also one of another type, has
+        an attribute `budget_is_lost` that is True.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
         the ledger. After SIGTERM or SIGHUP the message is printed, and the
@@ -365,13 +367,16 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             is_interrupt = isinstance(error, KeyboardInterrupt) or watch.late
             if not is_interrupt and not isinstance(error, MarginError):
                 if fate := work.fate():
-                    error.add_note(Fate(fate, budget_is_lost=True))
+                    note_lost(error, fate)
                 raise
             watch.settle()
             problem = error
-        if is_interrupt:
-            raise KeyboardInterrupt(watch.explain())
         fate = work.fate()
+        if is_interrupt:
+            interrupt = KeyboardInterrupt(watch.explain())
+            if fate:
+                vars(interrupt)["budget_is_lost"] = True
+            raise interrupt
         if not fate or not isinstance(problem, MarginError):
             raise problem
         lost = type(problem)(f"{problem}; {fate}")
@@ -402,6 +407,7 @@ class _Work:
         workload = None if request.workload is None else Workload.of(domain, request.workload)
         mechanism = Adaptive(rounds=0) if request.mechanism is None else request.mechanism
         check_has_run(mechanism)
+        try_solvers(mechanism)
         described = describe(mechanism)
         if isinstance(request.ledger, Ledger):
             raise BudgetError(

@@ -49,6 +49,7 @@ from .synopses import (
     ViewSynopsis,
 )
 from .synopses.synopsis import Packed, Provenance, Synopsis
+from .synopses.views.stored import replaced_solver
 
 __all__ = ["Contents", "load", "read", "save", "understood", "write"]
 
@@ -135,6 +136,9 @@ def save(
     replace: bool = True,
 ) -> None:
     """Write a synopsis to a .margin file. If this fails, an existing file stays as it was.
+
+    A file holds no code. The solver of a `ViewSynopsis` is stored with its parameters if it is one
+    of `margin.solvers`; of a solver of your own, the file holds the name alone, and `load` warns.
 
     Parameters
     ----------
@@ -223,6 +227,13 @@ def load(
         If the file is missing, not a .margin file, damaged, of another format version, or a
         simulation although `allow_simulation` is False.
 
+    Warns
+    -----
+    UserWarning
+        If the release was saved with a solver of the user's own, which no file can hold. Marginals
+        that no view covers are then reconstructed by the default solver, and may differ from those
+        before; `ViewSynopsis.with_reconstruction` gives the solver again.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -253,6 +264,8 @@ def understood(
     try:
         manifest = _manifest(contents.members)
         synopsis = _synopsis(manifest, contents.members)
+        is_views = isinstance(synopsis, ViewSynopsis)
+        replaced = replaced_solver(manifest["synopsis"]) if is_views else None
     # A crafted file can make a library raise any error, including MemoryError and RecursionError.
     except Exception as error:
         kind = type(error).__name__
@@ -261,15 +274,21 @@ def understood(
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
-    if synopsis.provenance.private:
-        return synopsis
-    if not allow_simulation:
+    if not synopsis.provenance.private and not allow_simulation:
         raise FileError(
             f"{str(path)!r} must hold a private release, but it holds a simulation, which is not "
             "private; to read it anyway, pass allow_simulation=True (on the command line: "
             "--allow-simulation)"
         )
-    return Simulation(synopsis)
+    if replaced is not None:
+        warnings.warn(
+            f"{str(path)!r} was saved with the solver {replaced}, which is none of margin.solvers "
+            "and cannot be in a file; the default solver, Newton, answers in its place, and "
+            "reconstructed marginals may differ from those before: give the solver again with "
+            "with_reconstruction(...)",
+            stacklevel=3,
+        )
+    return synopsis if synopsis.provenance.private else Simulation(synopsis)
 
 
 def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:

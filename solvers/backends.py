@@ -35,6 +35,12 @@ def available(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def cvxpy_solvers() -> tuple[list[str], list[str]]:
+    """The names of all solvers that cvxpy knows, and of those that are installed."""
+    cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
+    return list(cvxpy.settings.SOLVERS), list(cvxpy.installed_solvers())
+
+
 def load_pulp() -> Any:
     """Import PuLP, after OSQP if that is installed.
 

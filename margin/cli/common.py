@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
@@ -220,7 +221,12 @@ def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
             f"the .margin file must stand first, but {str(parsed.file)!r} does; write "
             f"{releases[0]} before all other words"
         )
-    loaded = margin.load(parsed.file, allow_simulation=parsed.allow_simulation)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        loaded = margin.load(parsed.file, allow_simulation=parsed.allow_simulation)
+    # A warning of Python would come with a line of our code.
+    for warning in told:
+        print(f"margin: {warning.message}", file=sys.stderr)
     return loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from .._numbers import text
-from ..errors import Fate, FileError, MarginError, fates_of
+from ..errors import Fate, FileError, MarginError, fates_of, note_lost
 from ..interrupts import shielded, watched
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .arguments.known import add_known, known_of
@@ -316,7 +316,7 @@ def _save(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(watch.explain()) from None
         except Exception as error:
-            error.add_note(Fate(lost, budget_is_lost=True))
+            note_lost(error, lost)
             raise
         else:
             watch.complete()

@@ -110,6 +110,10 @@ def describe(value: object) -> Any:
         return {str(name): describe(item) for name, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, np.floating) and not isinstance(value, float):
+        return describe(float(value))
+    if isinstance(value, np.integer | np.bool_):
+        return value.item()
     # Plain values are JSON values already.
     if value is None or isinstance(value, str | int | float | bool):
         return value
@@ -448,6 +452,9 @@ class Synopsis(Counting):
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
         """Write the synopsis to a .margin file; see `margin.load`.
+
+        The file keeps the solvers of `margin.solvers` with their parameters. Of a solver of your
+        own it keeps the name alone, and `margin.load` warns that the default one takes its place.
 
         Parameters
         ----------

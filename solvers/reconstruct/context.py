@@ -122,6 +122,11 @@ class Reconstruction:
             return self._in_context(solver, asked)
         return solver.solve(Batch.of(self.tables, asked))
 
+    def one(self, axes: Axes) -> Solution:
+        """Estimate one marginal, without the context of further axes; see `Solution.detail`."""
+        problem = Problem.of(self.tables, axes)
+        return _judged(problem, self.solver.solve(problem))
+
     def sums(
         self,
         axes: Axes,
@@ -593,25 +598,34 @@ def _table_of(shape: tuple[int, ...], moments: Floats) -> Floats:
 
 def _judged(problem: Problem, solution: Solution) -> Solution:
     """Check a solution; its status becomes `FAILED` if the table does not fit the problem."""
-    if not solution.status.ok or _fits(problem, np.asarray(solution.table, np.float64)):
+    if not solution.status.ok:
         return solution
-    nothing = np.full(problem.shape, math.nan)
+    detail = _misfit(problem, np.asarray(solution.table, np.float64))
+    if not detail:
+        return solution
     return dataclasses.replace(
         solution,
-        table=nothing,
+        table=np.full(problem.shape, math.nan),
         status=Status.FAILED,
         variance=None,
         undetermined=None,
+        detail=detail,
     )
 
 
-def _fits(problem: Problem, table: Floats) -> bool:
-    """Whether a table has the problem's shape, total and zeros, up to small errors."""
-    if table.shape != problem.shape or not np.isfinite(table).all():
-        return False
+def _misfit(problem: Problem, table: Floats) -> str:
+    """Why a table does not fit the problem; empty if it has the problem's shape, total and zeros,
+    up to small errors."""
+    if table.shape != problem.shape:
+        return f"its table has shape {table.shape} instead of {problem.shape}"
+    if not np.isfinite(table).all():
+        return "its table has a cell that is not finite"
     small = 1e-4 * problem.total
-    if table.min() < -small or abs(table.sum() - problem.total) > 1e-3 * problem.total:
-        return False
-    if problem.zeros is None:
-        return True
-    return bool(np.abs(table.ravel()[problem.zeros]).max(initial=0.0) <= small)
+    if table.min() < -small:
+        return "its table has a negative cell"
+    if abs(table.sum() - problem.total) > 1e-3 * problem.total:
+        return "its table does not sum to the total of the problem"
+    zeros = problem.zeros
+    if zeros is not None and np.abs(table.ravel()[zeros]).max(initial=0.0) > small:
+        return "its table has a positive cell where the rules of the domain ask for zero"
+    return ""

@@ -302,10 +302,9 @@ class Problem(Stated):
         bars
             The uncertainty of the cells, each part of shape (cells,); None if it is not computed.
         """
-        if distribution is None or not self._is_distribution(distribution):
-            distribution = None
+        detail = "" if distribution is None else self._misfit(distribution)
+        if distribution is None or detail:
             status = Status.FAILED if status.ok else status
-        if distribution is None:
             table = np.full(self.cells, math.nan)
             residual = math.nan
             value = math.nan
@@ -325,16 +324,21 @@ class Problem(Stated):
             relaxation=relaxation,
             variance=None if bars is None else bars.variance.reshape(self.shape),
             undetermined=None if bars is None else bars.undetermined.reshape(self.shape),
+            detail=detail,
         )
 
-    def _is_distribution(self, cells: Floats) -> bool:
-        """Whether cells are a distribution, up to small errors, on cells that may be positive."""
-        return bool(
-            cells.size == self.cells
-            and np.isfinite(cells).all()
-            and cells.min() > -1e-4
-            and abs(cells[self.possible].sum() - 1) < 1e-3
-        )
+    def _misfit(self, cells: Floats) -> str:
+        """Why cells are no distribution on the cells that may be positive; empty if they are one,
+        up to small errors."""
+        if cells.size != self.cells:
+            return f"its table has {cells.size} cells instead of {self.cells}"
+        if not np.isfinite(cells).all():
+            return "its table has a cell that is not finite"
+        if not cells.min() > -1e-4:
+            return "its table has a negative cell"
+        if not abs(cells[self.possible].sum() - 1) < 1e-3:
+            return "its cells that may be positive do not sum to one"
+        return ""
 
     def margins(self) -> list[tuple[tuple[int, ...], Floats]]:
         """Compute the largest known marginals, each of sum one; or `marginals` if it was given.
@@ -392,6 +396,8 @@ class Solution:
         it.
     undetermined
         See `Bars`, of the problem's shape; None if the solver does not compute it.
+    detail
+        What is wrong with the table that was found, if the status is `FAILED` for it; else empty.
     """
 
     table: Floats
@@ -403,6 +409,7 @@ class Solution:
     relaxation: float
     variance: Floats | None = None
     undetermined: Floats | None = None
+    detail: str = ""
 
     def _repr_html_(self) -> str:
         import pandas

@@ -24,7 +24,7 @@ from margin import (
 )
 from margin.noise.entropy import SystemEntropy
 from margin.privacy.budget import certified
-from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status
+from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status, UnsolvedError
 from margin.synopses import ViewSynopsis
 
 VIEWS = [["age", "sex", "region"], ["sex", "children"], ["region", "children", "income"]]
@@ -230,7 +230,13 @@ class Stops:
         return (1, 2)
 
 
-@pytest.mark.parametrize("error", [None, MarginError("no"), KeyError("no"), KeyboardInterrupt()])
+ERRORS = [
+    *(None, MarginError("no"), KeyError("no"), MemoryError(), KeyboardInterrupt()),
+    UnsolvedError("no tables"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS)
 def test_what_stops_a_simulation_says_nothing_of_a_charge(table, domain, error):
     settings = {"domain": domain, "budget": PureDP(1), "mechanism": Stops(error)}
     expected = MarginError if error is None else type(error)
@@ -238,10 +244,12 @@ def test_what_stops_a_simulation_says_nothing_of_a_charge(table, domain, error):
         margin.simulate(table, seed=0, **settings)
     told = [str(stopped.value), *getattr(stopped.value, "__notes__", [])]
     assert "charged" not in " ".join(told) and "budget" not in " ".join(told)
+    assert not getattr(stopped.value, "budget_is_lost", False)
     with pytest.raises(expected) as stopped:
         margin.release(table, **settings)
     told = [str(stopped.value), *getattr(stopped.value, "__notes__", [])]
     assert "the budget has already been charged" in " ".join(told)
+    assert stopped.value.budget_is_lost
 
 
 def test_a_users_own_mechanism_is_one_class(table, domain):
@@ -276,10 +284,34 @@ def test_a_users_own_solver_is_one_class(table, domain):
 
 
 def test_a_solver_that_fails_is_an_error_that_says_so(table, domain):
-    mechanism = PriView(views=[["age"], ["sex"]], reconstruction=Newton(iterations=0))
+    mechanism = PriView(views=[["age"], ["sex"]])
     synopsis = margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism)
     with pytest.raises(SolverError, match="iteration limit"):
-        synopsis.marginal(["age", "sex"])
+        synopsis.with_reconstruction(Newton(iterations=0)).marginal(["age", "sex"])
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_negative_cell_is_named_as_the_cause(checks):
+    class Negative:
+        def solve(self, problem):
+            share = np.full(problem.cells, 1.5 / (problem.cells - 1))
+            share[0] = -0.5
+            rest = {"status": Status.OPTIMAL, "iterations": 0, "seconds": 0.0, "relaxation": 0.0}
+            if checks:
+                return problem.solution(share, **rest)
+            cells = (problem.total * share).reshape(problem.shape)
+            return Solution(table=cells, objective=0.0, residual=0.0, **rest)
+
+    synopsis = margin.release(
+        {"a": [0, 1] * 20, "b": [1, 1] * 20},
+        domain={"a": 2, "b": 2},
+        budget=PureDP(1),
+        mechanism=PriView(views=[["a"], ["b"]]),
+    )
+    wrong = synopsis.with_reconstruction(Negative())
+    for ask in (lambda: wrong.marginal(["a", "b"]), lambda: wrong.count({"a": 0, "b": 1})):
+        with pytest.raises(SolverError, match="its table has a negative cell"):
+            ask()
 
 
 def test_a_marginal_that_is_too_large_is_refused():

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
 
@@ -12,8 +13,24 @@ import pytest
 
 import margin
 from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation
+from margin.cli.main import main
 from margin.privacy.budget import certified
-from margin.solvers import STRUCTURE_RULE, Newton, Solution, Status, Structure
+from margin.solvers import (
+    IPF,
+    LBFGS,
+    STRUCTURE_RULE,
+    ClarabelDirect,
+    Cone,
+    Ladder,
+    LeastSquares,
+    MinimaxLP,
+    MirrorDescent,
+    Newton,
+    Solution,
+    Status,
+    Structure,
+    TrustExact,
+)
 from margin.store import _CHECKSUMS, _MANIFEST, _SIGNATURE
 from margin.synopses import ViewSynopsis
 
@@ -93,16 +110,70 @@ def test_what_is_loaded_is_what_was_saved(table, domain, budget, tmp_path):
         assert np.array_equal(ours.variance, theirs.variance, equal_nan=True)
 
 
-def test_a_users_own_solver_is_not_loaded_from_a_file(table, domain, tmp_path):
-    class Mine:
-        def solve(self, problem):
-            return Solution(np.zeros(problem.shape), Status.FAILED, 0, 0, 0, 0, 0)
+OURS = [
+    Newton(strength=2.0, bars=False),
+    Ladder(first=1e-4),
+    LeastSquares(solver="SCIPY"),
+    LeastSquares(strength=3.0, time_limit=math.inf),
+    MinimaxLP(time_limit=9.0),
+    IPF(iterations=np.int64(77)),
+    MirrorDescent(tolerance=0.5),
+    LBFGS(),
+    Cone(solver="SCS"),
+    ClarabelDirect(),
+    TrustExact(),
+]
 
-    mechanism = PriView(views=VIEWS, reconstruction=Mine())
-    margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism).save(
-        tmp_path / "x.margin"
+
+@pytest.mark.parametrize("solver", OURS, ids=lambda solver: type(solver).__name__)
+def test_each_solver_of_the_library_comes_back_from_a_file(synopsis, solver, tmp_path):
+    synopsis.with_reconstruction(solver).save(tmp_path / "x.margin")
+    assert margin.load(tmp_path / "x.margin").reconstruction == solver
+
+
+@pytest.mark.parametrize("solver", [LeastSquares(solver="SCIPY"), MinimaxLP()])
+def test_a_loaded_release_answers_by_the_solver_that_it_was_saved_with(synopsis, solver, tmp_path):
+    before = synopsis.with_reconstruction(solver)
+    before.save(tmp_path / "x.margin")
+    ours, theirs = (
+        one.marginal(["age", "income", "children"])
+        for one in (before, margin.load(tmp_path / "x.margin"))
     )
-    assert margin.load(tmp_path / "x.margin").reconstruction == Newton()
+    assert (ours.counts == theirs.counts).all()
+    assert np.array_equal(ours.variance, theirs.variance, equal_nan=True)
+
+
+def _own(name):
+    def solve(self, problem):
+        return Solution(np.zeros(problem.shape), Status.FAILED, 0, 0, 0, 0, 0)
+
+    return type(name, (), {"solve": solve})()
+
+
+@pytest.mark.parametrize("name", ["Mine", "LeastSquares", "Newton"])
+def test_a_users_own_solver_is_not_loaded_from_a_file_and_a_warning_says_so(
+    synopsis, name, tmp_path
+):
+    synopsis.with_reconstruction(_own(name)).save(tmp_path / "x.margin")
+    with pytest.warns(UserWarning, match=rf"solver {name},.*Newton.*with_reconstruction"):
+        loaded = margin.load(tmp_path / "x.margin")
+    assert loaded.reconstruction == Newton()
+
+
+def test_the_command_line_warns_in_one_line_without_code(synopsis, tmp_path, capsys):
+    synopsis.with_reconstruction(_own("Mine")).save(tmp_path / "x.margin")
+    assert main(["info", str(tmp_path / "x.margin")]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("margin: ") and "solver Mine" in line
+
+
+def test_a_file_of_before_names_an_unknown_solver_without_a_mark(saved, tmp_path):
+    contents = members(saved)
+    manifest = json.loads(contents[_MANIFEST])
+    manifest["synopsis"]["reconstruction"] = {"name": "Mine", "depth": 3}
+    write(tmp_path / "x.margin", {**contents, _MANIFEST: json.dumps(manifest).encode()})
+    with pytest.warns(UserWarning, match="solver Mine"):
+        assert margin.load(tmp_path / "x.margin").reconstruction == Newton()
 
 
 def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, domain):

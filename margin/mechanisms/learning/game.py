@@ -17,7 +17,8 @@ from ...privacy.rounds import Rounds
 from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
-from ...solvers import BestResponse, Constraint, Responder, Status
+from ...solvers import Anneal, BestResponse, Constraint, Responder, Status
+from ...solvers.fitted import CHECK_SWEEPS
 from ...synopses.rounds import RANDOM_RECORD, SolvedRound, clock_seconds
 
 __all__ = ["Play", "probe"]
@@ -33,6 +34,9 @@ _Claims = tuple[Status, float | None]
 
 _GRAIN = 1 << 10
 """Scale of weights that are not whole numbers, before they are rounded."""
+
+_CHECKED_BY_THEMSELVES = "margin.solvers."
+"""Where the solvers are that check what their back-ends claim."""
 
 _LOGGED = 50
 """Number of rounds between two messages of the log."""
@@ -152,7 +156,8 @@ class Play:
         does.
 
         It is random if the solver fails or finds none. A record that breaks a rule is changed until
-        it keeps all of them.
+        it keeps all of them. If a short run of annealing contradicts what a user's own solver
+        claims, the better record is taken. All of it is post-processing of the draws.
         """
         record: NDArray[Any] | None = None
         claims: _Claims = (Status.FAILED, None)
@@ -171,13 +176,31 @@ class Play:
         fits = record is not None and _fits(record, instance)
         if record is not None and fits and instance.feasible(record):
             kept = record.astype(instance.record_type)
-            self.solved.append(_solved(self._solver, instance, kept, claims, seconds))
-            return kept
+            other = self._other(instance, claims, seed)
+            better, solved = _solved(self._solver, instance, kept, claims, seconds, other)
+            self.solved.append(solved)
+            return better
         drawn = self._instead(instance, record if fits else None, seed)
         # A solver whose record cannot be used has proved nothing about the record in its place.
         failed = Status.FAILED if claims[0].ok else claims[0]
-        self.solved.append(_solved(RANDOM_RECORD, instance, drawn, (failed, None), seconds))
+        _, solved = _solved(RANDOM_RECORD, instance, drawn, (failed, None), seconds)
+        self.solved.append(solved)
         return drawn
+
+    def _other(
+        self,
+        instance: BestResponse,
+        claims: _Claims,
+        seed: tuple[int, int],
+    ) -> _Record | None:
+        """A record that may contradict what a user's own solver claims; None if nothing is
+        claimed, or if the solver is one of this library."""
+        status, bound = claims
+        claims_something = status is Status.OPTIMAL or bound is not None
+        is_ours = type(self.response).__module__.startswith(_CHECKED_BY_THEMSELVES)
+        if is_ours or not claims_something:
+            return None
+        return Anneal(sweeps=CHECK_SWEEPS).solve(instance, seed=seed).record
 
     def _instead(
         self,
@@ -235,17 +258,24 @@ def _solved(
     record: _Record,
     claims: _Claims,
     seconds: float,
-) -> SolvedRound:
-    """How a record was found. The solver's claims are checked against the record."""
+    other: _Record | None = None,
+) -> tuple[_Record, SolvedRound]:
+    """The record to take, and how it was found.
+
+    The solver's claims are checked against its record and the `other` one, which is taken if it is
+    better than a claimed bound.
+    """
     status, bound = claims
-    held = instance.respond(record, status=status, bound=bound)
-    return SolvedRound(
+    held = instance.respond(record, status=status, bound=bound, known=other)
+    taken = record if held.record is None else held.record
+    told = SolvedRound(
         solver=solver,
         status=held.status,
-        value=instance.objective(record),
+        value=instance.objective(taken),
         bound=held.bound,
         seconds=seconds,
     )
+    return taken, told
 
 
 class _Kept:

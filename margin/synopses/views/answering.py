@@ -377,10 +377,17 @@ class Answering:
         """Refuse the answer of a solver that failed for the marginal on some axes."""
         if not status.ok:
             names = ", ".join(self.domain.attributes[axis] for axis in axes)
+            fault = self._fault(axes) if status is Status.FAILED else ""
             raise SolverError(
                 f"the marginal on {names} must be reconstructed, but the solver failed: "
-                f"{status.value} (choose another solver with reconstruction=)"
+                f"{fault or status.value} (choose another solver with reconstruction=)"
             )
+
+    def _fault(self, axes: Sequence[int]) -> str:
+        """What is wrong with the table that the solver gives, which answers once more; may be
+        empty."""
+        with self.reporting():
+            return Reconstruction(self.held, self.solver).one(tuple(axes)).detail
 
     @cached_property
     def tables(self) -> Tables:

@@ -10,12 +10,27 @@ from numpy.typing import NDArray
 
 from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...solvers import STRUCTURE_RULE, ComponentErrors, Ladder, Newton, Solver, Tables
+from ...solvers import (
+    IPF,
+    LBFGS,
+    STRUCTURE_RULE,
+    ClarabelDirect,
+    ComponentErrors,
+    Cone,
+    Ladder,
+    LeastSquares,
+    MinimaxLP,
+    MirrorDescent,
+    Newton,
+    Solver,
+    Tables,
+    TrustExact,
+)
 from ..bases.forms import StatedBase, apart, base_room, prefixed, read_base
 from ..kurtosis import packed_kurtosis, read_kurtosis
 from ..synopsis import Packed, describe
 
-__all__ = ["Content", "pack", "room", "scales", "unpack"]
+__all__ = ["Content", "pack", "replaced_solver", "room", "scales", "unpack"]
 
 
 @dataclass(
@@ -48,7 +63,7 @@ def pack(
     fields = {
         "views": content.names,
         "variances": held.variances,
-        "reconstruction": describe(content.reconstruction),
+        "reconstruction": _described(content.reconstruction),
         **packed_kurtosis(content.kurtosis),
     }
     if content.kurtosis and held.precisions is not None:
@@ -124,7 +139,7 @@ def unpack(
     """The content of a file; ValueError if it is damaged.
 
     `unpack_release` makes an earlier release, which may be the base. A solver that is not part of
-    this library is replaced by the default one.
+    this library is replaced by the default one; `replaced_solver` names it.
     """
     fields = packed.fields
     names = tuple(_view(domain, view) for view in fields["views"])
@@ -237,11 +252,55 @@ def _checked_total(stated: Sequence[float]) -> tuple[float, float]:
     return total, variance
 
 
-_SOLVERS: Mapping[str, type[Newton] | type[Ladder]] = {"Newton": Newton, "Ladder": Ladder}
+_SOLVERS: Mapping[str, Callable[..., Solver]] = {
+    kind.__name__: kind
+    for kind in (
+        ClarabelDirect,
+        Cone,
+        IPF,
+        LBFGS,
+        Ladder,
+        LeastSquares,
+        MinimaxLP,
+        MirrorDescent,
+        Newton,
+        TrustExact,
+    )
+}
+"""The solvers that a file can hold, by name; a file never names code of another place."""
+
+_OWN = "own"
+"""The field that marks a solver of the user's, which may have the name of one of `_SOLVERS`."""
+
+
+def _described(solver: Solver) -> dict[str, Any]:
+    """A solver in a file: its name and parameters; of a user's own solver, the name alone."""
+    name = type(solver).__name__
+    if _SOLVERS.get(name) is not type(solver):
+        return {"name": name, _OWN: True}
+    described: dict[str, Any] = describe(solver)
+    return described
+
+
+def replaced_solver(fields: Mapping[str, Any]) -> str | None:
+    """The name of the solver of a file that `unpack` replaces by the default; None if it is kept.
+
+    If the base is an earlier release, its solver counts, too.
+    """
+    described = fields["reconstruction"]
+    if _OWN in described or described["name"] not in _SOLVERS:
+        return str(described["name"])
+    # An earlier release as the base has a solver of its own.
+    earlier = fields.get("base", {}).get("synopsis")
+    return None if earlier is None else replaced_solver(earlier)
 
 
 def _solver(described: Mapping[str, Any]) -> Solver:
     """Make the solver that a file describes, or the default if it is not part of this library."""
     parameters = dict(described)
     kind = _SOLVERS.get(parameters.pop("name"))
-    return Newton() if kind is None else kind(**parameters)
+    if kind is None or _OWN in parameters:
+        return Newton()
+    # A file holds an infinite number as a text; see `describe`.
+    given = {name: math.inf if value == "inf" else value for name, value in parameters.items()}
+    return kind(**given)

@@ -486,7 +486,8 @@ class ViewSynopsis(Synopsis):
     ) -> Self:
         """Make the synopsis from the content of a file.
 
-        A solver that is not part of this library is replaced by the default one.
+        A solver that is not part of this library is replaced by the default one; `margin.load`
+        warns of it.
         """
         content = stored.unpack(packed, domain, cls.unpack)
         return cls(

@@ -127,7 +127,8 @@ def from_highs(highspy: Any, solver: Any) -> Model:
     Raises
     ------
     ValueError
-        If its objective is maximised, or has products of two columns.
+        If its objective is maximised or has products of two columns, or a column is
+        semi-continuous.
     """
     linear = solver.getLp()
     if linear.sense_ != highspy.ObjSense.kMinimize:
@@ -143,6 +144,11 @@ def from_highs(highspy: Any, solver: Any) -> Model:
         shape=(linear.num_row_, linear.num_col_),
     )
     kinds = list(linear.integrality_)
+    if set(kinds) - {highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger}:
+        raise ValueError(
+            "each column of the file must be continuous or integer, but one is semi-continuous or "
+            "semi-integer; state it by a column of 0 and 1 and two rows"
+        )
     whole = [kind == highspy.HighsVarType.kInteger for kind in kinds] if kinds else False
     return Model(
         cost=np.array(linear.col_cost_),

@@ -90,8 +90,17 @@ def read(path: str | Path) -> Model | Clauses:
     highspy = load_highs()
     path.open("rb").close()  # HiGHS does not say that a file is missing
     solver = quiet(highspy)
-    if solver.readModel(str(path)) == highspy.HighsStatus.kError:
+    status = solver.readModel(str(path))
+    if status == highspy.HighsStatus.kError:
         raise ValueError(f"{path} must be a file that HiGHS can read, but it is not; check it")
+    if status != highspy.HighsStatus.kOk:
+        raise ValueError(
+            f"{path} must be read by HiGHS without a warning, but HiGHS changed something or left "
+            "it out, such as an entry in a row that is not declared; `highs FILE` on the command "
+            "line shows the warning: correct the file"
+        )
+    if solver.getLp().num_col_ == 0:
+        raise ValueError(f"{path} must hold at least one column, but it holds none; check it")
     return from_highs(highspy, solver)
 
 

@@ -148,7 +148,8 @@ class Found:
     changed
         Whether the solver changed the problem.
     runaways
-        The number of processes that the solver left behind.
+        The number of processes that the solver left behind outside its process group, as a daemon
+        is; they were ended.
     detail
         What went wrong.
     versions
@@ -228,6 +229,7 @@ class _Watch:
         self._open: Found | None = None  # the solve that runs now
         self._since = time.monotonic()
         self._turns = tree.Turns(0)
+        self._memory = tree.Memory(0, self._token)
         self._before = 0.0, 0.0  # the turns until this solve began or the last one ended
         self._peak = 0
         self._output = bytearray()
@@ -249,6 +251,7 @@ class _Watch:
         )
         os.close(writing)
         self._turns = tree.Turns(process.pid)
+        self._memory = tree.Memory(process.pid, self._token)
         guard = _guarded(process.pid, living)
         try:
             why = self._follow(process, reading)
@@ -298,15 +301,15 @@ class _Watch:
                 # What a process sent before it left is read to its end.
                 if self._ended or (has_left and not ready):
                     return ""
-                why = self._must_end(process.pid)
+                why = self._must_end()
                 if why:
                     return why
 
-    def _must_end(self, process: int) -> str:
+    def _must_end(self) -> str:
         """Why the process must be ended now; empty if it need not."""
         if self._stop.is_set():
             return "stopped"
-        used = tree.memory(process)
+        used = self._memory.look()
         self._peak = max(self._peak, used)
         limits = self._task.limits
         if limits.memory is not None and used > limits.memory:

@@ -7,10 +7,11 @@ ended, and memory is limited by `resource` alone.
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["TOKEN", "Turns", "end", "kept_waiting", "memory", "own_peak"]
+__all__ = ["TOKEN", "Memory", "Turns", "end", "kept_waiting", "own_peak"]
 
 TOKEN = "MARGIN_BENCH_RUN"
 """Variable of the environment that marks all processes of a run."""
@@ -18,14 +19,54 @@ TOKEN = "MARGIN_BENCH_RUN"
 _PROC = Path("/proc")
 
 
-def memory(process: int) -> int:
-    """The resident bytes of a process and of its descendants; 0 if they are not known."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    total = 0
-    for number in _descendants(process):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            total += int((_PROC / str(number) / "statm").read_text().split()[1]) * page
-    return total
+_PERIOD = 0.5
+"""Least number of seconds between two searches for runaways."""
+
+_REST = 100
+"""Least pause between two searches, in durations of a search: they take 1 % of a processor."""
+
+
+class Memory:
+    """The resident bytes of a process, of its descendants, and of its runaways.
+
+    A runaway has left the tree of descendants, as a child of a child that ended. It is found by the
+    token in its environment, which all processes of the machine are searched for; so this is done
+    from time to time.
+
+    Parameters
+    ----------
+    process
+        The number of the process.
+    token
+        The value of `TOKEN` in its environment.
+    """
+
+    def __init__(self, process: int, token: str) -> None:
+        self._process = process
+        self._token = token
+        self._found: list[int] = []
+        self._next = time.monotonic() + _PERIOD
+
+    def look(self) -> int:
+        """The bytes now; 0 if they are not known."""
+        began = time.monotonic()
+        if began >= self._next:
+            self._found = _marked(self._token)
+            ended = time.monotonic()
+            self._next = ended + max(_PERIOD, _REST * (ended - began))
+        # A process that was found may be a descendant as well, or have new children.
+        numbers: set[int] = set()
+        for root in (self._process, *self._found):
+            numbers.update(_descendants(root))
+        return sum(map(_resident, numbers))
+
+
+def _resident(process: int) -> int:
+    """The resident bytes of one process; 0 if it has ended."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        pages = int((_PROC / str(process) / "statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 class Turns:

@@ -669,6 +669,22 @@ def test_rounds_say_what_happened_when_the_solver_failed():
     assert {one.solver for one in annealed.rounds} == {"Anneal"}
 
 
+class Claims:
+    """Says that the record of zeros is the best one."""
+
+    def solve(self, instance, *, seed=0):
+        zeros = np.zeros(len(instance.sizes), instance.record_type)
+        return instance.respond(zeros, status=Status.OPTIMAL)
+
+
+def test_a_false_optimum_of_an_own_solver_is_found_and_the_better_record_is_taken():
+    exact = small(response=Enumerate()).run(private(PureDP(2, **REPLACE)), None)
+    claimed = small(response=Claims()).run(private(PureDP(2, **REPLACE)), None)
+    best, first = exact.rounds[0], claimed.rounds[0]
+    assert first.status is Status.FAILED and first.solver == "Claims"
+    assert 0 < first.value <= best.value == best.bound <= first.bound
+
+
 def test_rounds_are_saved_and_crafted_ones_are_refused(tmp_path):
     run = {"domain": BINARY, "budget": PureDP(1, **REPLACE), "seed": 3}
     mechanism = small(response=Enumerate())

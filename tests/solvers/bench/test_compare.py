@@ -404,7 +404,42 @@ def test_the_memory_of_a_process_is_known():
 
     assert tree.own_peak() > 1e7
     if os.path.isdir("/proc"):
-        assert tree.memory(os.getpid()) > 1e7
+        assert tree.Memory(os.getpid(), "no such run").look() > 1e7
+
+
+_HUNGRY = """
+import os, sys, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+        held = bytearray(b"1") * 150_000_000
+        print("held", flush=True)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="runaways are found in /proc")
+def test_the_memory_of_a_child_that_left_its_parent_counts(monkeypatch):
+    monkeypatch.setattr(tree, "_PERIOD", 0.0)
+    monkeypatch.setattr(tree, "_REST", 0)
+    token = os.urandom(8).hex()
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _HUNGRY],
+        env={**os.environ, tree.TOKEN: token},
+        stdout=subprocess.PIPE,
+        process_group=0,
+    )
+    try:
+        assert parent.stdout.readline() == b"held\n"
+        assert tree.Memory(parent.pid, "another run").look() < 1e8
+        assert tree.Memory(parent.pid, token).look() > 1.5e8
+    finally:
+        assert tree.end(parent.pid, token) == 1
+        parent.wait()
+        parent.stdout.close()
 
 
 def test_loops_are_compiled_before_the_first_solve_that_needs_them(instance, monkeypatch):

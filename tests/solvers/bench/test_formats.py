@@ -269,6 +269,51 @@ def test_mps_files_that_maximise_or_have_products_are_refused(tmp_path):
         bench.read(tmp_path / "nowhere.mps")
 
 
+_SEMI = """min
+ obj: x + y
+st
+ c1: x + y >= 1
+bounds
+ 2 <= x <= 3
+ y <= 1
+general
+ {whole}
+semi-continuous
+ x
+end
+"""
+
+_UNDECLARED = """NAME a
+ROWS
+ N obj
+ G r0
+COLUMNS
+ x0 obj 1
+ x0 r0 1
+ x0 r9 1
+RHS
+ RHS r0 1
+ENDATA
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("semi.lp", _SEMI.format(whole="y"), "one is semi-continuous or semi-integer"),
+        ("both.lp", _SEMI.format(whole="x"), "one is semi-continuous or semi-integer"),
+        ("undeclared.mps", _UNDECLARED, "without a warning"),
+        ("empty.lp", "", "at least one column"),
+        ("empty.mps", "NAME a\nROWS\n N obj\nCOLUMNS\nRHS\nENDATA\n", "at least one column"),
+    ],
+)
+def test_files_that_highs_reads_as_another_model_are_refused(tmp_path, name, text, message):
+    pytest.importorskip("highspy", reason="highspy is not installed")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        bench.read(tmp_path / name)
+
+
 def test_the_new_form_of_wcnf_is_read(tmp_path):
     (tmp_path / "new.wcnf").write_text("c a comment\nh 1 -2 0\n3 2 0\n")
     read = bench.read(tmp_path / "new.wcnf")

@@ -278,6 +278,21 @@ def test_the_picture_of_gaps_shows_its_line_and_all_points(gap):
 
 
 @pytest.mark.parametrize(
+    ("clock", "on_the_way", "label"),
+    [
+        ("cpu", True, "processor seconds (lines: wall seconds)"),
+        ("cpu", False, "processor seconds"),
+        ("wall", True, "wall seconds"),
+    ],
+)
+def test_the_axis_of_gaps_says_which_seconds_it_has(clock, on_the_way, label):
+    pytest.importorskip("matplotlib")
+    trace = {"trace_seconds": [0.1, 0.5], "trace_gaps": [0.2, 0.1]} if on_the_way else {}
+    axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, gap=0.1, **trace)], clock=clock))
+    assert axes.get_xlabel() == label
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"best_known": None, "gap": math.nan, "trace_gaps": [math.nan]}, "no best value is known"),
