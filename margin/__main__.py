@@ -71,7 +71,8 @@ def _failed(error: Exception) -> int:
 
 
 def _watched() -> tuple[Any, Any]:
-    """Import `watched` and `loading`. A SIGTERM or SIGHUP meanwhile is told before it ends the process."""
+    """Import `watched` and `loading`. A SIGTERM or SIGHUP meanwhile is told before it ends the
+    process."""
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
     own = [number for number in numbers if number and signal.getsignal(number) == signal.SIG_DFL]
     for number in own:

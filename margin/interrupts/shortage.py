@@ -45,9 +45,9 @@ class Shortage(Enum):
             return self.value
         found = self.value.partition(";")[0]
         return (
-            f"{found}; ulimit -v limits it to {limit / 1e9:.1f} GB of addresses, of which libraries "
-            f"reserve far more than they use: allow {_ADDRESSES / 1e9:.0f} GB or more, or limit "
-            "the memory of the job instead, such as by systemd-run --property MemoryMax=4G"
+            f"{found}; ulimit -v limits it to {limit / 1e9:.1f} GB of addresses, of which "
+            "libraries reserve far more than they use: allow 4 GB or more, or limit the memory of "
+            "the job instead, such as by systemd-run --property MemoryMax=4G"
         )
 
 

@@ -302,9 +302,13 @@ def test_a_signal_that_a_library_raises_while_it_is_imported_is_no_interrupt(tmp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals are told apart on Linux only")
 def test_an_interrupt_while_libraries_are_loaded_stays_one():
-    with pytest.raises(KeyboardInterrupt), watched(), loading():
-        os.kill(os.getpid(), signal.SIGINT)
-        threading.Event().wait(60)
+    def interrupted():
+        with watched(), loading():
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(60)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_a_watch_around_another_one_keeps_its_text():

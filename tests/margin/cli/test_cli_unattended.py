@@ -170,9 +170,13 @@ def test_what_a_kill_leaves_is_named_and_can_be_kept(folder, capsys):
     assert f"{left.name}: was left by a command that was killed" in ran(capsys, *check).out
     found = told(capsys, *check)
     assert found["without_release"] == {"p": [2]}
-    (leftover,) = found["leftovers"]
+    (claim,) = folder.glob(".margin-*.claim")
+    leftover, unheld = found["leftovers"]
     assert leftover == {"file": left.name, "whole": True, "entry": 2, "copy_of": None}
+    assert unheld == {"file": claim.name, "whole": False, "entry": None, "copy_of": None}
     text = ran(capsys, *check).out
+    assert f"{claim.name}: is the claim of a command that was killed; delete it" in text
+    claim.unlink()
     assert "holds the whole release of entry 2 (night 1); to keep it" in text
     assert "without a release in '.': entry 2 (night 1); " in text
     # Another command leaves it alone. Beside it lies the beginning of a file.
