@@ -227,8 +227,8 @@ class FileSource:
         return [Field(name, best) for name in readings[best]]
 
     def failed(self, error: Exception) -> str:
-        """The message for a failure of DuckDB. It names the file and the record of a CSV file, never
-        their content."""
+        """The message for a failure of DuckDB. It names the file and the record of a CSV file,
+        never their content."""
         # DuckDB names no kind for most errors in Parquet files.
         if self._is_parquet or not is_about_content(error):
             return unknown(error, self.described)

@@ -407,7 +407,7 @@ class Ledger:
         with reading(self.path) as entries:
             charges = {entry.sequence: entry for entry in entries if entry.action == "charge"}
         problems: list[str] = []
-        seen: dict[tuple[str, int], str] = {}
+        seen: dict[Token, str] = {}
         for name, token in tokens.items():
             if token is None:
                 problems.append(
@@ -429,7 +429,7 @@ class Ledger:
                     " was the release changed?"
                 )
             # One charge pays for one release.
-            other = seen.setdefault((token.ledger, token.sequence), name)
+            other = seen.setdefault(token, name)
             if other != name:
                 problems.append(f"{name}: has the same charge, entry {token.sequence}, as {other}")
         return problems

@@ -718,7 +718,7 @@ def test_a_file_of_another_type_changes_no_row_of_a_query(tmp_path):
     query = Sql("SELECT v FROM t", files={"t": tmp_path})
     assert count(query, domain, [["v"]])[0].tolist() == [5, 0]
     pq.write_table(pa.table({"v": pa.array([0.1], pa.float64())}), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match="column 'v' in different types.*pass the folder itself"):
+    with pytest.raises(DataError, match=r"column 'v' in different types.*pass the folder itself"):
         query.check(domain)
     assert count(tmp_path, domain, [["v"]])[0].tolist() == [6, 0]
 

@@ -301,17 +301,17 @@ BAD_FILES = [
     ("f.csv", b"x,1\ny,0\n", "no column named 'a'"),
     ("f.csv", b"a,b,a\nx,1,x\n", "more than one column named 'a'"),
     ("f.csv", b"a , a,b\nx,x,1\n", "more than one column named 'a'"),
-    ("f.csv", f"a,b\nx,1\n{SECRET}\n", r"record 3, counting the header\).*as many cells"),
+    ("f.csv", f"a,b\nx,1\n{SECRET}\n", r"record 3, .*as many cells"),
     (
         "f.csv",
         f"a,b\nx,1\n{SECRET},1,{SECRET}\n",
-        r"record 3, counting the header\).*as many cells",
+        r"record 3, .*as many cells",
     ),
-    ("f.csv", f'a,b\nx,1\n"{SECRET},1\n', r"record 3, counting the header\).*quotes closed"),
+    ("f.csv", f'a,b\nx,1\n"{SECRET},1\n', r"record 3, .*quotes closed"),
     (
         "f.csv",
         f'a,b\nx,1\n"{SECRET}"{SECRET},1\n',
-        r"record 3, counting the header\).*quotes closed",
+        r"record 3, .*quotes closed",
     ),
     ("f.csv", b"a,b\r\nx,1\nx,1\r\n", "line ends all alike"),
     # A row with a line break inside quotes is one record.
@@ -319,7 +319,7 @@ BAD_FILES = [
     (
         "f.csv",
         f"a,b\nx,1\n{SECRET}".encode() + b"\xff,1\n",
-        r"record 3, counting the header\).*UTF-8",
+        r"record 3, .*UTF-8",
     ),
     ("f.csv", "a,b\nx,1\n".encode("utf-16"), "must be text in UTF-8"),
     ("f.csv", f"a,b\nx,1\n{SECRET}\0,1\n", "must be text in UTF-8"),

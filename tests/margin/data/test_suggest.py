@@ -350,9 +350,7 @@ def test_bad_data(data, message):
 def test_a_malformed_file_shows_nothing(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("a,b\nx,1\ns3cr3t\n")
-    with pytest.raises(
-        DataError, match=r"f\.csv.*not well-formed \(record 3, counting the header\)"
-    ) as caught:
+    with pytest.raises(DataError, match=r"f\.csv.*not well-formed \(record 3, ") as caught:
         suggest_domain(path)
     assert "s3cr3t" not in str(caught.value)
     assert caught.value.__context__ is None
