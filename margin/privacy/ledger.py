@@ -420,8 +420,9 @@ class Ledger:
                 problems.append(f"{name}: was charged to another ledger; check it there")
             elif charge is None or (charge.head, charge.dataset) != (token.head, token.dataset):
                 problems.append(
-                    f"{name}: its charge, entry {token.sequence}, is not in this ledger;"
-                    " is the ledger an older copy?"
+                    f"{name}: its charge, entry {token.sequence}, is not in this ledger; if the"
+                    " ledger is an older copy, put the newest one back, or charge it again before"
+                    " the next release (docs/howto/unattended.md)"
                 )
             elif name in told and told[name] != _statement(self.path, charge):
                 problems.append(

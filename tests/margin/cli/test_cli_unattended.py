@@ -237,3 +237,22 @@ def test_a_library_that_loads_for_ever_ends_the_process_before_the_charge(folder
     assert ended.returncode == 1 and "Timeout (0:00:01)!" in ended.stderr
     assert not list(folder.glob("*.margin")) and not list(folder.glob(".margin-*"))
     assert told(capsys, "ledger", "check", "l.db", "--releases", ".")["charges"] == []
+
+
+def test_a_charge_that_an_older_ledger_lacks_can_be_entered_again(folder, capsys):
+    """As docs/howto/unattended.md says: by a release from an empty table, under another label."""
+    ran(capsys, *CREATE)
+    paid = ["--ledger", "l.db", "--dataset", "p", "--label"]
+    (folder / "made").mkdir()
+    shutil.copy("l.db", "old.db")
+    ran(capsys, *RELEASE, *paid, "spring", "-o", "made/spring.margin")
+    shutil.copy("old.db", "l.db")
+    check = ["ledger", "check", "l.db", "--releases", "made"]
+    assert "spring.margin: its charge, entry 2, is not" in ran(capsys, *check, code=2).out
+    (folder / "empty.csv").write_text("id,a\n")
+    again = ["release", "empty.csv", *RELEASE[2:], *paid, "again: spring", "-o", "again.margin"]
+    assert told(capsys, *again)["charge"]["remaining"] == "2"
+    # The file's own entry is gone for good; in another folder it is no problem of the check.
+    ran(capsys, *check, code=2)
+    (folder / "made" / "spring.margin").rename(folder / "spring.margin")
+    assert "entry 2 (again: spring)" in ran(capsys, *check).out
