@@ -46,8 +46,8 @@ def _run() -> int:
 
 
 def _command() -> Callable[[], int]:
-    watched = _watched()
-    with watched(ends=True, text=_BEFORE):
+    watched, loading = _watched()
+    with watched(ends=True, text=_BEFORE), loading():
         from .cli.main import command
     return command
 
@@ -63,24 +63,26 @@ def _failed(error: Exception) -> int:
 
         lacking = shortage(error)
     if lacking is not None:
-        print(f"margin: {lacking.value}; nothing has been charged", file=sys.stderr)
+        print(f"margin: {lacking.text}; nothing has been charged", file=sys.stderr)
         return 2
     what = f"{type(error).__name__}: {error}".replace("\n", " ")
     print(f"margin: internal error ({what}); nothing has been charged", file=sys.stderr)
     return 1
 
 
-def _watched() -> Any:
-    """Import `watched`. A SIGTERM or SIGHUP meanwhile is told before it ends the process."""
+def _watched() -> tuple[Any, Any]:
+    """Import `watched` and `loading`. A SIGTERM or SIGHUP meanwhile is told before it ends the
+    process."""
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
     own = [number for number in numbers if number and signal.getsignal(number) == signal.SIG_DFL]
     for number in own:
         signal.signal(number, _stopped)
     from .interrupts import watched
+    from .interrupts.loading import loading
 
     for number in own:
         signal.signal(number, signal.SIG_DFL)
-    return watched
+    return watched, loading
 
 
 def _stopped(number: int, frame: FrameType | None) -> None:

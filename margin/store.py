@@ -472,7 +472,7 @@ def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
 def _lacking(error: Exception) -> str:
     """What the machine may have lacked when a file was read, as its problem; else empty."""
     found = shortage(error)
-    return "" if found is None else f"cannot be read: {found.value}; or the file is damaged"
+    return "" if found is None else f"cannot be read: {found.text}; or the file is damaged"
 
 
 def write(

@@ -18,7 +18,7 @@ from pathlib import Path
 from ..errors import FileError
 from ..interrupts import at_the_end, shielded
 
-__all__ = ["claimed"]
+__all__ = ["abandoned", "claimed"]
 
 _held: set[Path] = set()
 """The files of the claims of this process."""
@@ -62,6 +62,23 @@ def claimed(path: Path) -> Iterator[None]:
             claim.unlink(missing_ok=True)
             lock.close()
             _held.discard(claim)
+
+
+def abandoned(folder: Path) -> list[Path]:
+    """The files of claims in a folder and its subfolders that no process holds; none where there
+    are no locks.
+
+    Each file is locked for a moment and not changed. A command that begins to write to this name at
+    the same moment is refused, and charges nothing.
+    """
+    from ..solvers.file_locks import locked
+
+    found = []
+    for path in sorted(folder.rglob(".margin-*.claim")):
+        with contextlib.suppress(OSError), path.open("rb") as file:  # held, or gone meanwhile
+            if locked(file):
+                found.append(path)
+    return found
 
 
 @at_the_end

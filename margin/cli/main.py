@@ -283,7 +283,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return _BUDGET_SPENT, masked(str(error))
     if isinstance(error, MarginError):
         code = _BUDGET_LOST if error.budget_is_lost else _USER_ERROR
-        return code, masked(str(error))
+        return code, "; ".join([masked(str(error)), *fates_of(error)])
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED, str(error) or "interrupted"
     fates = fates_of(error)
@@ -291,7 +291,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
     lacking = shortage(error)
     if lacking is not None:
         code = _BUDGET_LOST if is_lost else _USER_ERROR
-        return code, "; ".join([lacking.value, *fates])
+        return code, "; ".join([lacking.text, *fates])
     # The text of any other error may quote the data. It is shown only on request.
     code = _BUDGET_LOST if is_lost else _INTERNAL_ERROR
     told = "; ".join([f"internal error ({type(error).__name__})", *fates])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import margin
 
 from ..errors import FileError
+from .claims import abandoned
 from .common import Said, printable
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ class _Leftover(NamedTuple):
         Whether it holds a whole release.
     token
         The receipt of this release; None if it has none.
+    is_claim
+        Whether it is the empty file of a claim.
     """
 
     file: Path
     whole: bool
     token: "Token | None"
+    is_claim: bool = False
 
 
 def check_releases(parsed: argparse.Namespace) -> Said:
@@ -146,7 +150,8 @@ def _leftovers(folder: Path) -> list[_Leftover]:
             continue
         assert provenance is not None
         found.append(_Leftover(path, whole=True, token=provenance.token))
-    return found
+    claims = abandoned(folder)
+    return found + [_Leftover(path, whole=False, token=None, is_claim=True) for path in claims]
 
 
 def _told(
@@ -155,6 +160,8 @@ def _told(
     files: Mapping["Token", str],
 ) -> str:
     """Say what a leftover is, and what to do with it."""
+    if leftover.is_claim:
+        return f"{leftover.file}: is the claim of a command that was killed; delete it"
     start = f"{leftover.file}: was left by a command that was killed while it wrote"
     if not leftover.whole:
         return f"{start}, and holds no whole release; delete it, unless a command is writing it now"

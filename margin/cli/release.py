@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from .._numbers import text
-from ..errors import Fate, FileError, MarginError, fates_of, note_lost
+from ..errors import Fate, FileError, MarginError, ResourceError, fates_of, note_lost
 from ..interrupts import shielded, watched
+from ..interrupts.loading import loading
 from .arguments.budget import add_budget, add_unit, budget_of, unit_of
 from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
@@ -157,18 +158,23 @@ def _load() -> None:
     """
     faulthandler.dump_traceback_later(_LOADING, exit=True, file=2)
     try:
-        import scipy.linalg  # noqa: F401
+        with loading():
+            import scipy.linalg  # noqa: F401
     finally:
         faulthandler.cancel_dump_traceback_later()
 
 
 @contextlib.contextmanager
 def _telling(fate: str) -> Iterator[None]:
-    """Say on an internal error what became of the budget, if it does not say so yet."""
+    """Say on an internal error or a shortage what became of the budget, if it does not say so
+    yet."""
     try:
         yield
     except Exception as error:
-        if not isinstance(error, MarginError) and not fates_of(error):
+        is_explained = isinstance(error, MarginError) and (
+            error.budget_is_lost or not isinstance(error, ResourceError)
+        )
+        if not is_explained and not fates_of(error):
             error.add_note(Fate(fate))
         raise
 

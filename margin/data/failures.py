@@ -42,7 +42,7 @@ def explained(error: Exception, problem: Problem) -> MarginError:
     """
     lacking = shortage(error)
     if lacking is not None:
-        return ResourceError(lacking.value)
+        return ResourceError(lacking.text)
     number = system_error(error)
     if number is not None:
         return DataError(

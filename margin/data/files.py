@@ -227,8 +227,8 @@ class FileSource:
         return [Field(name, best) for name in readings[best]]
 
     def failed(self, error: Exception) -> str:
-        """The message for a failure of DuckDB. It names the file and the line of a CSV file, never
-        their content."""
+        """The message for a failure of DuckDB. It names the file and the record of a CSV file,
+        never their content."""
         # DuckDB names no kind for most errors in Parquet files.
         if self._is_parquet or not is_about_content(error):
             return unknown(error, self.described)
@@ -238,7 +238,8 @@ class FileSource:
                 "record per line, or one array of records; correct it"
             )
         line = _LINE.match(str(error))
-        where = f" (line {line[1]})" if line else ""
+        # DuckDB counts records: a row with line breaks inside quotes is one of them.
+        where = f" (record {line[1]}, counting the header)" if line else ""
         return (
             f"{self.described} is not well-formed{where}: it must be encoded in UTF-8, with as "
             "many cells in every row as in the header, quotes closed and line ends all alike"

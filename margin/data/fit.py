@@ -49,8 +49,10 @@ are texts like all others."""
 _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 """Numbers such as 12,50 or 1.234,50."""
 
-_DAY_FIRST = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
-"""Dates such as 31.12.2025 or 12/31/25."""
+_DAY_FIRST = re.compile(
+    r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})([ T]+(?P<time>[0-9]{1,2}:[0-9]{2}.*))?"
+)
+"""Dates such as 31.12.2025 or 12/31/25, also with a time."""
 
 
 @dataclass
@@ -463,10 +465,13 @@ def _advice(
     if attribute.bins is not None and values and all(map(_DECIMAL_COMMA.fullmatch, values)):
         whole = "replace(column, '.', '')" if any("." in value for value in values) else "column"
         return f"these numbers have a decimal comma; {convert} replace({whole}, ',', '.')"
-    if attribute.dates is not None and values and all(map(_DAY_FIRST.fullmatch, values)):
+    days = [_DAY_FIRST.fullmatch(value) for value in values]
+    if attribute.dates is not None and days and all(days):
+        has_time = any(day and day["time"] for day in days)
+        form = "%d.%m.%Y %H:%M" if has_time else "%d.%m.%Y"
         return (
             f"dates must be written as YYYY-MM-DD; {convert} "
-            "try_strptime(column, '%d.%m.%Y')::DATE, in the order of your dates"
+            f"try_strptime(column, '{form}')::DATE, in the form of your dates"
         )
     if attribute.dates is not None and values:
         extend = 'extend "from" or "to" for dates outside'

@@ -17,7 +17,7 @@ from ..interrupts.share import within
 from .encode import Batch, encode_batches, locate
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
 
-__all__ = ["FilesSource", "open_path"]
+__all__ = ["FilesSource", "family", "open_path"]
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder's value that stands for null."""
@@ -54,15 +54,16 @@ class FilesSource:
             source = self._file(path)
             names = [name for name in domain if name not in partitions]
             for name, kind in zip(names, source.kinds(names), strict=True):
-                family = _family(kind)
-                if not family:
+                found = family(kind)
+                if not found:
                     continue
-                before, first = seen.setdefault(name, (family, path))
-                if before != family:
+                before, first = seen.setdefault(name, (found, path))
+                if before != found:
                     raise DataError(
                         f"column {name!r} holds {before} in data file {_masked(first)!r} but "
-                        f"{family} in {_masked(path)!r}, both of {self.pattern!r}; write it with "
-                        "one type in all files"
+                        f"{found} in {_masked(path)!r}, both of {self.pattern!r}; write it with "
+                        "one type in all files, or give each type a name of its own and cast the "
+                        "column in a query (--table, files=)"
                     )
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -200,7 +201,7 @@ def _constant(value: str | None, rows: int) -> Any:
     return pa.DictionaryArray.from_arrays(index, pa.array([value or ""], pa.string()))
 
 
-def _family(kind: Any) -> str:
+def family(kind: Any) -> str:
     """The kind of values of an Arrow type, in plain words; empty if the type does not state it."""
     from pyarrow import types
 

@@ -30,7 +30,7 @@ from .files import (
     quoted,
     stream,
 )
-from .folders import FilesSource, open_path
+from .folders import FilesSource, family, open_path
 from .scratch import scratch
 
 __all__ = ["Sql"]
@@ -249,16 +249,26 @@ class Sql:
                     raise DataError(f"{self._database} does not exist; check the path of attach=")
                 place = quoted(self.attach)
                 text = f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"
-                wrong = (
-                    f"{self._database} cannot be opened as a DuckDB file; attach= must be the path "
-                    "of one, or postgres:..."
-                )
-                quietly(partial(connection.execute, text), wrong)
+                quietly(partial(connection.execute, text), self._unattached)
             for name, view in views.items():
                 text = f"CREATE TEMP VIEW {identifier(name)} AS {view}"
                 wrong = f"files={{{name!r}: ...}} cannot be read by DuckDB; check the files"
                 quietly(partial(connection.execute, text), wrong)
             yield connection
+
+    def _unattached(self, error: Exception) -> str:
+        """The message for a database file that cannot be attached."""
+        if "could not set lock" in str(error).casefold():
+            return (
+                f"{self._database} must not be open for writing elsewhere, but another process "
+                "holds its lock; wait until that process has closed it, or attach a copy"
+            )
+        if not is_about_content(error):
+            return unknown(error, self._database)
+        return (
+            f"{self._database} cannot be opened as a DuckDB file; attach= must be the path of one, "
+            "or postgres:..."
+        )
 
     def _plan(self, connection: Any) -> str:
         """The complete plan of DuckDB for the query, as a text. DataError unless the query is one
@@ -401,16 +411,24 @@ def _stub(name: str, files: FileSource | FilesSource) -> str:
 def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
     """Refuse files in which a column has different types. DuckDB would cast the rows of one file to
     a type that suits the others, and a 32-bit 0.1 is not 0.1 in 64 bits."""
-    seen: dict[str, str] = {}
+    seen: dict[str, tuple[str, str]] = {}
     for source in sources:
         for column in source.fields():
             kind = _kind(column.kind)
-            if kind and seen.setdefault(column.name.casefold(), kind) != kind:
-                raise DataError(
-                    f"a query needs one type for each column, but the files of files={{{name!r}: "
-                    f"...}} hold column {column.name!r} in different types; write the files anew "
-                    "with one type, or pass the folder itself as data"
-                )
+            if not kind:
+                continue
+            held = family(column.kind)
+            before, first = seen.setdefault(column.name.casefold(), (kind, held))
+            if before == kind:
+                continue
+            # The source of a folder reads each file by itself, but not texts beside numbers.
+            folder = "pass the folder itself as data"
+            other = folder if first == held else "give the files of each type a name of their own"
+            raise DataError(
+                f"a query needs one type for each column, but the files of files={{{name!r}: "
+                f"...}} hold column {column.name!r} in different types; write the files anew "
+                f"with one type, or {other}"
+            )
 
 
 def _kind(kind: Any) -> str:

@@ -6,6 +6,7 @@ Such an error says nothing about the data or the options, whatever the program w
 import errno
 import os
 import re
+import sys
 from enum import Enum
 
 from ..errors import ResourceError
@@ -13,8 +14,12 @@ from ..errors import ResourceError
 __all__ = ["Shortage", "raise_shortage", "shortage", "system_error"]
 
 
+_ADDRESSES = 4 * 10**9
+"""Bytes of addresses that are enough for a release with the default memory limit on few cores."""
+
+
 class Shortage(Enum):
-    """What ran out; the value says it to the user, and what to do about it."""
+    """What ran out; the value says it to the user, and what to do about it; see `text`."""
 
     MEMORY = (
         "the operating system gave the process no more memory; allow the process more, or lower "
@@ -30,6 +35,31 @@ class Shortage(Enum):
         "(ulimit -u) or the process more memory"
     )
     FILES = "the process has too many open files; allow it more (ulimit -n)"
+
+    @property
+    def text(self) -> str:
+        """The value. Where the addresses of the process are limited too much, it says so instead of
+        what would not help."""
+        limit = _address_limit()
+        if self not in (Shortage.MEMORY, Shortage.THREADS) or limit is None or limit >= _ADDRESSES:
+            return self.value
+        found = self.value.partition(";")[0]
+        return (
+            f"{found}; ulimit -v limits it to {limit / 1e9:.1f} GB of addresses, of which "
+            "libraries reserve far more than they use: allow 4 GB or more, or limit the memory of "
+            "the job instead, such as by systemd-run --property MemoryMax=4G"
+        )
+
+
+def _address_limit() -> int | None:
+    """The largest number of bytes of addresses that the system allows this process; None if there
+    is no limit."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 _BY_NUMBER = {
@@ -104,7 +134,7 @@ def raise_shortage(error: BaseException) -> None:
     """Raise ResourceError if an error means that the machine ran out of something."""
     found = shortage(error)
     if found is not None:
-        raise ResourceError(found.value) from None
+        raise ResourceError(found.text) from None
 
 
 def _is_of_engine(error: BaseException) -> bool:

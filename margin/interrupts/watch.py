@@ -30,7 +30,9 @@ __all__ = [
     "at_the_end",
     "check",
     "handlers_kept",
+    "has_seen",
     "interruptible",
+    "is_watching",
     "shielded",
     "watched",
 ]
@@ -152,6 +154,11 @@ class Watch:
         for number, handler in self._before.items():
             if signal.getsignal(number) == self._arrived:
                 signal.signal(number, handler)
+
+    @property
+    def has_seen(self) -> bool:
+        """Whether a signal has come that is not forgotten."""
+        return bool(self._seen or self.number or self._pending)
 
     @property
     def late(self) -> int:
@@ -300,6 +307,16 @@ def check() -> None:
     """Raise KeyboardInterrupt if a signal has arrived; loops over rows call this."""
     if _watch is not None:
         _watch.check()
+
+
+def is_watching() -> bool:
+    """Whether this is the main thread, inside a watch."""
+    return _watch is not None and threading.current_thread() is threading.main_thread()
+
+
+def has_seen() -> bool:
+    """Whether a watch has seen a signal."""
+    return _watch is not None and _watch.has_seen
 
 
 @contextmanager

@@ -407,7 +407,7 @@ class Ledger:
         with reading(self.path) as entries:
             charges = {entry.sequence: entry for entry in entries if entry.action == "charge"}
         problems: list[str] = []
-        seen: dict[tuple[str, int], str] = {}
+        seen: dict[Token, str] = {}
         for name, token in tokens.items():
             if token is None:
                 problems.append(
@@ -420,8 +420,9 @@ class Ledger:
                 problems.append(f"{name}: was charged to another ledger; check it there")
             elif charge is None or (charge.head, charge.dataset) != (token.head, token.dataset):
                 problems.append(
-                    f"{name}: its charge, entry {token.sequence}, is not in this ledger;"
-                    " is the ledger an older copy?"
+                    f"{name}: its charge, entry {token.sequence}, is not in this ledger; if the"
+                    " ledger is an older copy, put the newest one back, or charge it again before"
+                    " the next release (docs/howto/unattended.md)"
                 )
             elif name in told and told[name] != _statement(self.path, charge):
                 problems.append(
@@ -429,7 +430,7 @@ class Ledger:
                     " was the release changed?"
                 )
             # One charge pays for one release.
-            other = seen.setdefault((token.ledger, token.sequence), name)
+            other = seen.setdefault(token, name)
             if other != name:
                 problems.append(f"{name}: has the same charge, entry {token.sequence}, as {other}")
         return problems

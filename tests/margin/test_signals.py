@@ -17,6 +17,7 @@ from margin import DataError, Ledger, PureDP
 from margin.cli.main import main
 from margin.data.encode import quietly
 from margin.interrupts import ENDING, check, handlers_kept, shielded, watched
+from margin.interrupts.loading import loading
 from margin.mechanisms import Flat
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -267,6 +268,47 @@ def test_a_signal_while_modules_are_imported_is_told(program, module, code, numb
     assert done.returncode == (code if number == signal.SIGINT else -number)
     assert done.stderr.count(NOTHING) == 1 and "Traceback" not in done.stderr
     assert not done.stdout
+
+
+RAISED_WHILE_IMPORTED = """
+import signal, sys
+
+class Raising:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            signal.raise_signal(signal.SIGINT)  # as OpenBLAS does
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Raising)
+from margin.__main__ import run
+sys.exit(run())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals are told apart on Linux only")
+@pytest.mark.parametrize("module", ["numpy", "scipy.linalg"])
+def test_a_signal_that_a_library_raises_while_it_is_imported_is_no_interrupt(tmp_path, module):
+    options = ["--domain", "d.json", "--epsilon", "1", "-o", str(tmp_path / "o.margin")]
+    done = subprocess.run(
+        [sys.executable, "-c", RAISED_WHILE_IMPORTED, module, "release", "t.csv", *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2 and "no more threads" in done.stderr
+    assert done.stderr.count(NOTHING) == 1 and "interrupted" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals are told apart on Linux only")
+def test_an_interrupt_while_libraries_are_loaded_stays_one():
+    def interrupted():
+        with watched(), loading():
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(60)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_a_watch_around_another_one_keeps_its_text():

@@ -10,7 +10,7 @@ import pytest
 
 import margin
 from margin._replace import replacing
-from margin.cli.claims import claimed
+from margin.cli.claims import abandoned, claimed
 from margin.cli.main import main
 from margin.errors import FileError
 from margin.mechanisms import Flat
@@ -160,3 +160,15 @@ def test_a_disk_without_room_is_told_before_the_charge(folder, capsys, monkeypat
     assert main([*RELEASE, *PAID, "-o", "x.margin"]) == 2
     assert "'x.margin' cannot be written (No space left on device)" in capsys.readouterr().err
     assert not margin.Ledger("l.db").charged("p")
+
+
+@posix
+def test_a_claim_is_listed_only_if_nobody_holds_it_and_stays(tmp_path):
+    old = tmp_path / "sub" / ".margin-0.claim"
+    old.parent.mkdir()
+    old.touch()
+    with claimed(tmp_path / "x.margin"):
+        assert abandoned(tmp_path) == [old]
+        with pytest.raises(margin.FileError), claimed(tmp_path / "x.margin"):
+            pass
+    assert abandoned(tmp_path) == [old] and old.exists()

@@ -170,9 +170,13 @@ def test_what_a_kill_leaves_is_named_and_can_be_kept(folder, capsys):
     assert f"{left.name}: was left by a command that was killed" in ran(capsys, *check).out
     found = told(capsys, *check)
     assert found["without_release"] == {"p": [2]}
-    (leftover,) = found["leftovers"]
+    (claim,) = folder.glob(".margin-*.claim")
+    leftover, unheld = found["leftovers"]
     assert leftover == {"file": left.name, "whole": True, "entry": 2, "copy_of": None}
+    assert unheld == {"file": claim.name, "whole": False, "entry": None, "copy_of": None}
     text = ran(capsys, *check).out
+    assert f"{claim.name}: is the claim of a command that was killed; delete it" in text
+    claim.unlink()
     assert "holds the whole release of entry 2 (night 1); to keep it" in text
     assert "without a release in '.': entry 2 (night 1); " in text
     # Another command leaves it alone. Beside it lies the beginning of a file.
@@ -233,3 +237,22 @@ def test_a_library_that_loads_for_ever_ends_the_process_before_the_charge(folder
     assert ended.returncode == 1 and "Timeout (0:00:01)!" in ended.stderr
     assert not list(folder.glob("*.margin")) and not list(folder.glob(".margin-*"))
     assert told(capsys, "ledger", "check", "l.db", "--releases", ".")["charges"] == []
+
+
+def test_a_charge_that_an_older_ledger_lacks_can_be_entered_again(folder, capsys):
+    """As docs/howto/unattended.md says: by a release from an empty table, under another label."""
+    ran(capsys, *CREATE)
+    paid = ["--ledger", "l.db", "--dataset", "p", "--label"]
+    (folder / "made").mkdir()
+    shutil.copy("l.db", "old.db")
+    ran(capsys, *RELEASE, *paid, "spring", "-o", "made/spring.margin")
+    shutil.copy("old.db", "l.db")
+    check = ["ledger", "check", "l.db", "--releases", "made"]
+    assert "spring.margin: its charge, entry 2, is not" in ran(capsys, *check, code=2).out
+    (folder / "empty.csv").write_text("id,a\n")
+    again = ["release", "empty.csv", *RELEASE[2:], *paid, "again: spring", "-o", "again.margin"]
+    assert told(capsys, *again)["charge"]["remaining"] == "2"
+    # The file's own entry is gone for good; in another folder it is no problem of the check.
+    ran(capsys, *check, code=2)
+    (folder / "made" / "spring.margin").rename(folder / "spring.margin")
+    assert "entry 2 (again: spring)" in ran(capsys, *check).out

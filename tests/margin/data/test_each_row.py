@@ -13,6 +13,8 @@ import itertools
 import json
 import math
 import random
+import subprocess
+import sys
 import unicodedata
 from decimal import Decimal
 from uuid import UUID
@@ -716,9 +718,36 @@ def test_a_file_of_another_type_changes_no_row_of_a_query(tmp_path):
     query = Sql("SELECT v FROM t", files={"t": tmp_path})
     assert count(query, domain, [["v"]])[0].tolist() == [5, 0]
     pq.write_table(pa.table({"v": pa.array([0.1], pa.float64())}), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match="hold column 'v' in different types"):
+    with pytest.raises(DataError, match=r"column 'v' in different types.*pass the folder itself"):
         query.check(domain)
     assert count(tmp_path, domain, [["v"]])[0].tolist() == [6, 0]
+
+
+def test_a_folder_of_numbers_and_texts_is_read_by_a_query_with_two_names(tmp_path):
+    """Neither the folder nor one name for it is accepted, and both messages say what is."""
+    domain = Domain({"v": [7, 8]})
+    for name, values in [("1", [7]), ("2", ["07"])]:
+        pq.write_table(pa.table({"v": values}), tmp_path / f"{name}.parquet")
+    with pytest.raises(DataError, match="a name of its own and cast the column in a query"):
+        open_source(tmp_path).check(domain)
+    with pytest.raises(DataError, match="a name of their own"):
+        Sql("SELECT v FROM t", files={"t": tmp_path}).check(domain)
+    text = "SELECT v::VARCHAR AS v FROM a UNION ALL SELECT v FROM b"
+    files = {"a": tmp_path / "1.parquet", "b": tmp_path / "2.parquet"}
+    assert count(Sql(text, files=files), domain, [["v"]])[0].tolist() == [2, 0]
+
+
+def test_a_database_that_another_process_writes_is_not_called_a_wrong_file(tmp_path):
+    path = str(tmp_path / "held.duckdb")
+    text = f"import duckdb; c = duckdb.connect({path!r}); print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        writer.stdout.readline()
+        with pytest.raises(DataError, match="another process holds its lock; wait"):
+            Sql("SELECT 1 AS v", attach=path).check(Domain({"v": 2}))
+        writer.communicate(b"\n")
+    Sql("SELECT 1 AS v", attach=path).check(Domain({"v": 2}))
 
 
 def test_a_query_over_parquet_in_files_may_calculate(tmp_path):

@@ -203,7 +203,7 @@ def test_no_translation_accuses_the_data_of_a_shortage(name, error, folder):
                 break
         assert len(passed) >= place and SECRET not in told
         if isinstance(error, MemoryError):
-            assert Shortage.MEMORY.value in told
+            assert Shortage.MEMORY.text in told
         else:
             assert "not known" in told and "memory" in told
     assert place > 1
@@ -255,3 +255,18 @@ def test_a_process_without_memory_says_so(folder):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "no more memory" in done.stderr or "no more threads" in done.stderr
+    assert "ulimit -v" in done.stderr and "--memory-limit" not in done.stderr
+
+
+def test_a_shortage_while_the_table_is_read_says_that_nothing_was_charged(
+    folder, monkeypatch, capsys
+):
+    def fail(*_, **__):
+        raise ResourceError(Shortage.MEMORY.text)
+
+    monkeypatch.setattr("margin.cli.release.table_of", fail)
+    domain = folder / "domain.json"
+    domain.write_text('{"a": 2}')
+    arguments = ["release", folder / "t.csv", "--domain", domain, "--epsilon", 1]
+    assert main(list(map(str, [*arguments, "-o", folder / "x.margin"]))) == 2
+    assert capsys.readouterr().err.count("nothing has been charged") == 1

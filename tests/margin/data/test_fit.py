@@ -143,6 +143,11 @@ def test_what_to_declare_fits_the_attribute():
             {"dates": {"from": "2025-01-01", "to": "2025-12-31", "by": "month"}},
             "by try_strptime(column, '%d.%m.%Y')::DATE",
         ),
+        (
+            ["31.12.2025 10:00", "30.12.2025 9:00:30"],
+            {"dates": {"from": "2025-01-01", "to": "2025-12-31", "by": "month"}},
+            "by try_strptime(column, '%d.%m.%Y %H:%M')::DATE",
+        ),
     ],
 )
 def test_numbers_and_dates_of_other_countries_get_advice(values, form, advice):

@@ -275,12 +275,11 @@ def test_an_old_copy_put_back_is_found_by_the_releases(ledger, tmp_path):
     assert [line.split(":")[0] for line in ledger.check(tokens)] == ["second"]
     tokens["third"] = ledger.charge("census", PureDP("0.1"))
     found = ledger.check(tokens)
-    assert any("older copy" in line for line in found) and any(
-        "as second" in line for line in found
-    )
+    (line,) = found  # the third release has a charge of its own, with the same number
+    assert line.startswith("second: ") and "older copy" in line and "charge it again" in line
     other = Ledger(tmp_path / "other.db")
     other.register("census", PureDP(1))
-    assert len(other.check({**tokens, "none": None})) == 5
+    assert len(other.check({**tokens, "none": None})) == 4
 
 
 def test_a_missing_ledger_is_not_made_by_a_charge(tmp_path):
