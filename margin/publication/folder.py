@@ -23,6 +23,7 @@ from ..errors import DomainError, FileError
 from ..privacy.statement import Statement
 from ..privacy.strength import strength
 from ..privacy.words import in_a_paragraph
+from ..synopses.apart import pairs_apart, told_apart
 from ..synopses.source import Source, bounds_told
 from ..synopses.synopsis import Synopsis, check_synopsis
 from .formats import ENDINGS, FORMATS, write_table
@@ -125,12 +126,15 @@ def publish(
             files = {}
             source = synopsis.source(table.attributes)
             how = source.told(some_left_out=manifest["left_out"] is not None)
-            about = {**manifest, "source": source, "how": how}
+            apart = told_apart(synopsis, table.attributes)
+            about = {**manifest, "source": source, "how": f"{how} {apart}".rstrip()}
             for form in formats:
                 file = part / (name + ENDINGS[form])
                 write_table(form, file, table, about=about, spreadsheet=spreadsheet)
                 files[form] = _listed(file)
-            manifest["tables"].append(_entry(name, table, source, how, files))
+            entry = _entry(name, table, source, how, files)
+            entry["unmeasured_pairs"] = list(map(list, pairs_apart(synopsis, table.attributes)))
+            manifest["tables"].append(entry)
         (part / README).write_text(readme(manifest), encoding="utf-8")
         manifest["readme"] = _listed(part / README)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)

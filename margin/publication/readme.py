@@ -4,6 +4,7 @@ import textwrap
 from typing import Any
 
 from ..domain.rules import rule_in_words
+from ..synopses.apart import listed_pairs
 from ..synopses.source import Source
 from .formats import ENDINGS
 
@@ -22,6 +23,13 @@ _CONTENTS = {
     "sdmx-csv": "SDMX-CSV 2.0",
 }
 """What the files of each format are."""
+
+_APART = (
+    "No measured table holds these attributes together: {}. What connects the two of a pair is not "
+    "in any table of this folder, except for what both have in common with other attributes. "
+    "manifest.json lists these pairs for each table."
+)
+"""What reconstructed tables do not say."""
 
 _IMPOSSIBLE = (
     "No row can be in these combinations. Their count, low and high are 0 by declaration.\n"
@@ -53,6 +61,9 @@ def readme(manifest: dict[str, Any]) -> str:
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
+    pairs = [tuple(pair) for one in manifest["tables"] for pair in one["unmeasured_pairs"]]
+    if pairs:
+        parts.append(_paragraph(_APART.format(listed_pairs(list(dict.fromkeys(pairs))))))
     parts.append(_files(manifest))
     parts.append(_heading("Columns") + _paragraph(_columns(manifest)))
     rules = manifest["domain"].get("$impossible", [])

@@ -22,6 +22,7 @@ from ..privacy.budget import PureDP
 from ..privacy.words import in_words
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
+from ..synopses.apart import told_apart
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
 
@@ -120,11 +121,13 @@ def content(
 
 
 def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
-    """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and of
-    the half-widths of their 95 % intervals."""
+    """Convert a marginal to JSON values: its axes, its source, which pairs of attributes were not
+    measured together, and the bytes of its counts and of the half-widths of their 95 % intervals.
+    """
     return {
         "axes": _places(synopsis.domain, marginal.attributes),
         "source": synopsis.source(marginal.attributes).value,
+        "apart": told_apart(synopsis, marginal.attributes),
         "counts": _packed(marginal.counts),
         "half_widths": _packed(_half_widths(marginal)),
     }

@@ -391,6 +391,9 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     probable = "In measured tables, with about 95 % probability, the true number lies between"
     average = "In tables that were reconstructed, on average over many tables, 95 % of the true"
     assert probable in plain and average in plain
+    # What the reconstructed table lacks.
+    assert "No measured table holds these attributes together: =town and sex." in plain
+    assert [entry["unmeasured_pairs"] for entry in manifest["tables"]] == [[["=town", "sex"]], []]
     assert manifest["title"] == "Towns 2025" and manifest["imprint"]["Licence"] == "CC BY 4.0"
     assert manifest["readme"]["name"] == "README.txt"
 

@@ -120,6 +120,7 @@ function fromAnswer(answer, asked) {
     counts: project(doubles(answer.counts), answer.axes, asked),
     halfWidths: project(doubles(answer.half_widths), answer.axes, asked),
     source: answer.source,
+    apart: answer.apart,
   };
 }
 
@@ -210,6 +211,7 @@ async function show() {
       ? "This page does not hold the counts of this combination. Choose fewer attributes."
       : answer.error ?? data.sources[answer.source];
   element("made").className = isEstimate() ? "warning" : "";
+  element("apart").textContent = failed ? "" : answer.apart ?? "";
   element("near").textContent = near(asked);
   table();
   await chart();

@@ -1016,6 +1016,8 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#made.warning #status") == [Source.RECONSTRUCTED.words]
     said = "Measured together: age with sex; region with sex and children."
     assert texts(browser, "#near") == [said]
+    said = "No measured table holds age and region together: the numbers are as if they had nothing"
+    assert texts(browser, "#apart")[0].startswith(said)
     assert "Do not compare counts, shares or ratios of groups" in texts(browser, "#compare")[0]
     assert "was not measured but estimated" in texts(browser, "#quoted")[0]
     assert texts(browser, "#shares") == texts(browser, "#sums") == [""]
@@ -1026,6 +1028,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#near") == ["Measured together: age \u00d7 sex and sex \u00d7 region."]
     pick(browser, domain, ["age", "sex"])
     assert texts(browser, "#made.warning") == [] and texts(browser, "#near") == [""]
+    assert texts(browser, "#apart") == [""]
     assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
     assert "For the sum of two lines, add their low bounds" in texts(browser, "#sums")[0]
     # The largest count and its careful share of all rows, in tenths of a percent.
