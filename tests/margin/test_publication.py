@@ -298,6 +298,10 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
     assert out == (
         "out: 10 tables, 75 cells, each with the total 900; 6 measured, 4 reconstructed. "
         "They agree exactly.\n"
+        "Reconstructed tables are estimates from smaller tables, and groups in them must not be "
+        "compared. For the next release, name the tables that matter with --workload, and to have "
+        "each of them measured also with --mechanism PriView --views. To publish chosen tables "
+        "only, use margin publish --tables\n"
     )
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     every = [
