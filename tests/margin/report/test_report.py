@@ -140,7 +140,7 @@ def test_the_page_holds_levels_with_the_intervals_of_the_program(leveled, tmp_pa
 
 
 def test_levels_do_not_grow_the_page_without_bounds(leveled, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_SUMS", 20)
+    monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_WEIGHTS", 800)
     monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_CELLS", 40)
     data = content(leveled, title="x", live=False)
     names = [one["name"] for one in data["attributes"]]
@@ -153,7 +153,35 @@ def test_levels_do_not_grow_the_page_without_bounds(leveled, monkeypatch):
     cells = [np.prod([sizes[name] for name in view]) for view in leveled_answers]
     reconstructed = [leveled.source(view) is Source.RECONSTRUCTED for view in leveled_answers]
     assert leveled_answers and sum(cells) <= 40
-    assert 0 < sum(itertools.compress(cells, reconstructed)) <= 20
+    weights = [
+        cells_ * leveled.width(view) for view, cells_ in zip(leveled_answers, cells, strict=True)
+    ]
+    assert 0 < sum(itertools.compress(weights, reconstructed)) <= 800
+
+
+def test_an_upper_level_is_held_wherever_the_lowest_one_is():
+    paths = [[f"state {town // 5}", f"town {town}"] for town in range(20)]
+    domain = {"place": {"levels": {"names": ["state", "town"], "paths": paths}}}
+    domain |= dict.fromkeys("abc", 5)
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 5, 3000) for name in "abc"}
+    rows["place"] = [paths[town][1] for town in rng.integers(0, 20, 3000)]
+    views = [["place", "a"], ["a", "b"], ["b", "c"]]
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=PriView(views=views))
+    data = content(made, title="x", live=False)
+    shown = {frozenset(answer["axes"]) for answer in data["answers"]}
+    for view in data["views"]:
+        sizes = range(1, len(view["axes"]) + 1)
+        parts = (itertools.combinations(view["axes"], size) for size in sizes)
+        shown |= {frozenset(axes) for axes in itertools.chain.from_iterable(parts)}
+    levels = {
+        place: one["level_of"]
+        for place, one in enumerate(data["attributes"])
+        if one["level_of"] is not None
+    }
+    for level, attribute in levels.items():
+        for axes in shown:
+            assert attribute not in axes or axes - {attribute} | {level} in shown
 
 
 def test_the_page_asks_nobody(synopsis, tmp_path):
