@@ -20,6 +20,7 @@ from ..interrupts.share import tell
 from ..plots.results import answered
 from ..privacy.budget import PureDP
 from ..privacy.words import in_words
+from ..publication.adding import adding
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
 from ..synopses.apart import told_apart
@@ -119,6 +120,7 @@ def content(
         "live": live,
         "description": imprint.description or provenance.description,
         "imprint": imprint.lines(title, provenance, synopsis.domain),
+        "adding": adding(has_contact=imprint.contact is not None),
         "most": most,
     }
 
@@ -139,7 +141,10 @@ def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
 def _attributes(domain: Domain) -> list[dict[str, Any]]:
     """Convert the attributes to JSON values, and after them the levels, such as "place@state".
 
-    `level_of` is the position of the attribute of a level, and None for an attribute.
+    `level_of` is the position of the attribute of a level, and None for an attribute. `members` are
+    the numbers of nodes of the next level that each node of a level has: one after another, these
+    are all nodes of that level, whose position is `next_level`. Periods are known to readers, so
+    levels of dates have none.
     """
     found = []
     for name in [*domain, *_levels(domain)]:
@@ -147,8 +152,16 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
         attribute, level = split_level(domain, name)
         level_of = None if level is None else domain.position[attribute]
         ordered = form.ordered or form.bins is not None
-        labels = list(form.captions)
-        found.append({"name": name, "labels": labels, "ordered": ordered, "level_of": level_of})
+        one = {"name": name, "labels": list(form.captions), "ordered": ordered}
+        one["level_of"] = level_of
+        tree = domain[attribute].levels
+        if level is not None and tree is not None and domain[attribute].dates is None:
+            place = tree.index(level)
+            one["members"] = list(map(len, tree.members(place)))
+            (one["next_level"],) = _places(
+                domain, [f"{attribute}{LEVEL_MARK}{tree.names[place + 1]}"]
+            )
+        found.append(one)
     return found
 
 

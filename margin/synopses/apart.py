@@ -101,9 +101,7 @@ def _shared(
     reached = [second]
     for name in reached:
         reached += [
-            other
-            for other in others
-            if other not in reached and _together(synopsis, (name, other))
+            other for other in others if other not in reached and _together(synopsis, (name, other))
         ]
     shared = [name for name in reached[1:] if _together(synopsis, (first, name))]
     return " and ".join(sorted(shared, key=synopsis.domain.position.__getitem__))
