@@ -104,7 +104,7 @@ def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 
 def _marginal(parsed: argparse.Namespace) -> Said:
-    from ..synopses.apart import told_apart
+    from ..publication.apart import told_apart
 
     synopsis = opened(parsed)
     names = [name for text in parsed.attributes for name in names_in(synopsis.domain, text)]

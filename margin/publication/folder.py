@@ -23,9 +23,9 @@ from ..errors import DomainError, FileError
 from ..privacy.statement import Statement
 from ..privacy.strength import strength
 from ..privacy.words import in_a_paragraph
-from ..synopses.apart import pairs_apart, told_apart
 from ..synopses.source import Source, bounds_told
 from ..synopses.synopsis import Synopsis, check_synopsis
+from .apart import pairs_apart, told_apart
 from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
 from .numbers import LEVEL, NUMBERS

@@ -7,9 +7,9 @@ from typing import Any
 from ..domain.domain import Domain
 from ..domain.levels import LEVEL_MARK
 from ..domain.rules import rule_in_words
-from ..synopses.apart import listed_pairs
 from ..synopses.source import Source
 from .adding import adding
+from .apart import listed_pairs
 from .formats import ENDINGS
 
 __all__ = ["README", "readme"]

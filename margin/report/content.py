@@ -21,9 +21,9 @@ from ..plots.results import answered
 from ..privacy.budget import PureDP
 from ..privacy.words import in_words
 from ..publication.adding import adding
+from ..publication.apart import told_apart
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
-from ..synopses.apart import told_apart
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
 

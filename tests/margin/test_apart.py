@@ -5,8 +5,8 @@ import pytest
 
 import margin
 from margin import Domain, PriView, PureDP
+from margin.publication.apart import pairs_apart, told_apart
 from margin.solvers import Newton
-from margin.synopses.apart import pairs_apart, told_apart
 
 VIEWS = [["age", "sex"], ["sex", "job"], ["car", "dog"]]
 

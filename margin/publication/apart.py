@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from ..domain.domain import View
 from ..domain.level_views import level_view
-from .source import Source
-from .synopsis import Synopsis
-from .views import ViewSynopsis
+from ..synopses import ViewSynopsis
+from ..synopses.source import Source
+from ..synopses.synopsis import Synopsis
 
 __all__ = ["listed_pairs", "pairs_apart", "told_apart"]
 
