@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
@@ -36,6 +36,7 @@ __all__ = [
     "opened",
     "painted",
     "printable",
+    "reconstructed_hint",
     "spent_of",
     "split_names",
     "titled",
@@ -292,6 +293,27 @@ def explained(
     limits = left_out(synopsis)
     meaning = source.told(some_left_out=bool(limits)) if has_bounds else _UNKNOWN
     return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits) if text)
+
+
+def reconstructed_hint(sources: "Mapping[Source, int]") -> str:
+    """What a publisher can do about reconstructed tables, as a line below what was written; empty
+    if there are none.
+
+    Parameters
+    ----------
+    sources
+        The number of tables by how they were made.
+    """
+    from ..synopses.source import Source
+
+    if not sources.get(Source.RECONSTRUCTED):
+        return ""
+    return (
+        "\nReconstructed tables are estimates from smaller tables, and groups in them must not be "
+        "compared. For the next release, name the tables that matter with --workload, and to have "
+        "each of them measured also with --mechanism PriView --views. To publish chosen tables "
+        "only, use margin publish --tables"
+    )
 
 
 def budget_values(budget: "Budget", guarantee: str | None = None) -> dict[str, Any]:

@@ -8,7 +8,14 @@ from typing import Any
 from ..errors import FileError
 from .arguments.imprint import add_imprint, hint, imprint_of
 from .arguments.workload import FORMS, views_of
-from .common import Said, add_command, add_spreadsheet, add_synopsis, opened
+from .common import (
+    Said,
+    add_command,
+    add_spreadsheet,
+    add_synopsis,
+    opened,
+    reconstructed_hint,
+)
 
 __all__ = ["add_commands"]
 
@@ -107,6 +114,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
             "\nEach attribute has a table of its own. For one table of all these attributes, "
             f"write --tables {joined}"
         )
+    text += reconstructed_hint(sources)
     values = {
         "output": str(folder),
         "tables": len(tables),

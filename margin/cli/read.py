@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,8 @@ def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 
 def _marginal(parsed: argparse.Namespace) -> Said:
+    from ..publication.apart import told_apart
+
     synopsis = opened(parsed)
     names = [name for text in parsed.attributes for name in names_in(synopsis.domain, text)]
     marginal = synopsis.marginal([name for name in names if name])
@@ -116,7 +119,8 @@ def _marginal(parsed: argparse.Namespace) -> Said:
     else:
         has_bounds = not any(map(math.isnan, marginal.variance.flat))
         meaning = explained(synopsis, source, has_bounds=has_bounds)
-        text = f"{_as_table(marginal)}\n{meaning}"
+        apart = textwrap.fill(told_apart(synopsis, marginal.attributes), 88)
+        text = f"{_as_table(marginal)}\n{meaning}\n{apart}".rstrip()
     return Said(text, values)
 
 

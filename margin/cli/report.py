@@ -13,6 +13,7 @@ from .common import (
     add_command,
     add_synopsis,
     opened,
+    reconstructed_hint,
 )
 from .outputs import add_force, check_free
 
@@ -85,7 +86,7 @@ def _report(parsed: argparse.Namespace) -> Said:
     output: Path = parsed.output or parsed.file.with_suffix(".html")
     check_free(output, parsed)
     synopsis = opened(parsed)
-    write_report(
+    sources = write_report(
         synopsis,
         output,
         title=parsed.title or parsed.file.stem,
@@ -94,7 +95,17 @@ def _report(parsed: argparse.Namespace) -> Said:
     hint(parsed, synopsis)
     size = output.stat().st_size
     text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"
-    return Said(text, {"output": str(output), "bytes": size}, is_kept=True)
+    number = sum(sources.values())
+    if number:
+        made = ", ".join(f"{tables:,} {source.short}" for source, tables in sources.items())
+        text += f"; {number:,} {'table' if number == 1 else 'tables'}: {made}"
+    values = {
+        "output": str(output),
+        "bytes": size,
+        "tables": number,
+        "sources": {source.value: tables for source, tables in sources.items()},
+    }
+    return Said(f"{text}{reconstructed_hint(sources)}", values, is_kept=True)
 
 
 def _explore(parsed: argparse.Namespace) -> None:

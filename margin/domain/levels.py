@@ -141,6 +141,22 @@ class Levels:
         """The number of nodes of each level."""
         return tuple(map(len, self.labels))
 
+    def members(self, level: int) -> list[tuple[Value, ...]]:
+        """For each node of a level but the lowest, the labels of its nodes of the next level.
+
+        Examples
+        --------
+        >>> paths = [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"]]
+        >>> Levels({"names": ["state", "county"], "paths": paths}).members(0)
+        [('Alameda', 'Fresno'), ('Clark',)]
+        """
+        first_leaves = np.unique(self.groups[level + 1], return_index=True)[1]
+        parents = self.groups[level][first_leaves].tolist()
+        found: list[list[Value]] = [[] for _ in self.labels[level]]
+        for parent, label in zip(parents, self.labels[level + 1], strict=True):
+            found[parent].append(label)
+        return [tuple(labels) for labels in found]
+
     def index(self, name: str) -> int:
         """The position of a level, counted from the top.
 

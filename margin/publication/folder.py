@@ -25,6 +25,7 @@ from ..privacy.strength import strength
 from ..privacy.words import in_a_paragraph
 from ..synopses.source import Source, bounds_told
 from ..synopses.synopsis import Synopsis, check_synopsis
+from .apart import pairs_apart, told_apart
 from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
 from .numbers import LEVEL, NUMBERS
@@ -43,19 +44,23 @@ _NAME_LENGTH = 80
 
 _COUNT = (
     "count is the published number of rows: a whole number near the answer of the release, such as "
-    "the one on its page or of margin marginal, which need be neither whole nor equal in two "
-    "tables. Any two tables have exactly the same counts on the attributes that they share, and "
-    "all tables have the same total."
+    "the one on its page, which need be neither whole nor equal in two tables. Any two tables have "
+    "exactly the same counts on the attributes that they share, and all tables have the same total."
 )
 
 _BOUNDS = (
-    "Bounds allow for the noise that was added on purpose, for what rounding and agreement "
-    "changed and, in tables that were reconstructed or combined with a base, for an estimate of "
-    "what the measured tables do not say. They are rounded outwards to whole numbers. Bounds of 0 "
-    "and 1 do not prove that nobody is there: they, too, miss about one true number in twenty, "
-    "unless the combination was declared as impossible. Bounds are null where the error is not "
-    "known."
+    "Bounds allow for the noise that was added on purpose and for what rounding and agreement "
+    "changed{}. They are rounded outwards to whole numbers. Bounds of 0 and 1 do not prove that "
+    "nobody is there: they, too, miss about one true number in twenty, unless the combination was "
+    "declared as impossible. Where the error is not known, there are no bounds: they are empty in "
+    "CSV files, and null in others."
 )
+
+_ESTIMATED = (
+    " and, in tables that were not only measured, for an estimate of what the measured tables do "
+    "not say"
+)
+"""What bounds also allow for."""
 
 
 def publish(
@@ -125,12 +130,15 @@ def publish(
             files = {}
             source = synopsis.source(table.attributes)
             how = source.told(some_left_out=manifest["left_out"] is not None)
-            about = {**manifest, "source": source, "how": how}
+            apart = told_apart(synopsis, table.attributes)
+            about = {**manifest, "source": source, "how": f"{how} {apart}".rstrip()}
             for form in formats:
                 file = part / (name + ENDINGS[form])
                 write_table(form, file, table, about=about, spreadsheet=spreadsheet)
                 files[form] = _listed(file)
-            manifest["tables"].append(_entry(name, table, source, how, files))
+            entry = _entry(name, table, source, how, files)
+            entry["unmeasured_pairs"] = list(map(list, pairs_apart(synopsis, table.attributes)))
+            manifest["tables"].append(entry)
         (part / README).write_text(readme(manifest), encoding="utf-8")
         manifest["readme"] = _listed(part / README)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
@@ -242,7 +250,7 @@ def _meaning(statement: Statement, sources: Collection[Source]) -> str:
         f"{_COUNT} low and high bound {which}, at {100 * LEVEL:g} %.",
         bounds_told(sources, some_left_out=some_left_out),
         statement.left_out,
-        _BOUNDS,
+        _BOUNDS.format(_ESTIMATED if any(one.is_reconstructed for one in sources) else ""),
     ]
     return " ".join(part for part in parts if part)
 

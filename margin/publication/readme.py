@@ -1,10 +1,15 @@
 """The README of a publication: what the folder is, in plain text."""
 
+import itertools
 import textwrap
 from typing import Any
 
+from ..domain.domain import Domain
+from ..domain.levels import LEVEL_MARK
 from ..domain.rules import rule_in_words
 from ..synopses.source import Source
+from .adding import adding
+from .apart import listed_pairs
 from .formats import ENDINGS
 
 __all__ = ["README", "readme"]
@@ -23,10 +28,27 @@ _CONTENTS = {
 }
 """What the files of each format are."""
 
+_APART = (
+    "No measured table holds these attributes together: {}. What connects the two of a pair is not "
+    "in any table of this folder, except for what both have in common with other attributes. "
+    "manifest.json lists these pairs for each table."
+)
+"""What reconstructed tables do not say."""
+
 _IMPOSSIBLE = (
     "No row can be in these combinations. Their count, low and high are 0 by declaration.\n"
 )
 """What the rules are that follow."""
+
+_EXCEL = (
+    "If a spreadsheet shows a CSV file in a single column, as Excel does in countries that write "
+    "decimal commas, open an empty workbook and import the file with a comma as delimiter: in "
+    "Excel, Data > From Text/CSV."
+)
+"""How to open the files where the list separator is a semicolon."""
+
+_MOST_LEAVES = 500
+"""Largest number of leaves of an attribute whose levels the README lists."""
 
 _CHECK = (
     "manifest.json lists every file with its SHA-256. If the folder also holds manifest.json.sig, "
@@ -53,8 +75,15 @@ def readme(manifest: dict[str, Any]) -> str:
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
+    pairs = [tuple(pair) for one in manifest["tables"] for pair in one["unmeasured_pairs"]]
+    if pairs:
+        parts.append(_paragraph(_APART.format(listed_pairs(list(dict.fromkeys(pairs))))))
     parts.append(_files(manifest))
     parts.append(_heading("Columns") + _paragraph(_columns(manifest)))
+    if any(entry["source"] == Source.MEASURED.value for entry in manifest["tables"]):
+        words = adding(has_contact="Contact" in manifest["imprint"])
+        parts.append(_heading("Sums and differences") + _paragraph(words))
+    parts += _levels(manifest)
     rules = manifest["domain"].get("$impossible", [])
     if rules:
         lines = [_paragraph(f"- {rule_in_words(rule)}") for rule in rules]
@@ -74,7 +103,30 @@ def _files(manifest: dict[str, Any]) -> str:
     """The endings of the files of each table."""
     forms = manifest["tables"][0]["files"]
     lines = [f"  {ENDINGS[form]}: {_CONTENTS[form]}\n" for form in forms]
-    return "Each table has these files:\n" + "".join(lines)
+    listed = "Each table has these files:\n" + "".join(lines)
+    return f"{listed}\n{_paragraph(_EXCEL)}" if "csv" in forms else listed
+
+
+def _levels(manifest: dict[str, Any]) -> list[str]:
+    """A part for each level in the tables but the lowest: which nodes of the next level belong to
+    its nodes. Periods are known to readers."""
+    asked = {name for entry in manifest["tables"] for name in entry["attributes"]}
+    parts = []
+    for name, form in Domain(manifest["domain"]).items():
+        tree = form.levels
+        spellings = {name, *(f"{name}{LEVEL_MARK}{level}" for level in tree.names)} if tree else ()
+        if tree is None or form.dates is not None or not asked.intersection(spellings):
+            continue
+        if form.size > _MOST_LEAVES:
+            words = f"manifest.json lists what belongs to what, as the paths of {name}."
+            parts.append(_heading(f"Levels of {_line(name)}") + _paragraph(words))
+            continue
+        for place, (level, lower) in enumerate(itertools.pairwise(tree.names)):
+            title = f"What of {_line(lower)} belongs to which {_line(level)} ({_line(name)})"
+            nodes = zip(tree.labels[place], tree.members(place), strict=True)
+            lines = [_paragraph(f"- {node}: {', '.join(map(str, own))}") for node, own in nodes]
+            parts.append(_heading(title) + "".join(lines))
+    return parts
 
 
 def _columns(manifest: dict[str, Any]) -> str:

@@ -20,6 +20,8 @@ from ..interrupts.share import tell
 from ..plots.results import answered
 from ..privacy.budget import PureDP
 from ..privacy.words import in_words
+from ..publication.adding import adding
+from ..publication.apart import told_apart
 from ..publication.imprint import Imprint
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
@@ -41,9 +43,9 @@ _BASED_CELLS = 60_000
 _LEVEL_CELLS = 25_000
 """Largest number of cells of answers at levels, such as "place@state", with their intervals."""
 
-_LEVEL_SUMS = 500
-"""Largest number of these cells that are reconstructed. The error of each takes about 10 to 30 ms
-of processor time."""
+_LEVEL_WEIGHTS = 1 << 27
+"""Largest number of weights for the errors of those of these cells that are reconstructed: a cell
+takes as many as `ViewSynopsis.width` says. A weight takes about 120 ns of processor time."""
 
 _SUMMED_CELLS = 1 << 14
 """Largest number of cells of a reconstructed table that is summed to levels."""
@@ -88,7 +90,10 @@ def content(
     summed = isinstance(synopsis, ViewSynopsis) and synopsis.base is None and synopsis.noise is None
     imprint = imprint or Imprint()
     views = _views(synopsis, summed=summed)
-    answers = [*_answers(synopsis, summed=summed), *_level_answers(synopsis)]
+    answers = _answers(synopsis, summed=summed)
+    lower = [answer["axes"] for answer in answers]
+    lower += [view["axes"] for view in views if view["counts"] is not None]
+    answers += _level_answers(synopsis, lower)
     most = min(_MOST_ASKED, len(synopsis.domain))
     if not live:
         shown = [table for table in [*views, *answers] if table["counts"] is not None]
@@ -115,16 +120,19 @@ def content(
         "live": live,
         "description": imprint.description or provenance.description,
         "imprint": imprint.lines(title, provenance, synopsis.domain),
+        "adding": adding(has_contact=imprint.contact is not None),
         "most": most,
     }
 
 
 def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
-    """Convert a marginal to JSON values: its axes, its source, and the bytes of its counts and of
-    the half-widths of their 95 % intervals."""
+    """Convert a marginal to JSON values: its axes, its source, which pairs of attributes were not
+    measured together, and the bytes of its counts and of the half-widths of their 95 % intervals.
+    """
     return {
         "axes": _places(synopsis.domain, marginal.attributes),
         "source": synopsis.source(marginal.attributes).value,
+        "apart": told_apart(synopsis, marginal.attributes),
         "counts": _packed(marginal.counts),
         "half_widths": _packed(_half_widths(marginal)),
     }
@@ -133,7 +141,10 @@ def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
 def _attributes(domain: Domain) -> list[dict[str, Any]]:
     """Convert the attributes to JSON values, and after them the levels, such as "place@state".
 
-    `level_of` is the position of the attribute of a level, and None for an attribute.
+    `level_of` is the position of the attribute of a level, and None for an attribute. `members` are
+    the numbers of nodes of the next level that each node of a level has: one after another, these
+    are all nodes of that level, whose position is `next_level`. Periods are known to readers, so
+    levels of dates have none.
     """
     found = []
     for name in [*domain, *_levels(domain)]:
@@ -141,8 +152,16 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
         attribute, level = split_level(domain, name)
         level_of = None if level is None else domain.position[attribute]
         ordered = form.ordered or form.bins is not None
-        labels = list(form.captions)
-        found.append({"name": name, "labels": labels, "ordered": ordered, "level_of": level_of})
+        one = {"name": name, "labels": list(form.captions), "ordered": ordered}
+        one["level_of"] = level_of
+        tree = domain[attribute].levels
+        if level is not None and tree is not None and domain[attribute].dates is None:
+            place = tree.index(level)
+            one["members"] = list(map(len, tree.members(place)))
+            (one["next_level"],) = _places(
+                domain, [f"{attribute}{LEVEL_MARK}{tree.names[place + 1]}"]
+            )
+        found.append(one)
     return found
 
 
@@ -265,9 +284,10 @@ def _answers(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
+def _level_answers(synopsis: Synopsis, lower: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
     """Answer sets of attributes of which at least one is at a level above its lowest, as many as
-    fit. Smaller sets come first, and among sets of the same size those of fewer cells.
+    fit. Those come first whose table at the lowest level the page holds; `lower` are the axes of
+    its tables. Then smaller sets come first, and among sets of the same size those of fewer cells.
 
     The page sums no counts to levels by itself: the error of such a sum depends on the covariances
     of all cells in it, which the page does not hold.
@@ -280,23 +300,26 @@ def _level_answers(synopsis: Synopsis) -> list[dict[str, Any]]:
     attribute_of = {name: split_level(domain, name)[0] for name in sizes}
     # Each attribute is followed by its levels.
     names = sorted(sizes, key=lambda name: domain.position[attribute_of[name]])
+    held = [set(axes) for axes in lower]
     sets = []
     for asked in _candidates(names):
         attributes = {attribute_of[name] for name in asked}
         if len(attributes) == len(asked) and attributes != set(asked):
+            axes = set(domain.axes(attributes))
+            is_lower_held = any(axes <= own for own in held)
             cells = math.prod(sizes[name] for name in asked)
-            sets.append((len(asked), cells, asked))
+            sets.append((not is_lower_held, len(asked), cells, asked))
     chosen: list[View] = []
-    room, sums = _LEVEL_CELLS, _LEVEL_SUMS
-    for _, cells, asked in sorted(sets, key=lambda one: one[:2]):
+    room, left = _LEVEL_CELLS, _LEVEL_WEIGHTS
+    for _, _, cells, asked in sorted(sets, key=lambda one: one[:3]):
         if cells > room:
             continue
-        source = synopsis.source(asked)
-        if source.is_reconstructed:
+        if isinstance(synopsis, ViewSynopsis) and synopsis.source(asked).is_reconstructed:
+            weights = cells * synopsis.width(asked)
             summed = domain.cells(attribute_of[name] for name in asked)
-            if cells > sums or summed > _SUMMED_CELLS:
+            if weights > left or summed > _SUMMED_CELLS:
                 continue
-            sums -= cells
+            left -= weights
         room -= cells
         chosen.append(asked)
     log.info("answering the levels of the page")

@@ -14,6 +14,7 @@ from ..publication.imprint import Imprint
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis, check_synopsis
 from .content import content
+from .held import table_sources
 
 __all__ = ["page", "write_report"]
 
@@ -30,7 +31,7 @@ def write_report(
     *,
     title: str | None = None,
     imprint: Imprint | None = None,
-) -> None:
+) -> dict[Source, int]:
     """Write a synopsis as a single HTML page.
 
     The page loads nothing from a network, so one file is all that a reader needs.
@@ -48,6 +49,11 @@ def write_report(
         Who publishes the page, and when. By default, the page has today's date and a proposal how
         to cite it.
 
+    Returns
+    -------
+    dict
+        The number of tables of counts that the page holds, by how they were made.
+
     Raises
     ------
     FileError
@@ -61,16 +67,16 @@ def write_report(
             "synopsis is not one; pass what they return"
         )
     place = Path(path)
-    text = page(
-        content(
-            synopsis,
-            title=title or place.stem,
-            live=False,
-            imprint=imprint,
-        )
+    holds = content(
+        synopsis,
+        title=title or place.stem,
+        live=False,
+        imprint=imprint,
     )
+    text = page(holds)
     with replacing(place) as file:
         file.write(text.encode())
+    return table_sources(holds)
 
 
 def page(holds: dict[str, Any]) -> str:

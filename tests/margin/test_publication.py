@@ -20,6 +20,7 @@ from margin.cli.main import main
 from margin.domain.bounds import whole_bounds
 from margin.privacy.words import in_a_paragraph
 from margin.publication import FORMATS, Imprint, formats, publish
+from margin.publication.adding import adding
 from margin.publication.readme import _line
 from margin.publication.sdmx import _identifiers
 from margin.report.content import content
@@ -298,6 +299,10 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
     assert out == (
         "out: 10 tables, 75 cells, each with the total 900; 6 measured, 4 reconstructed. "
         "They agree exactly.\n"
+        "Reconstructed tables are estimates from smaller tables, and groups in them must not be "
+        "compared. For the next release, name the tables that matter with --workload, and to have "
+        "each of them measured also with --mechanism PriView --views. To publish chosen tables "
+        "only, use margin publish --tables\n"
     )
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     every = [
@@ -391,8 +396,34 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     probable = "In measured tables, with about 95 % probability, the true number lies between"
     average = "In tables that were reconstructed, on average over many tables, 95 % of the true"
     assert probable in plain and average in plain
+    # Readers of files know no commands, and need no word about a base or about null.
+    assert "margin marginal" not in said and "base" not in said and "empty in CSV" in plain
+    assert "import the file with a comma as delimiter" in plain
+    assert adding(has_contact=True) in plain
+    # What the reconstructed table lacks.
+    assert "No measured table holds these attributes together: =town and sex." in plain
+    assert [entry["unmeasured_pairs"] for entry in manifest["tables"]] == [[["=town", "sex"]], []]
     assert manifest["title"] == "Towns 2025" and manifest["imprint"]["Licence"] == "CC BY 4.0"
     assert manifest["readme"]["name"] == "README.txt"
+
+
+@pytest.mark.parametrize("most", [500, 2])
+def test_the_readme_says_what_belongs_to_which_level(most, tmp_path, monkeypatch):
+    monkeypatch.setattr("margin.publication.readme._MOST_LEAVES", most)
+    levels = {"names": ["state", "town"], "paths": [["S", "x"], ["S", "y"], ["T", "z"]]}
+    visit = {"dates": {"from": "2024-01", "to": "2024-12", "by": "month"}}
+    domain = {"place": {"levels": levels}, "sex": 2, "visit": visit}
+    rows = {"place": ["x", "z"] * 20, "sex": [0, 1] * 20, "visit": ["2024-03"] * 40}
+    made = margin.release(rows, domain=domain, budget=PureDP(1))
+    publish(made, [["place@state"], ["visit@quarter"]], tmp_path / "out", formats=["parquet"])
+    said = (tmp_path / "out" / "README.txt").read_text("utf-8")
+    title = "What of town belongs to which state (place)"
+    listed = f"{title}\n{'-' * len(title)}\n- S: x, y\n- T: z\n"
+    assert (listed in said) is (most > 3)
+    assert ("as the paths of place" in said) is (most < 3)
+    assert "quarter belongs" not in said and "spreadsheet" not in said
+    publish(made, [["sex"]], tmp_path / "sex", formats=["csv"])
+    assert "belongs" not in (tmp_path / "sex" / "README.txt").read_text("utf-8")
 
 
 @pytest.mark.parametrize("rules", [[], [{"age": "[0, 18)", "sex": ["M", "X"]}]])

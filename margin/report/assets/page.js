@@ -120,6 +120,7 @@ function fromAnswer(answer, asked) {
     counts: project(doubles(answer.counts), answer.axes, asked),
     halfWidths: project(doubles(answer.half_widths), answer.axes, asked),
     source: answer.source,
+    apart: answer.apart,
   };
 }
 
@@ -178,6 +179,37 @@ const range = (low, high) => `${whole.format(low)} to ${whole.format(high)}`;
 /** The bounds of a record as text; empty where they are not known. */
 const bounds = (row) => (isKnown(row.low) ? range(row.low, row.high) : "");
 
+/** The nodes of each level of a tree, as texts of two parts: a node, and its nodes of the next level. Dates need none. */
+function belonging() {
+  return data.attributes.filter((level) => level.members).map((level) => {
+    const lower = data.attributes[level.next_level];
+    let start = 0;
+    const nodes = level.labels.map((label, node) => [label, lower.labels.slice(start, start += level.members[node]).join(", ")]);
+    return { head: `${lower.name} by ${level.name}`, nodes };
+  });
+}
+
+/** Show what belongs to which level. A list of many is made when it is opened. */
+function groups() {
+  const place = element("grouped");
+  place.hidden = !data.attributes.some((level) => level.members);
+  place.addEventListener("toggle", () => {
+    for (const { head, nodes } of belonging()) {
+      const title = document.createElement("p");
+      title.textContent = head;
+      const list = document.createElement("dl");
+      for (const [node, lower] of nodes) {
+        ["dt", "dd"].forEach((kind, part) => {
+          const item = document.createElement(kind);
+          item.textContent = [node, lower][part];
+          list.append(item);
+        });
+      }
+      place.append(title, list);
+    }
+  }, { once: true });
+}
+
 let selected = [];
 let shown = null;
 /** The column by which lines are sorted: a number, "share", or the place of an attribute; null for the declared order. */
@@ -210,6 +242,7 @@ async function show() {
       ? "This page does not hold the counts of this combination. Choose fewer attributes."
       : answer.error ?? data.sources[answer.source];
   element("made").className = isEstimate() ? "warning" : "";
+  element("apart").textContent = failed ? "" : answer.apart ?? "";
   element("near").textContent = near(asked);
   table();
   await chart();
@@ -340,13 +373,16 @@ function sums() {
   return (row) => found.get(within === null ? "" : row.labels[within]);
 }
 
-/** A sentence that quotes the largest count. */
+/** A sentence that quotes the largest count of the lines that the field does not hide. */
 function quote() {
   const bounded = shown && shown.rows.every((row) => isKnown(row.low));
   const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
   element("quote").hidden = !quotable;
   if (!quotable) return;
-  const row = shown.rows.reduce((most, one) => (one.count > most.count ? one : most));
+  const left = matching();
+  element("quoted").hidden = element("shares").hidden = !left.length;
+  if (!left.length) return;
+  const row = left.reduce((most, one) => (one.count > most.count ? one : most));
   const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
@@ -358,7 +394,7 @@ function quote() {
     + `${sure}, ${number} is from ${bounds(row)}; noise was added for privacy${how}.”`;
   element("compare").textContent = comparing();
   element("shares").textContent = measured ? sharing(row) : "";
-  element("sums").textContent = measured ? ADDING : "";
+  element("sums").textContent = measured ? data.adding : "";
 }
 
 /** What bounds say about which of two counts is larger. */
@@ -368,15 +404,6 @@ function comparing() {
   if (shown.source !== "measured") return overlap;
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
-
-/** How to give bounds to a sum and to a difference.
- *
- * Let two errors have the standard deviations s and t. The error of their sum or difference has at most s + t, whatever their
- * correlation is, so bounds at the ends are not too narrow. This is not so for many lines: the low bound of an empty cell stops
- * at 0, and a sum of such bounds is too high. */
-const ADDING = "For the sum of two lines, add their low bounds, and add their high bounds. For a difference, the bounds are low minus high, and high minus low."
-  + " These bounds, too, are wider than need be, and hold with a probability of about 95 % or more. For a sum of more than two lines,"
-  + " choose fewer attributes, so that the sum is a line of a table: do not add up many bounds.";
 
 /** How to give bounds to a share, with the share of the quoted count as an example.
  *
@@ -428,11 +455,16 @@ function adding(rows) {
     : `Before rounding, the counts of this table add up to ${all}.`;
 }
 
-/** The lines to show, in their order: those that hold every word of the field in a category. Categories are in their declared order. */
-function lines(shareOf) {
-  const words = element("filter").value.toLowerCase().split(/\s+/);
+/** The lines that hold every word of the field in a category. */
+function matching() {
+  const words = element("filter").value.toLowerCase().split(/[\s,]+/);
   const holds = (labels) => words.every((word) => labels.some((label) => label.includes(word)));
-  const rows = shown.rows.filter((row) => holds(row.labels.map((label) => label.toLowerCase())));
+  return shown.rows.filter((row) => holds(row.labels.map((label) => label.toLowerCase())));
+}
+
+/** The lines to show, in their order. Categories are in their declared order. */
+function lines(shareOf) {
+  const rows = matching();
   const { column, descending } = sorted;
   if (column === null) return rows;
   const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? shareOf : (row) => row[column];
@@ -476,9 +508,16 @@ function table() {
   }
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
   element("total").textContent = `${adding(rows)}${leftOut()}${nobody(shown.rows)} ${about}`;
-  const found = rows.length < shown.rows.length ? `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines have all words of “${element("filter").value.trim()}” in their categories. ` : "";
+  const found = rows.length < shown.rows.length ? `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines have all words of “${element("filter").value.trim()}” in their categories. The chart and the download have all lines of the table. ` : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
+  fade();
+}
+
+/** Show a shadow at the lower edge of the table if it goes on below. */
+function fade() {
+  const box = element("table").parentElement;
+  box.classList.toggle("more", box.scrollTop + box.clientHeight < box.scrollHeight - 1);
 }
 
 /** A colour of the page, which follows the screen, light or dark, or the paper. */
@@ -760,7 +799,11 @@ function downloadMeaning() {
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
-    ...Object.entries(data.sources).map(([name, words]) => `  ${name}: ${words}`), "",
+    ...Object.entries(data.sources).map(([name, words]) => `  ${name}: ${words}`),
+    `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
+    "  so never add up lines of different tables: choose the lines of one table first.",
+    "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
+    ...belonging().flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];
   save(`${lines.join("\n")}\n`, ["columns"], "plain");
@@ -906,12 +949,17 @@ element("download").addEventListener("click", download);
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
 element("download-meaning").addEventListener("click", downloadMeaning);
-element("filter").addEventListener("input", table);
+element("filter").addEventListener("input", () => {
+  table();
+  quote();
+});
 element("whole").addEventListener("change", (event) => {
   within = event.target.value === "" ? null : Number(event.target.value);
   table();
   quote();
 });
+element("table").parentElement.addEventListener("scroll", fade);
+addEventListener("resize", fade);
 // Paper has no button that opens what is closed.
 let opened = false;
 addEventListener("beforeprint", () => {
@@ -919,6 +967,7 @@ addEventListener("beforeprint", () => {
   element("quote").open = true;
 });
 addEventListener("afterprint", () => { element("quote").open = opened; });
+groups();
 held();
 show();
 pictures();

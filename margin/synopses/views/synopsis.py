@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..._checks import whole_number
 from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.level_views import LevelView, split_level
+from ...domain.level_views import LevelView, level_view, split_level
 from ...domain.marginal import Marginal
 from ...domain.where import Chosen
 from ...errors import DomainError
@@ -289,6 +289,13 @@ class ViewSynopsis(Synopsis):
 
     def _rolled(self, view: LevelView) -> Marginal:
         return rolled(self._answering, view)
+
+    def width(self, view: Iterable[str]) -> int:
+        """The number of cells over which the error of a sum is computed in a marginal that no view
+        covers. The time of each sum is proportional to it."""
+        asked = level_view(self.domain, tuple(view)).view
+        axes = tuple(sorted(self.domain.axes(asked)))
+        return self._answering.reconstruction.width(axes)
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         return sums_of(self._answering, chosen)

@@ -1,6 +1,7 @@
 import base64
 import contextlib
 import csv
+import functools
 import html
 import http.client
 import importlib
@@ -24,6 +25,7 @@ from margin.domain.bounds import half_widths, whole_bounds
 from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
 from margin.privacy.words import in_words
+from margin.publication.adding import adding
 from margin.publication.spreadsheets import for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
@@ -140,7 +142,7 @@ def test_the_page_holds_levels_with_the_intervals_of_the_program(leveled, tmp_pa
 
 
 def test_levels_do_not_grow_the_page_without_bounds(leveled, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_SUMS", 20)
+    monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_WEIGHTS", 800)
     monkeypatch.setattr(importlib.import_module("margin.report.content"), "_LEVEL_CELLS", 40)
     data = content(leveled, title="x", live=False)
     names = [one["name"] for one in data["attributes"]]
@@ -153,7 +155,35 @@ def test_levels_do_not_grow_the_page_without_bounds(leveled, monkeypatch):
     cells = [np.prod([sizes[name] for name in view]) for view in leveled_answers]
     reconstructed = [leveled.source(view) is Source.RECONSTRUCTED for view in leveled_answers]
     assert leveled_answers and sum(cells) <= 40
-    assert 0 < sum(itertools.compress(cells, reconstructed)) <= 20
+    weights = [
+        cells_ * leveled.width(view) for view, cells_ in zip(leveled_answers, cells, strict=True)
+    ]
+    assert 0 < sum(itertools.compress(weights, reconstructed)) <= 800
+
+
+def test_an_upper_level_is_held_wherever_the_lowest_one_is():
+    paths = [[f"state {town // 5}", f"town {town}"] for town in range(20)]
+    domain = {"place": {"levels": {"names": ["state", "town"], "paths": paths}}}
+    domain |= dict.fromkeys("abc", 5)
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 5, 3000) for name in "abc"}
+    rows["place"] = [paths[town][1] for town in rng.integers(0, 20, 3000)]
+    views = [["place", "a"], ["a", "b"], ["b", "c"]]
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=PriView(views=views))
+    data = content(made, title="x", live=False)
+    shown = {frozenset(answer["axes"]) for answer in data["answers"]}
+    for view in data["views"]:
+        sizes = range(1, len(view["axes"]) + 1)
+        parts = (itertools.combinations(view["axes"], size) for size in sizes)
+        shown |= {frozenset(axes) for axes in itertools.chain.from_iterable(parts)}
+    levels = {
+        place: one["level_of"]
+        for place, one in enumerate(data["attributes"])
+        if one["level_of"] is not None
+    }
+    for level, attribute in levels.items():
+        for axes in shown:
+            assert attribute not in axes or axes - {attribute} | {level} in shown
 
 
 def test_the_page_asks_nobody(synopsis, tmp_path):
@@ -411,7 +441,10 @@ def test_the_command_writes_a_page_and_replaces_none(saved, capsys):
     assert main(["report", str(saved)]) == 0
     page = saved.with_suffix(".html")
     out, err = capsys.readouterr()
-    assert page.exists() and "MB" in out
+    # Each of the 30 sets of up to four of five attributes is a table. Half of them have the one
+    # that was not measured, and 9 lie within a view.
+    told = "; 30 tables: 9 measured, 6 reconstructed, 15 not measured\n"
+    assert page.exists() and "MB" in out and told in out and "name the tables that matter" in out
     # A page that does not say what a row is gets a hint, with the options that would say it.
     assert all(option in err for option in ("--description", "--population", "--contact"))
     told = ["--description=x", "--population=y", "--contact=z"]
@@ -902,7 +935,7 @@ def tick(browser, name):
 @pytest.mark.parametrize("width", [1200, 400])
 def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
-    write_report(leveled, tmp_path / "r.html")
+    write_report(leveled, tmp_path / "r.html", title=f"levels{width}")
     browser.set_window_size(width, 900)
     open_page(browser, tmp_path / "r.html")
     offered = [text.split("@")[-1] for text in texts(browser, "#attributes label")]
@@ -915,12 +948,42 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     tick(browser, "visit@quarter")
     names = ["place", "sex", "visit@quarter"]
     until(lambda: rows_of(browser) == printed(leveled.marginal(names)))
+    # What belongs to which level; every reader knows which months a quarter has.
+    browser.execute_script("document.getElementById('grouped').open = true")
+    until(lambda: texts(browser, "#grouped p") == ["place by place@state"])
+    assert texts(browser, "#grouped dt") == ["CA", "NV"]
+    assert texts(browser, "#grouped dd") == ["Alameda, Fresno", "Clark, Elko"]
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
     assert axe.Axe().run(browser, options=options)["violations"] == []
     assert browser.execute_script(
         "return document.documentElement.scrollWidth <= window.innerWidth"
     )
+    browser.execute_script("document.getElementById('download-meaning').click()")
+    until(lambda: (browser.downloads / f"levels{width}-columns.txt").exists())
+    said = (browser.downloads / f"levels{width}-columns.txt").read_text()
+    assert "place by place@state\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+def test_a_shadow_says_that_a_table_goes_on_below(browser, leveled, tmp_path):
+    """It covers the whole width, also where the count stands before other columns."""
+    write_report(leveled, tmp_path / "r.html")
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, tmp_path / "r.html")
+    for name in ("sex", "visit"):
+        tick(browser, name)
+    is_shown = """
+        const box = document.querySelector(".scroll"), style = getComputedStyle(box, "::after");
+        return style.content !== "none" && parseFloat(style.width) >= box.clientWidth - 1;
+    """
+    until(lambda: browser.execute_script(is_shown))
+    browser.execute_script("document.querySelector('.scroll').scrollTop = 1e6")
+    until(lambda: not browser.execute_script(is_shown))
+    tick(browser, "visit")
+    until(lambda: len(rows_of(browser)) == 8 and not browser.execute_script(is_shown))
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
@@ -945,7 +1008,8 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     browser.execute_script("document.getElementById('download-meaning').click()")
     until(lambda: (browser.downloads / "People_2025-columns.txt").exists())
     said = (browser.downloads / "People_2025-columns.txt").read_text()
-    for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words):
+    every = "table: only in the file of all tables"
+    for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words, every):
         assert words in said
     assert in_words(synopsis.provenance.statement)[0] in said
 
@@ -1016,6 +1080,8 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#made.warning #status") == [Source.RECONSTRUCTED.words]
     said = "Measured together: age with sex; region with sex and children."
     assert texts(browser, "#near") == [said]
+    said = "No measured table holds age and region together: the numbers are as if they had nothing"
+    assert texts(browser, "#apart")[0].startswith(said)
     assert "Do not compare counts, shares or ratios of groups" in texts(browser, "#compare")[0]
     assert "was not measured but estimated" in texts(browser, "#quoted")[0]
     assert texts(browser, "#shares") == texts(browser, "#sums") == [""]
@@ -1026,8 +1092,9 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#near") == ["Measured together: age \u00d7 sex and sex \u00d7 region."]
     pick(browser, domain, ["age", "sex"])
     assert texts(browser, "#made.warning") == [] and texts(browser, "#near") == [""]
+    assert texts(browser, "#apart") == [""]
     assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
-    assert "For the sum of two lines, add their low bounds" in texts(browser, "#sums")[0]
+    assert texts(browser, "#sums") == [adding(has_contact=False)]
     # The largest count and its careful share of all rows, in tenths of a percent.
     marginal = synopsis.marginal(["age", "sex"])
     largest = marginal.counts.argmax()
@@ -1096,8 +1163,14 @@ def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_pa
     until(lambda: {*texts(browser, "#table tbody th:first-child")} == {region})
     assert rows_of(browser) == whole[4:8]
     told = f"4 of 16 lines have all words of “{region.upper()}” in their categories."
-    assert texts(browser, "#more") == [told]
+    assert texts(browser, "#more") == [
+        f"{told} The chart and the download have all lines of the table."
+    ]
     table = synopsis.marginal(["region", "children"])
+    # The example is the largest count of those that are shown.
+    largest = domain["children"].captions[int(table.counts[1].argmax())]
+    quoted = f"rows have region: {region}, children: {largest}"
+    assert quoted in texts(browser, "#quoted")[0]
     total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
     (added,) = texts(browser, "#total")
     assert added.startswith("Before rounding") and f"add up to {part}, and those" in added
@@ -1105,12 +1178,17 @@ def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_pa
     # Words match in any order and in any category of a line.
     child = domain["children"].captions[2]
     field.clear()
-    field.send_keys(f"{child} {region.lower()} ")
+    field.send_keys(f"{child},{region.lower()}, ")
     until(lambda: rows_of(browser) == whole[6:7])
     (added,) = texts(browser, "#total")
     assert f"the lines with these words add up to {table.counts[1, 2]:,.0f}, and" in added
+    # No line is left to quote.
+    field.send_keys("nobody")
+    until(lambda: rows_of(browser) == [])
+    assert not browser.execute_script("return document.getElementById('quoted').offsetParent")
     pick(browser, domain, ["children", "region"])
     assert field.get_attribute("value") == "" and len(rows_of(browser)) == 16
+    assert len(texts(browser, "#quoted:not([hidden])")) == 1
 
 
 @pytest.mark.slow
@@ -1195,42 +1273,72 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     assert f"of all rows have school: {names[0]}, year: {names[1]}." in texts(browser, "#shares")[0]
 
 
+ERRORS = np.arange(-150, 151)
+"""The errors of a count in tests of sums: beyond them, next to nothing is left."""
+
+
+def law(variance, kurtosis):
+    """The probabilities of `ERRORS`."""
+    rate = 2 * np.arcsinh(np.sqrt(1 / (2 * variance)))
+    weights = np.exp(-rate * abs(ERRORS) if kurtosis else -(ERRORS**2) / (2 * variance))
+    return weights / weights.sum()
+
+
+def ends(true, variance, kurtosis):
+    """The bounds of a count with each of `ERRORS`."""
+    counts = true + ERRORS
+    half = half_widths(
+        counts,
+        variance,
+        0.0,
+        level=0.95,
+        kurtosis=kurtosis,
+    )
+    return whole_bounds(np.maximum(counts - half, 0), np.maximum(counts + half, 0))
+
+
+@pytest.mark.parametrize("number", [3, 10, 30])
+@pytest.mark.parametrize("true", [0, 1, 5, 12, 100])
+@pytest.mark.parametrize("kurtosis", [0.0, 3.0])
+def test_bounds_of_a_sum_of_many_lines_hold_if_no_low_bound_is_0(kurtosis, true, number):
+    """What the page says of many lines, by exact laws of independent errors. If all errors are
+    equal, the sum of bounds misses where each of them does."""
+    low, high = ends(true, 8.0, kurtosis)
+    weights = law(8.0, kurtosis)
+
+    def law_of_sum(bounds, counted):
+        one = np.bincount(bounds.astype(int), weights * counted)
+        return functools.reduce(np.convolve, [one] * number)
+
+    # The probability that no low bound is 0, but their sum is too high.
+    too_high = law_of_sum(low, low > 0)[number * true + 1 :].sum()
+    too_low = law_of_sum(high, True)[: number * true].sum()
+    assert too_high + too_low <= 0.05
+    # Where low bounds may be 0, their sum is often too high.
+    if true == 0 and number == 30:
+        assert law_of_sum(low, True)[1:].sum() > 0.25
+
+
 @pytest.mark.parametrize("variances", [(8.0, 8.0), (8.0, 50.0)])
 @pytest.mark.parametrize("kurtosis", [0.0, 3.0])
 def test_bounds_of_a_sum_or_difference_of_two_lines_hold(variances, kurtosis):
     """What the page says of two lines, by exact laws: also for true numbers near 0, where low
     bounds stop. Errors may be independent, equal or opposite."""
-    errors = np.arange(-150, 151)
-
-    def law(variance):
-        rate = 2 * np.arcsinh(np.sqrt(1 / (2 * variance)))
-        weights = np.exp(-rate * abs(errors) if kurtosis else -(errors**2) / (2 * variance))
-        return weights / weights.sum()
-
-    def ends(true, variance):
-        counts = np.maximum(true, 0) + errors
-        half = half_widths(
-            counts,
-            variance,
-            0.0,
-            level=0.95,
-            kurtosis=kurtosis,
-        )
-        return whole_bounds(np.maximum(counts - half, 0), np.maximum(counts + half, 0))
-
+    laws = [law(variance, kurtosis) for variance in variances]
     for one, other in itertools.product([0, 1, 5, 12, 100], repeat=2):
-        (low, high), (low_, high_) = ends(one, variances[0]), ends(other, variances[1])
+        low, high = ends(one, variances[0], kurtosis)
+        low_, high_ = ends(other, variances[1], kurtosis)
         holds = {
             "sum": (low[:, None] + low_ <= one + other) & (one + other <= high[:, None] + high_),
             "difference": (low[:, None] - high_ <= one - other)
             & (one - other <= high[:, None] - low_),
         }
         for what, held_ in holds.items():
-            independent = law(variances[0]) @ held_ @ law(variances[1])
+            independent = laws[0] @ held_ @ laws[1]
             assert independent >= 0.95, (what, one, other)
             if variances[0] == variances[1]:
                 for same in (held_.diagonal(), held_[:, ::-1].diagonal()):
-                    assert law(variances[0]) @ same >= 0.95, (what, one, other)
+                    assert laws[0] @ same >= 0.95, (what, one, other)
 
 
 @pytest.mark.slow

@@ -1,0 +1,29 @@
+"""`adding`: how readers give bounds to a sum or a difference of lines of a measured table."""
+
+__all__ = ["adding"]
+
+_ADDING = (
+    "For the sum of two lines of a measured table, add their low bounds, and add their high "
+    "bounds. For a difference, the bounds are low minus high, and high minus low. These bounds "
+    "are wider than need be, and hold with a probability of about 95 % or more. For a sum of more "
+    "than two lines, use a table with fewer attributes, in which the sum is a line. If there is "
+    "none, {} can compute the sum with its bounds (margin count). To add all low bounds and all "
+    "high bounds is safe only for lines that you chose before you saw their numbers, and only if "
+    "none of the low bounds is 0. It gives bounds that are much too wide."
+)
+
+
+def adding(*, has_contact: bool) -> str:
+    """How to give bounds to a sum or a difference, in words.
+
+    Let two errors have the standard deviations s and t. The error of their sum or difference has at
+    most s + t, whatever their correlation is, so bounds at the ends are not too narrow. The same
+    holds for more errors. But the low bound of an empty cell stops at 0, and a sum of many such
+    bounds is too high.
+
+    Parameters
+    ----------
+    has_contact
+        Whether the publication names a contact whom readers can ask.
+    """
+    return _ADDING.format("the contact" if has_contact else "whoever has the file of the release")
