@@ -50,7 +50,8 @@ class Compared:
         The type of an exception that is no `MarginError`, and the line of the mechanism's file that
         raised it, such as "KeyError in mine.py, line 12". Otherwise empty.
     traceback
-        The traceback of this exception, as Python prints it. Otherwise empty.
+        The traceback of this exception, or of a `MarginError` that another exception caused, as
+        Python prints it. Otherwise empty.
     runs
         The number of simulated releases.
     """
