@@ -2,19 +2,23 @@
 
 Answers: the epsilon of the certificate, that of rho converted, and the lower (optimistic) and upper
 (pessimistic) values of dp_accounting. Choices: rounds t = 1, 2, ... of draws whose range grows by
-equal steps; the certificate, and the best of 12 lists of fixed u by dp_accounting (optimistic). An
-adversary who chooses u by the earlier draws reaches more than these.
+equal steps; the certificate, and the largest epsilon found among lists of one fixed u for each
+round. The worst adversary, who chooses u by the earlier draws, is between the two.
 """
 
+import itertools
 import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len
 
 from experiments.tools.pages import page
 from experiments.tools.study import bad, good, sweep
+from margin.errors import MarginError
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.budget import epsilon_of
 from margin.privacy.composition import Moved, composed_epsilon, shifts
@@ -40,7 +44,10 @@ CHOICES = (
 )
 """Rounds, draws of a round, the range of the last round, and -log10 of delta."""
 DELTA = 6
-LISTS = 12
+CELLS = 100
+"""Number of equal steps in which the u of the first round is looked for, from 0 to its range."""
+STARTS = 10
+"""Number of lists of u from which the search starts."""
 COLUMNS = ("case", "delta", "rho converted", "certified", "lower", "upper", "fixed u")
 
 
@@ -84,7 +91,13 @@ def measure_answers(case: str) -> dict[str, Any]:
 
 def _another(answer: Moved, delta: float, pessimistic: bool) -> float:
     """The epsilon of dp_accounting, for the worst list of shifts."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    try:
+        from dp_accounting.pld import privacy_loss_distribution as pld
+    except ImportError:
+        raise MarginError(
+            "these cases are compared with dp_accounting, which is not installed; run "
+            "pip install '.[oracles]' in the repository"
+        ) from None
 
     worst = 0.0
     for one in shifts(answer.l1, answer.l2_squared):
@@ -107,36 +120,68 @@ def _another(answer: Moved, delta: float, pessimistic: bool) -> float:
 
 
 def measure_choices(rounds: int, draws: int, last: str, digits: int) -> dict[str, Any]:
-    """The certificate of some rounds of choices, and the best of some lists of fixed u."""
+    """The certificate of some rounds of choices, and the largest epsilon of fixed u."""
     step = Fraction(last) / rounds
     ranges = tuple((step * place, draws) for place in range(1, rounds + 1))
     delta = Fraction(1, 10**digits)
-    rng = np.random.default_rng(7)
-    found = 0.0
-    for trial in range(LISTS):
-        total: Any = None
-        for reach, count in ranges:
-            part = rng.choice([0.5, 0.1, 0.9, 0.3, 0.7, 0.02, 0.98]) if trial else 0.5
-            one = _two_points(float(reach), part * float(reach)).self_compose(count)
-            total = one if total is None else total.compose(one)
-        found = max(found, total.get_epsilon_for_delta(float(delta)))
     return {
         "case": f"{rounds} x {draws}, {last}",
         "delta": f"1e-{digits}",
         "certified": f"{float(certified_epsilon(ranges, delta)):.4f}",
-        "fixed u": f"{found:.4f}",
+        "fixed u": f"{_best_fixed(rounds, draws, float(step), float(delta)):.4f}",
     }
 
 
-def _two_points(reach: float, u: float) -> Any:
-    """The loss that has u and u - reach as its only values, by dp_accounting (optimistic)."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
+def _best_fixed(rounds: int, draws: int, step: float, delta: float) -> float:
+    """The largest epsilon found over lists of fixed u: a search from several starts."""
+    tops = np.arange(1, rounds + 1) * CELLS
+    rng = np.random.default_rng(7)
+    shares = [np.full(rounds, share) for share in (0.5, 0.7, 0.9)]
+    shares += [rng.random(rounds) for _ in range(STARTS - len(shares))]
+    unit = step / CELLS
+    best = 0.0
+    for start in shares:
+        places = np.rint(start * tops).astype(int)
+        found = _fixed(places, draws, unit, delta)
+        move = CELLS // 2 * rounds
+        while move:
+            # Move one u at a time, as long as epsilon grows. Then halve the moves.
+            before = found
+            for place, sign in itertools.product(range(rounds), (-1, 1)):
+                tried = places.copy()
+                tried[place] = np.clip(tried[place] + sign * move, 0, tops[place])
+                reached = _fixed(tried, draws, unit, delta)
+                if reached > found:
+                    places, found = tried, reached
+            move = move if found > before else move // 2
+        best = max(best, found)
+    return best
 
-    p = math.expm1(reach - u) / (math.expm1(reach - u) - math.expm1(-u))
-    logs = {0: math.log(p), 1: math.log1p(-p)}
-    return pld.from_two_probability_mass_functions(
-        logs,
-        {0: logs[0] - u, 1: logs[1] - (u - reach)},
-        value_discretization_interval=1e-3,
-        pessimistic_estimate=False,
-    )
+
+def _fixed(places: NDArray[np.int64], draws: int, unit: float, delta: float) -> float:
+    """The epsilon of rounds whose t-th range is t CELLS units and whose t-th u is places[t - 1].
+
+    All losses are whole numbers of units, so that nothing is rounded but the floats.
+    """
+    turns = np.arange(1, places.size + 1)
+    reaches = CELLS * turns
+    rest = np.expm1(unit * (reaches - places))
+    up = rest / (rest - np.expm1(-unit * places))
+    # The law of the sum of all losses, by the transform of each draw: `place` units with the
+    # probability `up`, else `place - reach`.
+    size = draws * int(reaches.sum()) + 1
+    length = next_fast_len(size, real=True)
+    wave = np.exp(-2j * np.pi * CELLS / length * np.arange(length // 2 + 1))
+    transform, power = np.ones_like(wave), np.ones_like(wave)
+    for share in up:
+        power *= wave
+        transform *= 1 - share + share * power
+    law = irfft(transform**draws, length)[:size]
+    losses = unit * (draws * int((places - reaches).sum()) + np.arange(size))
+    # At an epsilon between two losses, delta is above - e**epsilon below, both summed from the loss
+    # over epsilon to the largest one.
+    above = np.cumsum(law[::-1])[::-1]
+    below = np.cumsum((law * np.exp(-losses))[::-1])[::-1]
+    curve = above - np.exp(losses) * below
+    first = int(np.argmax(curve <= delta))
+    return max(0.0, math.log((above[first] - delta) / below[first]))

@@ -52,6 +52,10 @@ _ELSEWHERE = {
     ("margin plan", "--views"): "views belong to a mechanism; name those of your own in a release, "
     "as in margin release ... --mechanism PriView --views 2way",
     ("margin plan", "--unit"): "a plan reads no table; use --rows-per-person here",
+    **{
+        (f"margin {command}", "--ways"): "name the sizes of views as in --workload 2way"
+        for command in ("release", "plan", "compare")
+    },
 }
 """Options that a command does not have on purpose, with what to do instead."""
 

@@ -1,5 +1,6 @@
 """`Comparison`: the errors of several mechanisms on one table, and how they are shown."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ class Compared:
         The type of an exception that is no `MarginError`, and the line of the mechanism's file that
         raised it, such as "KeyError in mine.py, line 12". Otherwise empty.
     traceback
-        The traceback of this exception, as Python prints it. Otherwise empty.
+        The traceback of this exception, or of a `MarginError` that another exception caused, as
+        Python prints it. Otherwise empty.
     runs
         The number of simulated releases.
     """
@@ -242,13 +244,19 @@ class Comparison:
         """The means and standard errors of all metrics as a table for LaTeX.
 
         It has one row per mechanism, in the order of `rows`, and needs the package booktabs. Names
-        are escaped. A mechanism that failed has dashes. A comment above the table says what was
-        compared, and that it is *not private*.
+        are escaped. A standard error has two significant digits, and its mean ends at the same
+        place; a mean without an error has four digits. A mechanism that failed has dashes. A
+        comment above the table says what was compared, and that it is *not private*.
         """
-        import pandas
-
-        rows = [{"mechanism": row.name, **self._means_of(row)} for row in self.rows]
-        return latex_table(self._title(), pandas.DataFrame(rows))
+        columns = ["mechanism"]
+        for metric in self.metrics:
+            columns += [metric.name, f"{metric.name} std. error"]
+        rows = []
+        for row in self.rows:
+            numbers = list(self._means_of(row).values())
+            pairs = zip(numbers[::2], numbers[1::2], strict=True)
+            rows.append([row.name, *itertools.chain(*(_rounded(*pair) for pair in pairs))])
+        return latex_table(self._title(), columns, rows)
 
     def _means_of(self, row: Compared) -> dict[str, float]:
         """The mean of each metric and its standard error, by their columns."""
@@ -292,6 +300,23 @@ class Comparison:
         from ..plots.results import plot_comparison
 
         return plot_comparison(self, axes=axes)
+
+
+def _rounded(mean: float, error: float) -> tuple[str, str]:
+    """A mean and its standard error as texts, to the second significant digit of the error.
+
+    >>> _rounded(0.013512, 0.0004211), _rounded(0.013512, math.nan)
+    (('0.01351', '0.00042'), ('0.01351', '--'))
+    """
+    if math.isnan(mean):
+        return "--", "--"
+    if not error > 0:
+        return f"{mean:.4g}", "--" if math.isnan(error) else "0"
+    # The power of ten of the first digit, after rounding: 0.0996 becomes 0.10.
+    _, power = f"{error:.1e}".split("e")
+    decimals = 1 - int(power)
+    places = max(decimals, 0)
+    return f"{round(mean, decimals):.{places}f}", f"{round(error, decimals):.{places}f}"
 
 
 def _differ(first: Compared, second: Compared) -> bool:

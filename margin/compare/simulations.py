@@ -228,9 +228,11 @@ def _failed(
     error: Exception,
 ) -> Compared:
     """The row of a mechanism that raised an exception."""
-    if isinstance(error, MarginError):
-        return Compared(name=name, problem=str(error))
     told = traceback.TracebackException.from_exception(error)
+    if isinstance(error, MarginError):
+        # A MarginError explains itself, unless it stands for another exception.
+        whole = "".join(told.format()) if error.__cause__ else ""
+        return Compared(name=name, problem=str(error), traceback=whole)
     raised = f"{type(error).__name__} in {_place(told.stack, mechanism)}"
     return Compared(
         name=name,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..errors import MarginError
 
-__all__ = ["Entropy", "SeededEntropy", "SystemEntropy"]
+__all__ = ["Entropy", "SeededEntropy", "SystemEntropy", "check_entropy"]
 
 
 class Entropy(Protocol):
@@ -94,3 +94,16 @@ class SeededEntropy:
 
     def __repr__(self) -> str:
         return f"SeededEntropy({self._seed})"
+
+
+def check_entropy(entropy: object) -> None:
+    """Raise MarginError if an object is no source of random bytes, as a generator of numpy is."""
+    is_class = isinstance(entropy, type)
+    has_bytes = callable(getattr(entropy, "take", None)) and hasattr(entropy, "private")
+    if has_bytes and not is_class:
+        return
+    found = "a class" if is_class else f"of type {type(entropy).__name__}"
+    raise MarginError(
+        "entropy must be a source of random bytes, with a method take and an attribute private, "
+        f"but it is {found}; pass SystemEntropy(), or SeededEntropy(1) in a simulation"
+    )

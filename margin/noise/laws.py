@@ -25,7 +25,7 @@ from ..errors import MarginError
 from ..interrupts.share import tell
 from .bernoulli import Coins
 from .certified import exponential, logistic, uniform_is_below
-from .entropy import Entropy, SeededEntropy, SystemEntropy
+from .entropy import Entropy, SeededEntropy, SystemEntropy, check_entropy
 from .magnitudes import MagnitudeTable
 from .selection import ExponentialMechanism
 from .wide_gaussian import LARGEST_DRAW, LARGEST_SIGMA2, WideGaussian
@@ -113,6 +113,7 @@ class DiscreteLaplace:
         entropy: Entropy,
     ) -> Integers:
         """Make `count` independent draws: array (count,)."""
+        check_entropy(entropy)
         return _in_blocks(count, lambda n: self._draw(n, entropy))
 
     def _draw(
@@ -244,6 +245,7 @@ class DiscreteGaussian:
         entropy: Entropy,
     ) -> Integers:
         """Make `count` independent draws: array (count,)."""
+        check_entropy(entropy)
         if self.sigma2 <= _LARGEST_TABLE_SIGMA2:
             draw = self._invert
         elif self.sigma2 <= LARGEST_SIGMA2 and _checked(count) >= _MANY:

@@ -13,7 +13,7 @@ from .._numbers import shown
 from .._types import Integers
 from ..errors import MarginError
 from .certified import exponential, uniform_is_below
-from .entropy import Entropy
+from .entropy import Entropy, check_entropy
 
 __all__ = ["ExponentialMechanism"]
 
@@ -97,8 +97,9 @@ class ExponentialMechanism:
         Raises
         ------
         MarginError
-            When the scores are not as described.
+            When an argument is not as described.
         """
+        check_entropy(entropy)
         proposal = _Proposal(self.rate, _checked(scores))
         kept = [np.empty(0, np.int64)]
         missing = count

@@ -1,11 +1,6 @@
-"""`latex_table`: a heading and a data frame as a table for LaTeX."""
+"""`latex_table`: a heading and a table of texts as a table for LaTeX."""
 
-import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas
+from collections.abc import Iterable, Sequence
 
 __all__ = ["latex_table"]
 
@@ -23,54 +18,47 @@ _ESCAPED = str.maketrans(
 """What stands in LaTeX for a character that has a meaning there."""
 
 
-def latex_table(heading: str, table: "pandas.DataFrame") -> str:
+def latex_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     r"""Write a table for LaTeX with the rules of the package booktabs, below a comment.
 
-    All texts are escaped. Numbers have four digits; NaN is a dash.
+    All texts are escaped. The first column is aligned to the left, the others to the right.
 
     Parameters
     ----------
     heading
         The text of the comment.
-    table
-        Columns of texts or of numbers.
+    columns
+        The headings of the columns.
+    rows
+        The texts of each row, as many as there are columns.
 
     Examples
     --------
-    >>> import pandas
-    >>> print(latex_table("two", pandas.DataFrame({"name": ["a_b", "c"], "L2/N": [0.25, 1 / 3]})))
+    >>> print(latex_table("two", ["name", "L2/N"], [["a_b", "0.25"], ["c", "0.33"]]), end="")
     % two
     \begin{tabular}{lr}
     \toprule
     name & L2/N \\
     \midrule
     a\_b & 0.25 \\
-    c & 0.3333 \\
+    c & 0.33 \\
     \bottomrule
     \end{tabular}
     """
-    first, *rest = table.itertuples(index=False, name=None)
-    sides = "".join("l" if isinstance(value, str) else "r" for value in first)
-    return "\n".join(
-        [
-            f"% {' '.join(heading.split())}",
-            rf"\begin{{tabular}}{{{sides}}}",
-            r"\toprule",
-            _line(table.columns),
-            r"\midrule",
-            *map(_line, [first, *rest]),
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-    )
+    sides = "l" + "r" * (len(columns) - 1)
+    lines = [
+        f"% {' '.join(heading.split())}",
+        rf"\begin{{tabular}}{{{sides}}}",
+        r"\toprule",
+        _line(columns),
+        r"\midrule",
+        *map(_line, rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _line(cells: Iterable[str | float]) -> str:
+def _line(cells: Iterable[str]) -> str:
     """A row of the table."""
-    return " & ".join(map(_cell, cells)) + r" \\"
-
-
-def _cell(value: str | float) -> str:
-    if isinstance(value, str):
-        return value.translate(_ESCAPED)
-    return "--" if math.isnan(value) else f"{value:.4g}"
+    return " & ".join(cell.translate(_ESCAPED) for cell in cells) + r" \\"

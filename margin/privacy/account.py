@@ -6,7 +6,7 @@ from threading import Lock
 from .._checks import positive_integer
 from .._numbers import Number
 from ..errors import BudgetError
-from .budget import Budget, Neighbours
+from .budget import Budget, Neighbours, check_budget
 from .split import split_units
 
 __all__ = ["Account", "Parts"]
@@ -20,9 +20,20 @@ class Account:
     The epsilons (or the rhos) of charges add up, even when each charge is chosen after seeing the
     results of the earlier ones. It is therefore enough to compare the sum with the budget before
     each charge.
+
+    Parameters
+    ----------
+    budget
+        The total that may be spent.
+
+    Raises
+    ------
+    BudgetError
+        When `budget` is no budget that a release can spend.
     """
 
     def __init__(self, budget: Budget) -> None:
+        check_budget(budget)
         self._budget = budget
         self._spent = 0
         self._lock = Lock()

@@ -17,7 +17,7 @@ from ..domain.domain import Domain, View
 from ..errors import BudgetError, DomainError
 from ..interrupts import check
 from ..interrupts.share import within
-from ..noise.entropy import Entropy
+from ..noise.entropy import Entropy, check_entropy
 from ..noise.laws import ExponentialMechanism, Noise, noisy_sum
 from ..privacy.account import Account
 from ..privacy.budget import ApproxDP, Budget, certified
@@ -70,6 +70,7 @@ class Gate:
             raise BudgetError(
                 "ledger must be one data set, but a Ledger holds many; pass ledger.dataset(name)"
             )
+        check_entropy(entropy)
         self.domain = domain
         self.budget = budget
         self._source = source

@@ -36,6 +36,10 @@ class MarginalSynopsis(Synopsis):
 
     It answers these and the marginals on fewer attributes within one of them, and refuses others.
 
+    The variance of each cell is known, but not the covariances of the cells, whose errors may be
+    correlated. So the interval of a `count` that is one held cell is known. That of a sum of
+    cells, of a `difference` and of a `ratio` is NaN.
+
     Attributes
     ----------
     domain, provenance

@@ -18,6 +18,7 @@ from margin import Domain, DomainError, Marginal, MarginError, PriView, PureDP, 
 from margin.cli.arguments.mechanisms import PLAIN
 from margin.cli.main import main
 from margin.compare import Compared, Comparison, compare
+from margin.compare.comparison import _rounded
 from margin.plots import plot_error, plot_lattice, plot_marginal
 
 GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
@@ -308,8 +309,7 @@ def test_all_metrics_have_standard_errors_in_every_form(table, domain, runs):
         columns = [metric.name, f"{metric.name} std. error"]
         assert np.array_equal(frame.loc[0, columns].astype(float), [mean, error], equal_nan=True)
         assert frame.loc[1, columns].isna().all()
-        shown = f"{mean:.4g} & {'--' if runs == 1 else f'{error:.4g}'}"
-        assert shown in found.to_latex()
+        assert " & ".join(_rounded(mean, error)) in found.to_latex()
         assert re.search(rf" {mean:.4g} +{'-' if runs == 1 else f'{error:.2g}'} ", str(found))
     assert "%" not in "".join(frame.columns)
     printed = str(found).splitlines()
@@ -321,8 +321,25 @@ def test_all_metrics_have_standard_errors_in_every_form(table, domain, runs):
     latex = found.to_latex().splitlines()
     assert latex[0].startswith("% SIMULATION on the true table, not private")
     assert latex[1] == r"\begin{tabular}{lrrrrrr}" and latex[-1] == r"\end{tabular}"
+    assert found.to_latex().endswith("\n")
     assert r"50\% of\_views & " in found.to_latex()
     assert r"broken\_\& & -- & --" in found.to_latex()
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "expected"),
+    [
+        (0.013512, 0.0004211, ("0.01351", "0.00042")),
+        (0.5, 0.0996, ("0.50", "0.10")),
+        (12345.6, 678.9, ("12350", "680")),
+        (3.14159, 1.26, ("3.1", "1.3")),
+        (0.25, 0.0, ("0.25", "0")),
+        (0.123456, math.nan, ("0.1235", "--")),
+        (math.nan, math.nan, ("--", "--")),
+    ],
+)
+def test_a_mean_ends_where_its_error_does(mean, error, expected):
+    assert _rounded(mean, error) == expected
 
 
 @pytest.mark.parametrize(

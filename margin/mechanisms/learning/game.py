@@ -2,10 +2,12 @@
 answers, and new records are found that correct them."""
 
 import logging
+import traceback
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..._types import Integers, Words
 from ...domain.domain import Domain
+from ...errors import SolverError
 from ...privacy.rounds import Rounds
 from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
@@ -305,19 +308,33 @@ class _Kept:
         self._words.append(self._lines.table(np.stack(records)).words)
 
 
-def probe(response: Responder, queries: Queries) -> str:
-    """Try a solver on one query, before anything is spent.
+def probe(response: Responder, queries: Queries) -> None:
+    """Try a solver on the first query, before the data are asked and before anything is spent.
 
-    The result is the problem in words, or an empty text if there is none.
+    The query is public, and so is all that the solver is given. Therefore the text and the cause
+    of its error may be shown.
+
+    Raises
+    ------
+    SolverError
+        If the solver raises an exception, which is the cause then, or finds no record.
     """
+    tried = f"solver {type(response).__name__} cannot be used here: on one public query,"
     instance = queries.best_response(np.zeros(1, np.int64), np.ones(1, np.int64))
     try:
         answer = response.solve(instance, seed=0)
-    except Exception as error:  # the solver may be a user's own
-        return f"it raised {type(error).__name__}"
-    if answer.record is not None:
-        return ""
-    # The caller says what to do, so that the first part of the text of a status is enough.
-    said, _, _ = str(getattr(answer.status, "value", "it found no record")).partition(";")
-    detail = getattr(answer, "detail", "")
-    return f"{said} ({detail})" if detail else said
+    except Exception as error:  # the solver may be a user's own, or a file that it imports be wrong
+        told = traceback.TracebackException.from_exception(error)
+        place = f"{Path(told.stack[-1].filename).name}, line {told.stack[-1].lineno}"
+        first, _, _ = str(told).partition("\n")
+        text = f" ({first})" if first else ""
+        raise SolverError(
+            f"{tried} it raised {type(error).__name__} in {place}{text}; correct the cause there, "
+            "or choose another with response="
+        ) from error
+    if answer.record is None:
+        # What to do is said here, so that the first part of the text of a status is enough.
+        said, _, _ = str(getattr(answer.status, "value", "it found no record")).partition(";")
+        detail = getattr(answer, "detail", "")
+        problem = f"{said} ({detail})" if detail else said
+        raise SolverError(f"{tried} {problem}; choose another with response=")

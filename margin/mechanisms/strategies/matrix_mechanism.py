@@ -62,6 +62,10 @@ class MatrixMechanism:
     sensitivity and its true answers are exact. Without a workload all pairs of attributes are
     released.
 
+    The release knows the variance of each cell of the workload's marginals. It does not hold the
+    covariances, so the intervals of sums of cells, of `difference` and of `ratio` are NaN: ask in
+    the workload for the marginals whose cells are the counts that need one.
+
     Parameters
     ----------
     strategy

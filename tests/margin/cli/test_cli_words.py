@@ -29,6 +29,14 @@ def test_arguments_become_options_of_the_command(message, expected):
     assert in_words_of_the_command(message, OPTIONS) == expected
 
 
+@pytest.mark.parametrize("command", ["release", "plan", "compare"])
+def test_the_sizes_of_views_are_a_workload(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--epsilon", "1", "--ways", "2"])
+    assert caught.value.code == 2
+    assert "no option --ways: name the sizes of views as in --work" in capsys.readouterr().err
+
+
 def test_a_refused_release_names_an_option(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pyarrow.csv.write_csv(pa.table({"a": [0, 1]}), "t.csv")

@@ -333,12 +333,44 @@ class Broken:
         raise ImportError("no such library")
 
 
-@pytest.mark.parametrize("response", [Missing(), Broken()])
-def test_a_solver_that_cannot_work_is_found_out_before_anything_is_spent(response):
+class Silent:
+    def solve(self, instance, *, seed=0):
+        raise LookupError
+
+
+BROKEN = r"Broken cannot .* raised ImportError in test_dualquery.py, line \d+ \(no such library\); "
+SILENT = r"Silent cannot .* raised LookupError in test_dualquery.py, line \d+; "
+
+
+@pytest.mark.parametrize(
+    ("response", "message", "cause"),
+    [
+        (Missing(), "Missing cannot be used here: on one public query, .*; choose", type(None)),
+        (Broken(), BROKEN, ImportError),
+        (Silent(), SILENT, LookupError),
+    ],
+)
+def test_a_solver_that_cannot_work_is_found_out_before_anything_is_spent(response, message, cause):
     gate, book = private(PureDP(1), ledger=(ledger := Book())), ledger
-    with pytest.raises(SolverError, match=type(response).__name__):
+    with pytest.raises(SolverError, match=message) as caught:
         small(response=response).run(gate, None)
+    assert type(caught.value.__cause__) is cause
     assert not gate._entropy.taken and not book.charges and not gate._account.spent
+
+
+def test_a_comparison_keeps_the_cause_of_a_solver_that_cannot_work():
+    found = margin.compare(
+        CODES,
+        domain=BINARY,
+        budget=PureDP(1),
+        mechanisms={"broken": small(response=Broken()), "missing": small(response=Missing())},
+        workload=[BINARY.attributes[:1]],
+        runs=1,
+    )
+    rows = {row.name: row for row in found.rows}
+    assert "no such library" in rows["broken"].problem
+    assert "ImportError: no such library" in rows["broken"].traceback
+    assert not rows["missing"].traceback
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,17 @@ import sys
 import numpy as np
 import pytest
 
+import margin
+from margin.data.opening import open_source
 from margin.errors import MarginError
-from margin.noise import entropy
+from margin.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    discrete_gaussian,
+    discrete_laplace,
+    entropy,
+)
 from margin.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 
 
@@ -113,3 +122,27 @@ def test_a_fork_does_not_repeat_bytes():
 def test_the_environment_is_not_consulted():
     assert "os.environ" not in inspect.getsource(entropy)
     assert "getenv" not in inspect.getsource(entropy)
+
+
+DRAWS = {
+    "laplace": lambda entropy: DiscreteLaplace(2).sample(3, entropy),
+    "gaussian": lambda entropy: DiscreteGaussian(2).sample(3, entropy),
+    "discrete_laplace": lambda entropy: discrete_laplace("2", (2, 3), entropy),
+    "discrete_gaussian": lambda entropy: discrete_gaussian("2", 3, entropy),
+    "draw": lambda entropy: ExponentialMechanism(1).draw([0, 1], 1, entropy),
+    "draw_distinct": lambda entropy: ExponentialMechanism(1).draw_distinct([0, 1], 1, entropy),
+    "private": lambda entropy: margin.Private(
+        open_source({"a": [0, 1]}),
+        domain=margin.Domain({"a": 2}),
+        budget=margin.PureDP(1),
+        entropy=entropy,
+    ),
+}
+"""Everything public that takes a source."""
+
+
+@pytest.mark.parametrize("entropy", [np.random.default_rng(1), np.zeros(3), SystemEntropy, None, 1])
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_only_sources_of_bytes_are_drawn_from(draw, entropy):
+    with pytest.raises(MarginError, match=r"must be a source of random bytes.*; pass System"):
+        draw(entropy)

@@ -457,6 +457,12 @@ def test_an_account_charges_integers_of_numpy_and_cannot_be_set_back():
         account.spent = 0
 
 
+@pytest.mark.parametrize("budget", [1.0, None, PureDP, "1"], ids=repr)
+def test_an_account_is_of_a_budget(budget):
+    with pytest.raises(BudgetError, match=r"budget must be PureDP, ZCDP or ApproxDP.*; "):
+        Account(budget)
+
+
 def test_threads_do_not_overspend():
     account = Account(PureDP("5e-9"))
 
