@@ -475,7 +475,7 @@ class BasedStructure(Structure):
         if held.any():
             # What noise leaves to the missed part, if the whole error is that of a view's table.
             variances = self.tables.covered_variances(asked[held]).reshape(per_row)
-            rest = np.maximum(variances - solutions.variance[held], solutions.undetermined[held])
+            rest = np.maximum(variances - solutions.variance[held], 0.0)
             missed[held] = np.minimum(solutions.undetermined[held] + noise[held], rest)
         return np.asarray(missed)
 
@@ -505,7 +505,7 @@ class BasedStructure(Structure):
         """The covariance of the missed parts of sums that a view holds, lowered as for cells: the
         whole error is at most that of the view's own sums."""
         own = own_covariance(Batch.of(self.tables, asked), weights).diagonal()
-        rest = np.maximum(own - sums.variance.diagonal(), sums.undetermined.diagonal())
+        rest = np.maximum(own - sums.variance.diagonal(), 0.0)
         share = np.minimum(1.0, rest / np.maximum(missed.diagonal(), 1e-300))
         return np.asarray(missed * np.sqrt(np.outer(share, share)))
 

@@ -25,6 +25,7 @@ from margin.solvers import (
 )
 from margin.solvers.based import beyond
 from margin.solvers.based.base import positive_shares
+from margin.solvers.based.held import own_covariance
 from margin.solvers.based.relative import relative
 from margin.solvers.based.trust import _components
 from margin.solvers.basis import transform
@@ -444,6 +445,26 @@ def test_intervals_hold_the_truth(kind):
             width = 1.96 * np.sqrt(solution.variance + missed) + 0.5
             inside.append((np.abs(solution.table[0] - counted(TRUE, axes)) <= width[0]).ravel())
     assert np.concatenate(inside).mean() >= 0.92
+
+
+@pytest.mark.parametrize("deviation", [20.0, 120.0])
+@pytest.mark.parametrize("kind", ["good", "shuffled", "reversed"])
+def test_what_a_view_holds_is_never_less_certain_than_its_own_table(kind, deviation):
+    tables, based = reconstructed(kind, deviation)
+    structure = BasedStructure(based)
+    for axes in PAIRS:
+        asked = np.array([axes])
+        own = tables.covered_variances(asked)[0]
+        solutions = based.solve(asked)
+        whole = solutions.variance + structure.missed_variance(asked, solutions)
+        assert whole.max() <= own * (1 + 1e-9)
+        # Sums of two and of three cells.
+        cells = int(np.prod([SIZES[axis] for axis in axes]))
+        weights = np.array([np.arange(cells) < 2, np.arange(cells) >= cells - 3], float).T
+        sums = based.sums(axes, weights)
+        of_sums = sums.variance + structure.missed_covariance(axes, weights, sums)
+        batch = Batch.of(tables, asked)
+        assert (of_sums.diagonal() <= own_covariance(batch, weights).diagonal() * (1 + 1e-9)).all()
 
 
 def test_beyond_the_views_the_scale_is_that_of_the_mixture():
