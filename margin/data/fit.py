@@ -42,9 +42,15 @@ _MOST_NAMES = 20
 _MANY_OTHERS = 0.5
 """Share of the rows in `other` above which a column is listed."""
 
+_MOST_COMPARED = 200
+"""Number of values in `other` whose spelling is compared with the categories."""
+
 _NULL_WORDS = {"na", "n/a", "null", "none", "nan", "."}
 """Texts, in small letters, by which other programs write that a value is missing. In `margin` they
 are texts like all others."""
+
+_MERGE = "correct the spelling in a query with --sql, or declare it as one more spelling"
+"""What to do about misspelt values that are counted as `other`."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 """Numbers such as 12,50 or 1.234,50."""
@@ -80,7 +86,8 @@ class Misfit:
         Number of rows of the table.
     others
         Number of rows that are counted in the category of other values, if these are most rows or
-        some of them hold a text such as NA, which may stand for a missing value.
+        some of them hold a text such as NA, which may stand for a missing value, or a value that
+        looks like a misspelt category.
     advice
         What to do about dates outside, and about values that are written in the manner of another
         country or program; else empty.
@@ -169,7 +176,8 @@ def check_fit(
 
     A column of which most rows are counted as `other` fits, but is listed, too: most often its
     values are written in another way than the declaration expects. So is a column with texts such
-    as NA among them, by which other programs write that a value is missing.
+    as NA among them, by which other programs write that a value is missing, and one with values
+    that look like a misspelt category.
 
     A release does not check what the domain states about rows, because a refusal would reveal that
     a row exists. This function does: it counts the rows that break a rule or contradict a
@@ -358,8 +366,19 @@ class _Column:
 
     @property
     def has_odd_others(self) -> bool:
-        """Whether the rows in `other` are probably a mistake in the declaration."""
-        return self.others > _MANY_OTHERS * self.rows or bool(_null_words(self._other_values))
+        """Whether the rows in `other` are probably a mistake of the declaration or of spelling."""
+        is_mostly_other = self.others > _MANY_OTHERS * self.rows
+        return is_mostly_other or bool(_null_words(self._other_values)) or bool(self._misspelt())
+
+    def _misspelt(self) -> list[str]:
+        """The values in `other` that look like a category, the most frequent ones first."""
+        labels = self._labels()
+        common = self._other_values.most_common(_MOST_COMPARED)
+        return [value for value, _ in common if _hint(value, labels)]
+
+    def _labels(self) -> list[str]:
+        """The categories with which spellings are compared."""
+        return [str(label) for label in self._attribute.labels] if _is_listed(self) else []
 
     def add(self, array: Any) -> NDArray[np.integer[Any]]:
         """Look at the values of some rows, an Arrow array. Returns their codes, shape (rows,):
@@ -399,11 +418,12 @@ class _Column:
 
     def misfit(self) -> Misfit:
         """The result."""
-        labels = [str(label) for label in self._attribute.labels] if _is_listed(self) else []
+        labels = self._labels()
         values = []
         counted = self._values or self._other_values
         null_words = _null_words(counted)
-        shown = dict.fromkeys([*null_words, *dict(counted.most_common(_SHOWN))])
+        misspelt = [] if self._values else self._misspelt()
+        shown = dict.fromkeys([*null_words, *misspelt, *dict(counted.most_common(_SHOWN))])
         for value in itertools.islice(shown, _SHOWN):
             rows = counted[value]
             values.append((value, rows, _hint(value, labels)))
@@ -417,7 +437,8 @@ class _Column:
             others=self.others if self.has_odd_others and not self._values else 0,
             advice=_advice(
                 self.name, self._attribute, [value for value, _, _ in values], null_words
-            ),
+            )
+            or (_MERGE if misspelt else ""),
         )
 
 

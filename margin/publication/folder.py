@@ -273,7 +273,7 @@ def _entry(
         "cells": table.counts.size,
         "source": source.value,
         "how": how,
-        "reconstructed": source.is_reconstructed,
+        "reconstructed": source.has_no_view,
         "files": files,
     }
 

@@ -137,7 +137,7 @@ def _write_json_stat(
 
 def _made(source: Source) -> dict[str, Any]:
     """How a table was made, as JSON values."""
-    return {"source": source.value, "reconstructed": source.is_reconstructed}
+    return {"source": source.value, "reconstructed": source.has_no_view}
 
 
 def _write_csvw(

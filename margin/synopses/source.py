@@ -57,6 +57,11 @@ class Source(Enum):
         return self in (Source.BASED, Source.RECONSTRUCTED, Source.ASSUMED)
 
     @property
+    def has_no_view(self) -> bool:
+        """Whether no measured table holds the attributes of the answer together."""
+        return self in (Source.RECONSTRUCTED, Source.ASSUMED)
+
+    @property
     def short(self) -> str:
         """The source in few words, to follow a number of tables."""
         return _SHORT.get(self, self.value)

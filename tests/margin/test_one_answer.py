@@ -138,6 +138,8 @@ def test_the_source_of_each_answer():
     for synopsis in (plain, based):
         assert synopsis.source(["d"]) is Source.KNOWN
         assert synopsis.source(["a", "c"]) is Source.RECONSTRUCTED
+    views = [source for source in Source if source.has_no_view]
+    assert views == [Source.RECONSTRUCTED, Source.ASSUMED]
 
 
 def test_the_page_has_the_intervals_of_cells_whose_variances_differ():

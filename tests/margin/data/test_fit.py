@@ -268,3 +268,21 @@ def test_the_rows_of_each_unit_are_counted_only_to_compare_public_totals(monkeyp
     for domain, expected in ((Domain({"a": 2}), 0), (Domain({"a": 2}, rows=2), 1)):
         found = check_fit(table, domain, unit="id", rows_per_person=1)
         assert found.fits and len(calls) == expected
+
+
+@pytest.mark.parametrize("value", ["Koenigsfeld", "königsfeld"])
+def test_misspelt_values_are_listed_though_they_are_counted_as_other(value):
+    domain = Domain({"town": {"values": ["Königsfeld", "Altstadt"], "other": "elsewhere"}})
+    towns = ["Altstadt"] * 50 + ["Zwingenberg"] * 8 + [value] * 3
+    (misfit,) = check_fit({"town": towns}, domain).misfits
+    assert misfit.fits and misfit.others == 11
+    first, rows, hint = misfit.values[0]
+    assert (first, rows) == (value, 3) and "did you mean 'Königsfeld'?" in hint
+    (line,) = misfit.lines()
+    assert "11 of 61 rows" in line and "one more spelling" in line
+
+
+def test_values_in_other_that_are_like_no_category_are_not_listed():
+    domain = Domain({"town": {"values": ["Königsfeld", "Altstadt"], "other": "elsewhere"}})
+    towns = ["Altstadt"] * 50 + ["Zwingenberg"] * 8 + ["Rom"] * 3
+    assert not check_fit({"town": towns}, domain).misfits
