@@ -147,7 +147,7 @@ class Levels:
         Examples
         --------
         >>> paths = [["CA", "Alameda"], ["CA", "Fresno"], ["NV", "Clark"]]
-        >>> Levels({"names": ["state", "county"], "paths": paths}).members(0)
+        >>> Levels(["state", "county"], paths).members(0)
         [('Alameda', 'Fresno'), ('Clark',)]
         """
         first_leaves = np.unique(self.groups[level + 1], return_index=True)[1]
