@@ -246,8 +246,9 @@ def check_fit(
                 if units:
                     units.add(arrays[read.index(units.name)])
         for column in columns:
-            if column.missing or column.unseen or column.has_odd_others:
-                misfits[column.name] = column.misfit()
+            misfit = column.misfit()
+            if misfit:
+                misfits[column.name] = misfit
         found = [misfits[name] for name in domain if name in misfits]
         if units:
             without = units.misfit()
@@ -364,12 +365,6 @@ class _Column:
         self._values: Counter[str] = Counter()
         self._other_values: Counter[str] = Counter()
 
-    @property
-    def has_odd_others(self) -> bool:
-        """Whether the rows in `other` are probably a mistake of the declaration or of spelling."""
-        is_mostly_other = self.others > _MANY_OTHERS * self.rows
-        return is_mostly_other or bool(_null_words(self._other_values)) or bool(self._misspelt())
-
     def _misspelt(self) -> list[str]:
         """The values in `other` that look like a category, the most frequent ones first."""
         labels = self._labels()
@@ -416,17 +411,24 @@ class _Column:
                 _note(self._other_values, value, rows)
         return codes[places]
 
-    def misfit(self) -> Misfit:
-        """The result."""
-        labels = self._labels()
-        values = []
+    def misfit(self) -> Misfit | None:
+        """The result; None if the column fits, and its rows in `other` look right."""
         counted = self._values or self._other_values
         null_words = _null_words(counted)
         misspelt = [] if self._values else self._misspelt()
+        is_mostly_other = self.others > _MANY_OTHERS * self.rows
+        # Probably a mistake of the declaration, or of spelling. Values without a category come
+        # before it.
+        has_odd_others = not self._values and bool(is_mostly_other or null_words or misspelt)
+        if not (self.missing or self.unseen or has_odd_others):
+            return None
         shown = dict.fromkeys([*null_words, *misspelt, *dict(counted.most_common(_SHOWN))])
-        for value in itertools.islice(shown, _SHOWN):
-            rows = counted[value]
-            values.append((value, rows, _hint(value, labels)))
+        labels = self._labels()
+        values = [
+            (value, counted[value], _hint(value, labels))
+            for value in itertools.islice(shown, _SHOWN)
+        ]
+        advice = _advice(self.name, self._attribute, [value for value, _, _ in values], null_words)
         return Misfit(
             self.name,
             missing=self.missing,
@@ -434,11 +436,8 @@ class _Column:
             values=values,
             has_bins=self._attribute.bins is not None,
             rows=self.rows,
-            others=self.others if self.has_odd_others and not self._values else 0,
-            advice=_advice(
-                self.name, self._attribute, [value for value, _, _ in values], null_words
-            )
-            or (_MERGE if misspelt else ""),
+            others=self.others if has_odd_others else 0,
+            advice=advice or (_MERGE if misspelt else ""),
         )
 
 

@@ -1,6 +1,5 @@
 """Reconstruction from consistent tables and a base."""
 
-import copy
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -80,6 +79,8 @@ class BasedReconstruction:
         One weight for all marginals that no view holds. None learns them.
     better
         The tables with less noise; None makes them.
+    bars
+        Whether variances are computed. Without them the solutions are tables alone.
     """
 
     def __init__(
@@ -91,14 +92,17 @@ class BasedReconstruction:
         *,
         weight: float | None = None,
         better: Tables | None = None,
+        bars: bool = True,
     ) -> None:
+        if isinstance(solver, Newton) and not bars:
+            solver = dataclasses.replace(solver, bars=False)
         self.tables = tables
         self.base = base
         self.trust = trust
         self.solver = Reconstruction(tables, solver).solver
         self._given = solver
         self._better = better
-        self.trusting = Newton()
+        self.trusting = Newton(bars=bars)
         # The trust as moments of tables, so that they can be looked up like those of the views.
         self._scales = _with_moments(tables, trust)
         self._weight = weight
@@ -201,6 +205,8 @@ class BasedReconstruction:
         self,
         depth: int,
         weight: float,
+        *,
+        bars: bool = True,
     ) -> "BasedReconstruction":
         """The same reconstruction from the marginals of the views on `depth` axes."""
         scales = marginals_on(self._scales, depth)
@@ -211,16 +217,8 @@ class BasedReconstruction:
             self._given,
             weight=weight,
             better=marginals_on(self.better, depth),
+            bars=bars,
         )
-
-    def without_bars(self) -> "BasedReconstruction":
-        """The same reconstruction without variances."""
-        result = copy.copy(self)
-        for name in ("solver", "trusting"):
-            solver = getattr(self, name)
-            if isinstance(solver, Newton):
-                setattr(result, name, dataclasses.replace(solver, bars=False))
-        return result
 
     @cached_property
     def alone(self) -> Reconstruction:
@@ -261,7 +259,7 @@ class BasedReconstruction:
         shapes: dict[tuple[int, ...], list[Axes]] = {}
         for part in parts:
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
-        fewer = self.fewer(depth, 1.0).without_bars()
+        fewer = self.fewer(depth, 1.0, bars=False)
         slopes = []
         for some in shapes.values():
             alone = fewer.alone.solve(np.array(some))

@@ -1274,7 +1274,7 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
 
 
 ERRORS = np.arange(-150, 151)
-"""The errors of a count in tests of sums: beyond them, next to nothing is left."""
+"""The errors of a count in tests of sums. Larger errors have almost no probability."""
 
 
 def law(variance, kurtosis):

@@ -210,15 +210,21 @@ def test_a_large_array_is_compared_with_the_base_in_contexts(kind, most, monkeyp
     based = BasedReconstruction(tables, base, learnt_trust(tables, base), solver)
     alone = Reconstruction(tables, solver)
     assert errors(based, TRIPLES) <= most * errors(alone, TRIPLES)
+    # The other reconstructions have the whole array as their context.
+    whole = int(np.prod(SIZES))
+    assert alone.width((0, 1, 3)) == whole != based._beyond._of_base.width((0, 1, 3))
 
 
 def test_without_bars_the_tables_are_the_same():
     _, based = reconstructed("good", 120.0)
-    asked = [(0, 1, 3), (1, 2, 5)]
-    for some in ([asked[0]], [asked[1]]):
-        plain = based.without_bars().solve(some)
-        assert plain.variance is None and plain.undetermined is None
-        assert plain.table == pytest.approx(based.solve(some).table)
+    for axes, weight in itertools.product([(0, 1), (0, 1, 3), (1, 2, 5)], [0.5, 1.0]):
+        with_bars, plain = (based.fewer(1, weight, bars=bars) for bars in (True, False))
+        expected, found = (one.solve([axes]) for one in (with_bars, plain))
+        assert found.table == pytest.approx(expected.table)
+        assert expected.variance is not None
+        assert found.variance is None and found.undetermined is None
+        # Variances of the estimates with the base would be computed and thrown away.
+        assert not plain.trusting.bars and not plain.solver.bars
 
 
 @pytest.mark.parametrize("kind", ["good", "reversed"])

@@ -37,11 +37,13 @@ def test_the_whole_chain_speaks_for_its_ends():
     assert joint.table == pytest.approx(truth, abs=1.0)
 
 
-def test_context_is_chosen_by_association(monkeypatch):
-    monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
+def test_context_is_chosen_by_association():
     array = chain()
     tables = tables_of(array, VIEWS, variance=1e-6)
-    answer = Reconstruction(tables, Newton(context=3)).solve([(1, 3)])[0]
+    joint = Reconstruction(tables, Newton(context=3))
+    apart = Reconstruction(tables, Newton(context=3), joint_cells=0)
+    assert joint.width((1, 3)) == array.size != apart.width((1, 3))
+    answer = apart.solve([(1, 3)])[0]
     assert answer.table == pytest.approx(array.sum(axis=(0, 2, 4, 5)), abs=1.0)
 
 
