@@ -22,10 +22,9 @@ from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..fitted import (
     LOOK_CHOICE_NOISE,
-    LOOK_DOUBT,
-    LOOK_DOUBT_PURE,
     LOOK_NOISE,
     LOOK_PRICE,
+    LOOK_PRICE_PURE,
     ROUNDS_GAIN,
 )
 from ..ordered.level_counts import LevelCounts
@@ -236,13 +235,12 @@ class _Course:
         log.info("looking for pairs of attributes that depend on each other")
         judge = mechanism.look(self.private, self.workload)
         self.spent += mechanism.spend(self.budget)
-        expected = judge.missed + judge.noise_after(self.budget, 1 - self.spent)
+        expected = judge.error_after(self.budget, 1 - self.spent)
         # The price of another candidate is the sum over all asked marginals.
         best, _ = self._best_and_tree(self.strength)
-        doubt = LOOK_DOUBT_PURE if isinstance(self.budget, PureDP) else LOOK_DOUBT
         # Single attributes alone are another candidate.
         found_pairs = any(len(view) == 2 for view in judge.found.views)
-        if found_pairs and expected < doubt * best.error / sum(self.workload.weights):
+        if found_pairs and expected < best.error / sum(self.workload.weights):
             return judge
         self.evidence.add_evidence(judge.found.evidence)
         return None
@@ -261,7 +259,8 @@ class _Course:
         _, hoped = self._best_and_tree(replace(self.strength, forest=self.strength.pairs))
         if tree is None or hoped is None:
             return False
-        return hoped.noise <= LOOK_NOISE * best.error and tree.error <= LOOK_PRICE * best.error
+        price = LOOK_PRICE_PURE if isinstance(self.budget, PureDP) else LOOK_PRICE
+        return hoped.noise <= LOOK_NOISE * best.error and tree.error <= price * best.error
 
     def _best_and_tree(self, strength: Strength) -> tuple[Candidate, Candidate | None]:
         """The best candidate but the spanning tree, and this tree if it is a candidate."""

@@ -23,6 +23,7 @@ from ...solvers import (
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
+from ..fitted import LOOK_DOUBT
 from .contests import comparable, l2_share
 
 __all__ = ["CONTEXT", "Found", "Judge", "best_shares"]
@@ -114,6 +115,7 @@ class Judge:
         small = [view for view in views if domain.cells(view) <= _CELLS]
         self.sets = small[:_SETS] or [domain.attributes[:1]]
         self.missed = math.nan
+        self.noise = math.nan
         self.distance = math.nan
 
     def measure(
@@ -138,8 +140,21 @@ class Judge:
             spend=spend,
         )
         self.distance = max(0.0, total / (_UNIT * len(self.sets)))
-        noise = self._noise(self.found.evidence.precision)
-        self.missed = max(0.0, self.distance**2 - noise)
+        self.noise = self._noise(self.found.evidence.precision)
+        self.missed = max(0.0, self.distance**2 - self.noise)
+
+    def error_after(
+        self,
+        budget: Budget,
+        left: Fraction,
+    ) -> float:
+        """The mean squared error of an answer, in squared rows, that is expected if the pairs are
+        measured again with a share `left` of the budget.
+
+        The distance tells what is missed only up to a part of the noise that it holds. So that part
+        is added (`LOOK_DOUBT`).
+        """
+        return self.missed + LOOK_DOUBT * self.noise + self.noise_after(budget, left)
 
     def noise_after(
         self,

@@ -10,6 +10,7 @@ import pytest
 from margin import ZCDP, Domain, PureDP, Workload
 from margin.mechanisms.choosing.contests import l2_share
 from margin.mechanisms.choosing.look import Found, Judge, best_shares
+from margin.mechanisms.fitted import LOOK_DOUBT
 from margin.private.counts import LARGEST_WEIGHT
 from margin.solvers import Evidence, Newton
 
@@ -104,6 +105,19 @@ def test_noise_after_another_measurement_is_that_of_least_squares(asked, left, b
         again.append((axes, budget.count_noise(units).variance))
     expected = expected_noise([*MEASURED.items(), *again], asked)
     assert judge.noise_after(budget, left) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("distance", [0, 40, 900])
+def test_what_the_noise_of_the_distance_hides_counts_as_missed(distance):
+    """The distance of answers that miss nothing is near its noise: the error is never taken as
+    that of another measurement alone."""
+    look, asked = found(), ASKED["all pairs"]
+    judge = Judge(DOMAIN, Workload([names(axes) for axes in asked]), look)
+    judge.measure(Told([distance] * len(asked)), spend=Fraction(1, 7))
+    noise = expected_noise(MEASURED.items(), asked)
+    budget, left = PureDP(1), Fraction(1, 2)
+    expected = judge.missed + LOOK_DOUBT * noise + judge.noise_after(budget, left)
+    assert judge.error_after(budget, left) == pytest.approx(expected)
 
 
 def test_scales_are_lowered_so_that_answers_miss_as_much_as_was_judged():

@@ -11,7 +11,7 @@ import margin
 from margin import ZCDP, Adaptive, Domain, DomainError, PureDP, Workload
 from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
-from margin.mechanisms.choosing import adaptive as adaptive_module
+from margin.mechanisms.choosing import look as look_module
 from margin.mechanisms.choosing.contests import (
     break_evens,
     l2_share,
@@ -339,7 +339,8 @@ def test_adaptive_takes_strong_pairs_where_they_are_best():
 
 @pytest.mark.parametrize("accepted", [True, False])
 def test_what_a_look_measured_is_never_lost(accepted, monkeypatch):
-    monkeypatch.setattr(adaptive_module, "LOOK_DOUBT", 1e9 if accepted else 0.0)
+    doubt = -1e9 if accepted else 1e9
+    monkeypatch.setattr(look_module, "LOOK_DOUBT", doubt)
     spy = Watched(Adaptive(rounds=0))
     domain = domain_of()
     made = simulated(ring(20_000), domain, ZCDP("0.01"), spy, Workload.all_kway(domain, 3)).synopsis
