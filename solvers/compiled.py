@@ -57,6 +57,20 @@ def _njit(function: _Function, liberties: set[str]) -> _Function:
 
 
 @compiled
+def copied(
+    source: Any,
+    target: Any,
+) -> None:
+    """Copy a vector to the start of another one, which is at least as long.
+
+    numba takes five seconds to compile the first assignment to a slice, ``target[:size] = source``:
+    it compiles the text of an error, too.
+    """
+    for place in range(source.size):
+        target[place] = source[place]
+
+
+@compiled
 def means(
     values: Floats,
     spare: Floats,
@@ -82,7 +96,7 @@ def means(
                 target[half + cell] = source[2 * cell] - source[2 * cell + 1]
             source, target = target, source
         if sizes.size % 2:
-            values[:] = spare
+            copied(spare[:cells], values)
         return
     before = 1
     after = cells
@@ -146,7 +160,7 @@ def extended(
     """
     source = first
     target = second
-    source[: table.size] = table
+    copied(table, source)
     before = 1
     after = table.size
     for size in sizes:
@@ -155,7 +169,7 @@ def extended(
         for outer in range(before):
             start = outer * size * after
             place = outer * wide * after
-            target[place : place + after] = source[start : start + after]
+            copied(source[start : start + after], target[place:])
             for row in range(1, size):
                 scale = size / (row * (row + 1.0))
                 root = math.sqrt(scale)
@@ -186,7 +200,7 @@ def narrowed(
     """
     source = first
     target = second
-    source[: weights.size] = weights
+    copied(weights, source)
     before = 1
     after = weights.size
     for size in sizes:
@@ -195,7 +209,7 @@ def narrowed(
         for outer in range(before):
             start = outer * wide * after
             place = outer * size * after
-            target[place : place + after] = source[start : start + after]
+            copied(source[start : start + after], target[place:])
             # The steps of `extended` in the reverse order.
             for row in range(size - 1, 0, -1):
                 scale = size / (row * (row + 1.0))

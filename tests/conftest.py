@@ -14,6 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
+import one_compiler
 import pyarrow as pa
 import pytest
 
@@ -45,10 +46,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(processors() + 1, 4)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """No two workers compile the same loops."""
+    if hasattr(config, "workerinput"):  # in a worker of pytest-xdist
+        one_compiler.begin()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The solvers' tests come first: each worker begins with a part of the tests of its own, so one
-    worker compiles their loops while another does other things, and none compiles them a second
-    time at the end. Files with slow tests come next, so that no worker waits for one at the end."""
+    worker compiles their loops while another does other things. Files with slow tests come next, so
+    that no worker waits for one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: ("solvers" not in item.path.parts, item.path not in slow))
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...solvers.compiled import compiled_in_order
+from ...solvers.compiled import compiled_in_order, copied
 from ..types import Flags, Integers
 
 
@@ -220,7 +220,8 @@ def anneal_blocks(
                 blocks[row, start + i] = trial[kept + i]
             if energy < best:
                 best = energy
-                best_blocks[:] = blocks
+                for changed in range(len(blocks)):
+                    copied(blocks[changed], best_blocks[changed])
             continue
         for end in range(length, kept, -1):
             _count(table, sizes, counts, shape, trial, end, -1)

@@ -3,9 +3,11 @@
 The loops give the same blocks as `greedy.greedy_cover`.
 """
 
+from typing import Any
+
 import numpy as np
 
-from ...solvers.compiled import compiled_in_order
+from ...solvers.compiled import compiled_in_order, copied
 from ..types import Flags, Floats, Integers
 
 
@@ -64,7 +66,8 @@ def cover_with(
         gain[:] = 0
         inside[:] = False
         cells = 1.0
-        length = 0
+        # Not the literal 0, for which numba would compile `_take` once more.
+        length: Any = np.int64(0)
         rest = start
         for place in range(t):
             power = v ** (t - 1 - place)
@@ -77,7 +80,7 @@ def cover_with(
             cells *= counts[point]
         # It takes one point after another, each time the one with the best score.
         while True:
-            best = -1
+            best: Any = np.int64(-1)
             highest = 0.0
             for point in range(v):
                 if inside[point] or gain[point] == 0 or counts[point] * cells > max_cells:
@@ -95,7 +98,7 @@ def cover_with(
             length += 1
             cells *= counts[best]
         _settle(mask, t, v, block, length)
-        points[written : written + length] = block[:length]
+        copied(block[:length], points[written:])
         written += length
         ends[blocks] = written
         blocks += 1

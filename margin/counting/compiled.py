@@ -131,7 +131,7 @@ class Compiled(Kernel):
             return
         if self._whole:
             codes = self._codes(columns, rows)
-            if rows < _WORTH_JOINING:
+            if rows < _WORTH_JOINING or not self._joints:
                 self._each(loops.add_whole, self._whole, codes)
             else:
                 self._add_joined(codes)
@@ -215,12 +215,14 @@ class Compiled(Kernel):
         """Run a loop over the views of each share. Views of up to 2**16 cells have cell numbers of
         16 bits, all others of 32 bits."""
         layout = self._layout
-        cells = np.diff(layout.offsets)
+        is_wide = np.diff(layout.offsets) > 1 << 16
+        # No machine code is loaded, or compiled, for a width that no view has.
+        used = set(is_wide[np.concatenate([_NO_VIEWS, *shares])].tolist())
 
         def add(share: Integers) -> None:
-            is_wide = cells[share] > 1 << 16
-            for views, dtype in ((share[~is_wide], np.uint16), (share[is_wide], np.uint32)):
-                if views.size or share is _NO_VIEWS:
+            for wide, dtype in ((False, np.uint16), (True, np.uint32)):
+                views = share[is_wide[share] == wide]
+                if views.size or (share is _NO_VIEWS and wide in used):
                     scratch = np.empty(loops.BLOCK, dtype)
                     loop(*rows, layout, self._counts, views, scratch)
 

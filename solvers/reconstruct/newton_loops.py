@@ -7,12 +7,12 @@ record takes some nanoseconds, and a whole small problem only a few thousand.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled, exponentials, extended, means, narrowed, sums
+from ..compiled import compiled, copied, exponentials, extended, means, narrowed, sums
 from ..elimination import again, factor, inverse_times
 from ..fitted import COMPILED_MANY, COMPILED_NEAR
 from ..types import Flags, Floats, Integers
@@ -320,12 +320,12 @@ def _improve(
     search = work.search
     product = work.product
     direction[:size] = 0.0
-    residual[:size] = work.gradient[:size]
+    copied(work.gradient[:size], residual)
     norm = 0.0
     goal = 0.0
     for step in range(2):
         # The preconditioned residual and its norm.
-        scaled[:size] = residual[:size]
+        copied(residual[:size], scaled)
         again(work.matrix, size, scaled)
         last = norm
         norm = 0.0
@@ -409,7 +409,7 @@ def _solve(
     before = 0.0
     residual = 0.0
     for step in range(limit + 1):
-        average[:] = cells
+        copied(cells, average)
         means(average, spare[0], sizes, binary)
         worst, largest, residual = _gradient(theta, index, target, ridge, average, gradient)
         if _converged(worst, largest, tolerance):
@@ -417,7 +417,7 @@ def _solve(
         if step == limit:
             break
         # The direction: the solution of Hessian x direction = gradient, or nearly.
-        direction[:size] = gradient[:size]
+        copied(gradient[:size], direction)
         fall = worst / before if step > 0 else math.inf
         use = _use_of_factor(fall, size, COMPILED_NEAR, COMPILED_MANY)
         if use == rules.PRECONDITIONER:
@@ -447,8 +447,8 @@ def _solve(
             if length < rules.SHORTEST:
                 return 1, step, value, residual
         value = new
-        theta[:] = trial[:size]
-        cells[:] = trial_cells
+        copied(trial[:size], theta)
+        copied(trial_cells, cells)
     return 1, limit, value, residual
 
 
@@ -469,11 +469,12 @@ def solve_range(
     tables, variances, undetermined, status, steps, values, residuals = result
     bars = settings[2]
     cell_count = tables.shape[1]
-    largest = 1
+    # Not the literal 1, for which numba would compile `_work` once more.
+    largest: Any = np.int64(1)
+    wide: Any = np.int64(1)
     for problem in range(start, stop):
         largest = max(largest, offsets[problem + 1] - offsets[problem])
     binary = sizes.size > 0
-    wide = 1
     for size in sizes:
         binary = binary and size == 2
         wide *= 2 * size - 1 if size > 2 else size
@@ -586,7 +587,7 @@ def _bars(
     # The inverse of the Hessian times the targets, and the inverse itself.
     table = average if binary else extended(cells, sizes, first, work.second)
     _hessian(table, index, ridge, shape, pairs, matrix)
-    tilt[:size] = target
+    copied(target, tilt)
     if not factor(matrix, size, tilt):
         result[:] = np.nan
         undetermined[:] = np.nan
@@ -689,7 +690,7 @@ def _transformed(
     """The sum of products of functions on each cell, from their weights in the last buffer."""
     first, second, spread = buffers
     if shape.binary:
-        sums(spread, first, shape.sizes, True)
+        sums(spread, first, shape.sizes, shape.binary)
         result: Floats = spread
     else:
         result = narrowed(spread, shape.sizes, first, second)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled_in_order
+from ..compiled import compiled_in_order, copied
 from ..types import Integers
 from .best_response import BestResponse
 from .constraint import LARGEST
@@ -315,7 +315,7 @@ def enumerate_parts(
         found_all = found_all and found
         for place in range(places.size):
             if x[places[place]] != best_x[place]:
-                _move(layout, x, count, activity, places[place], best_x[place])
+                _move(layout, x, count, activity, places[place], int(best_x[place]))
     return tried, found_all
 
 
@@ -340,7 +340,7 @@ def _enumerate(
     best_x, tried, found
         The best classes of `places`, the number of records, and whether one of them met the rows.
     """
-    best_x = x[places].copy()
+    best_x = x[places]
     value = 0
     best = 0
     found = False
@@ -355,7 +355,8 @@ def _enumerate(
         if missed == 0 and (not found or value > best):
             best = value
             found = True
-            best_x[:] = x[places]
+            for place in range(places.size):
+                best_x[place] = x[places[place]]
         # The digit that changes next.
         digit = focus[0]
         focus[0] = 0
@@ -450,12 +451,12 @@ def anneal(
         if missed == 0 and (not found or value > best):
             best = value
             found = True
-            best_x[:] = x
+            copied(x, best_x)
         sweep += 1
         # At temperature zero every sweep gains or is the last. The value is bounded, so this ends.
         if sweep > sweeps and not gained:
             break
-    x[:] = best_x
+    copied(best_x, x)
     return moves, found
 
 

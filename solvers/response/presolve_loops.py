@@ -19,6 +19,13 @@ _NO_MATTER = -1
 _FAR = 2**62
 """A number above any score U + f of a class."""
 
+_ADDED = np.int64(1)
+"""Sign of a term that is added to the scores. For literal signs numba would compile `_score` twice.
+"""
+
+_REMOVED = np.int64(-1)
+"""Sign of a term that is removed from the scores."""
+
 
 class _State(NamedTuple):
     """The state of the loop: the terms that are left, and scores of the free attributes.
@@ -76,7 +83,7 @@ def fix_attributes(
     gained = 0
     peels = 0
     for term in range(layout.length.size):
-        _score(1, term, layout, state)
+        _score(_ADDED, term, layout, state)
     while state.ends[0] < state.ends[1]:
         attribute = _next(state)
         # Attributes in constraints are left alone.
@@ -93,7 +100,7 @@ def fix_attributes(
         # An attribute that is only in one parity can give it the better value: both are dropped.
         parity = _only_parity(attribute, layout, state)
         if parity >= 0:
-            _score(-1, parity, layout, state)
+            _score(_REMOVED, parity, layout, state)
             gained += max(weight[parity], 0)
             alive[parity] = False
             fixed[attribute] = _NO_MATTER
@@ -143,12 +150,12 @@ def _next(state: _State) -> int:
 
 @compiled_in_order
 def _score(
-    sign: int,
-    term: int,
+    sign: np.int64,
+    term: int | np.int64,
     layout: Layout,
     state: _State,
 ) -> None:
-    """Add a term to the scores of its free attributes (`sign` 1), or remove it (`sign` -1).
+    """Add a term to the scores of its free attributes (`_ADDED`), or remove it (`_REMOVED`).
 
     These attributes are put in the ring of attributes to examine.
     """
@@ -243,10 +250,10 @@ def _fix(
     left = state.left
     gained = 0
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-        term = layout.term[entry]
+        term = np.int64(layout.term[entry])
         if not alive[term]:
             continue
-        _score(-1, term, layout, state)
+        _score(_REMOVED, term, layout, state)
         true = (layout.value[entry] == chosen) != layout.negated[entry]
         left[term] -= 1
         if layout.parity[term]:
@@ -262,7 +269,7 @@ def _fix(
     state.fixed[attribute] = chosen
     # The shorter terms are scored again, for their other attributes.
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-        term = layout.term[entry]
+        term = np.int64(layout.term[entry])
         if alive[term]:
-            _score(1, term, layout, state)
+            _score(_ADDED, term, layout, state)
     return gained

@@ -173,7 +173,8 @@ class RowDescent:
         case, barred = self._barred(axis)
         return Axis(
             column=axis,
-            lines=np.concatenate(lines),
+            # In the order of memory that `descend` is compiled for.
+            lines=np.ascontiguousarray(np.concatenate(lines)),
             weights=self._weights[self._holders[axis]],
             starts=np.cumsum([0, *[len(part) for part in lines[:-1]]]),
             ends=np.array(ends),

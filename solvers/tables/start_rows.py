@@ -93,4 +93,6 @@ def _conditional(
     group = np.zeros(len(codes), np.int64)
     for other in given:
         group = group * tables.sizes[other] + codes[:, other]
+    # In the order of memory that `draw` is compiled for.
+    cumulative = np.ascontiguousarray(cumulative)
     return draw(group, rng.permutation(len(codes)), cumulative, rng.random(len(shares)))
