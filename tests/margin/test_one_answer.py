@@ -1,6 +1,7 @@
 """One question has one answer: in `marginal`, in `count`, on the page and before publication."""
 
 import base64
+import functools
 from statistics import NormalDist
 
 import numpy as np
@@ -27,6 +28,7 @@ def table(seed):
     }
 
 
+@functools.cache
 def released(*, with_base, with_known, mechanism=None):
     mechanism = mechanism or margin.PriView(views=VIEWS)
     rows = table(1)
@@ -47,9 +49,14 @@ def released(*, with_base, with_known, mechanism=None):
     ).synopsis
 
 
+@functools.cache
+def page_of(synopsis):
+    return content(synopsis, title="t", live=False)
+
+
 def on_page(synopsis, names):
     """A marginal as the page answers it: counts, half the widths of intervals, source."""
-    data = content(synopsis, title="t", live=False)
+    data = page_of(synopsis)
     axes = sorted(DOMAIN.position[name] for name in names)
     shape = [DOMAIN.sizes[axis] for axis in axes]
     for answer in data["answers"]:
@@ -91,10 +98,11 @@ def on_page(synopsis, names):
     return counts, np.full(shape, half), None
 
 
+# The names come first: they change fastest, so that one worker has all tests of a release.
+@pytest.mark.parametrize("names", [("a",), ("d",), ("a", "b"), ("a", "c"), ("b", "d")])
 @pytest.mark.parametrize("mechanism", [None, margin.Residual(order=2)], ids=str)
 @pytest.mark.parametrize("with_known", [False, True])
 @pytest.mark.parametrize("with_base", [False, True])
-@pytest.mark.parametrize("names", [("a",), ("d",), ("a", "b"), ("a", "c"), ("b", "d")])
 def test_one_question_has_one_answer(with_base, with_known, names, mechanism):
     synopsis = released(with_base=with_base, with_known=with_known, mechanism=mechanism)
     marginal = synopsis.marginal(names)
@@ -125,7 +133,7 @@ def test_all_rows_are_counted_with_a_base(with_known):
 
 
 def test_the_page_offers_as_many_attributes_as_there_are():
-    data = content(released(with_base=False, with_known=False), title="t", live=False)
+    data = page_of(released(with_base=False, with_known=False))
     assert data["most"] == 4
     assert set(data["sources"]) == {source.value for source in Source}
 

@@ -85,7 +85,11 @@ def check(path, domain, views, better, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "better"),
-    [("kosarak32_first100k.parquet", 50), ("msnbc9.parquet", 10), ("adult_raw.parquet", 5)],
+    [
+        ("kosarak32_first100k.parquet", 50),
+        ("msnbc9.parquet", 10),
+        pytest.param("adult_raw.parquet", 5, marks=pytest.mark.slow),
+    ],
 )
 def test_real_tables(real_data, tmp_path, name, better):
     path = real_data / name

@@ -271,27 +271,13 @@ def test_a_hundred_thousand_repetitions_in_one_domain(name):
     kept = kept_cells(grid, noise, true, keep, SeededEntropy(seed))
     dense = np.zeros((runs, values.size), np.int16)
     dense[kept.words[:, 0] // values.size, kept.words[:, 0] % values.size] = kept.counts
-    for part in range(
-        parts
-    ):  # to spare memory; each has a tenth of the repetitions, and its own comparison
-        mine = dense[part::parts].astype(float)
-        compared(
-            (mine, np.zeros(len(mine))),
-            laborious(axes, keep, noise, len(mine), seed + part),
-            values == 0,
-        )
     kept_often, entered = (dense != 0).mean(axis=0), np.zeros(values.size)
+    # To spare memory, each part has a tenth of the repetitions, and its own comparison.
     for part in range(parts):
-        entered += (
-            laborious(
-                axes,
-                keep,
-                noise,
-                runs // parts,
-                seed + 100 + part,
-            )[0]
-            != 0
-        ).mean(axis=0) / parts
+        mine = dense[part::parts].astype(float)
+        other = laborious(axes, keep, noise, len(mine), seed + part)
+        compared((mine, np.zeros(len(mine))), other, values == 0)
+        entered += (other[0] != 0).mean(axis=0) / parts
     error = np.sqrt((kept_often * (1 - kept_often) + entered * (1 - entered)) / runs)
     assert (np.abs(kept_often - entered) <= FAR * error + 1e-9).all()
 
@@ -305,38 +291,11 @@ def test_the_comparison_has_power(name, wrong):
     """Noise of another scale is seen in a tenth of the repetitions."""
     axes, keep = CASES[name]
     runs = 1500
-    mine = (
-        (
-            shortcut(
-                axes,
-                keep,
-                DiscreteLaplace(wrong),
-                runs,
-                1,
-            )[0]
-            != 0
-        )
-        .sum(axis=1)
-        .astype(float)
-    )
-    other = (
-        (
-            laborious(
-                axes,
-                keep,
-                DiscreteLaplace(F(3, 2)),
-                runs,
-                2,
-            )[0]
-            != 0
-        )
-        .sum(axis=1)
-        .astype(float)
-    )
-    if name == "priority sample":
-        mine, other = (
-            draw(axes, keep, DiscreteLaplace(s), runs, 3)[1]
-            for draw, s in ((shortcut, wrong), (laborious, F(3, 2)))
-        )
+    samples = []
+    for draw, scale in ((shortcut, wrong), (laborious, F(3, 2))):
+        dense, cuts = draw(axes, keep, DiscreteLaplace(scale), runs, 1)
+        kept = (dense != 0).sum(axis=1).astype(float)
+        samples.append(cuts if isinstance(keep, Largest) else kept)
+    mine, other = samples
     error = math.sqrt((mine.var() + other.var()) / runs)
     assert abs(mine.mean() - other.mean()) > FAR * error

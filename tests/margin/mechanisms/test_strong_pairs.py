@@ -81,7 +81,9 @@ def error(simulation, k=3):
     return np.mean(distances) / simulation.truth(views[0]).counts.sum()
 
 
-@pytest.mark.parametrize("budget", [PureDP(10), ZCDP("0.05")], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [pytest.param(PureDP(10), marks=pytest.mark.slow), ZCDP("0.05")], ids=repr
+)
 def test_pairs_that_close_a_cycle_are_found_and_used(budget):
     codes = ring(40_000)
     pairs = simulated(codes, domain_of(), budget, StrongPairs())
@@ -318,7 +320,7 @@ def test_bad_parameters_are_refused(parameters, says):
 
 @pytest.mark.slow
 def test_it_is_private():
-    check_mechanism(StrongPairs(), pairs=5)
+    check_mechanism(StrongPairs(), pairs=2)
 
 
 def test_adaptive_takes_strong_pairs_where_they_are_best():

@@ -207,12 +207,13 @@ def test_too_much_is_refused(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_agreement_costs_next_to_nothing():
     """The error over that of the separate answers, on the mean over workloads and budgets."""
     domain = DOMAINS["plain"]
     rng = np.random.default_rng(5)
     ratios = []
-    for seed in range(60):
+    for seed in range(30):
         budget = PureDP(["0.05", "0.2", "1"][seed % 3])
         made = simulated(domain, None, budget, seed=seed)
         picked = rng.choice(len(EVERY), 8, replace=False)
