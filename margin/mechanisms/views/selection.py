@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from ...designs import ViewPlan, allocate_budget, choose_views, select_views
@@ -79,25 +80,46 @@ class BestViews:
     ) -> ViewPlan:
         """The views and shares for a workload, each view of at least one attribute."""
         workload.check_listed()
-        marginals = [domain.axes(view) for view in workload]
-        found = select_views(
-            domain.sizes,
-            marginals,
-            weights=workload.weights,
-            power=power,
-            max_cells=self.max_cells,
-            effort=self.effort,
+        return _best_plan(
+            tuple(domain.sizes),
+            tuple(tuple(domain.axes(view)) for view in workload),
+            tuple(workload.weights),
+            power,
+            self.max_cells,
+            self.effort,
         )
-        if () not in found.views:
-            return found
-        # `Private.measure` takes no view without attributes. The other views give the total too.
-        return allocate_budget(
-            domain.sizes,
-            [axes for axes in found.views if axes],  # type: ignore[arg-type]  # numbers as given
-            workload=marginals,
-            weights=workload.weights,
-            power=power,
-        )
+
+
+# A publication makes several releases with one domain and one workload, and so does a comparison.
+@lru_cache(maxsize=16, typed=True)
+def _best_plan(
+    sizes: tuple[int, ...],
+    marginals: tuple[tuple[int, ...], ...],
+    weights: tuple[float, ...],
+    power: int,
+    max_cells: int | None,
+    effort: int,
+) -> ViewPlan:
+    """The views and shares of `BestViews` for a workload, kept from plan to plan: all arguments are
+    public, and the search gives the same views for the same arguments."""
+    found = select_views(
+        sizes,
+        marginals,
+        weights=weights,
+        power=power,
+        max_cells=max_cells,
+        effort=effort,
+    )
+    if () not in found.views:
+        return found
+    # `Private.measure` takes no view without attributes. The other views give the total too.
+    return allocate_budget(
+        sizes,
+        [axes for axes in found.views if axes],  # type: ignore[arg-type]  # numbers as given
+        workload=marginals,
+        weights=weights,
+        power=power,
+    )
 
 
 def power_of(budget: Budget) -> int:

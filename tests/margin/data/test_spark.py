@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pytest
 from engines import assert_equal, by_hand, example
 from kinds import DECLARED, KINDS
+from spark_sessions import QUICK_JVM, session
 
 import margin
 from margin import DataError, Domain
@@ -45,40 +45,10 @@ pytestmark = [
 ]
 
 
-def session(master, **options):
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    try:
-        subprocess.run(["java", "-version"], check=True, capture_output=True)
-    except OSError:
-        pytest.skip("Java is not installed")
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",  # a time without zone is read in it
-        "spark.log.level": "OFF",
-        "spark.ui.showConsoleProgress": "false",
-        **options,
-    }
-    builder = SparkSession.builder.master(master).appName("margin tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        active = SparkSession.getActiveSession()
-        if active is not None and active.sparkContext.master != master:
-            active.stop()  # a process has one at a time, and would get that one again
-        return builder.getOrCreate()
-
-
 @pytest.fixture
 def local():
     """The session of this process, made anew when another test has stopped it."""
-    return session("local[2]")
+    return session()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -411,6 +381,7 @@ def cluster(tmp_path_factory):
     environment = {
         **os.environ,
         "SPARK_HOME": str(home),
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
     }

@@ -177,3 +177,13 @@ def test_default_is_not_worse_than_the_paper_on_correlated_tables(budget):
             for answer, truth in zip(simulation.marginals(asked), truths, strict=True):
                 errors.setdefault(name, []).append(np.linalg.norm(answer.counts - truth.counts))
     assert np.mean(errors["ours"]) < 1.03 * np.mean(errors["paper"])
+
+
+def test_views_of_a_workload_are_searched_once(monkeypatch):
+    domain = margin.Domain({"a": 3, "b": 4, "c": 5})
+    workload = margin.Workload.all_kway(domain, 2)
+    first = BestViews().plan(domain, workload, PureDP(1))
+    monkeypatch.setattr("margin.mechanisms.views.selection.select_views", None)
+    assert BestViews().plan(domain, workload, PureDP(2)) == first
+    with pytest.raises(TypeError):
+        BestViews(effort=2).plan(domain, workload, PureDP(1))
