@@ -18,6 +18,7 @@ from margin.cli.main import main
 from margin.data.encode import quietly
 from margin.interrupts import ENDING, check, handlers_kept, shielded, watched
 from margin.interrupts.loading import loading
+from margin.interrupts.watch import has_seen
 from margin.mechanisms import Flat
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -305,7 +306,9 @@ def test_an_interrupt_while_libraries_are_loaded_stays_one():
     def interrupted():
         with watched(), loading():
             os.kill(os.getpid(), signal.SIGINT)
-            threading.Event().wait(60)
+            # The thread of the watch takes it.
+            while not has_seen():
+                threading.Event().wait(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
