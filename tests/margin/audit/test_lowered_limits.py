@@ -159,7 +159,7 @@ WRITTEN = {
     "data.scratch": ["lock.read(1000) != _told(folder)"],
     "data.suggest": ["factor * 10.0 ** power * _BINS >= width * 0.75"],
     "data.rows_per_person": ["plain.type.bit_width < 128"],
-    "counting.compiled": ["widths.sum() <= 64", "cells[share] > 1 << 16"],
+    "counting.compiled": ["widths.sum() <= 64", "np.diff(layout.offsets) > 1 << 16"],
 }
 
 
