@@ -207,7 +207,6 @@ def test_too_much_is_refused(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_agreement_costs_next_to_nothing():
     """The error over that of the separate answers, on the mean over workloads and budgets."""
     domain = DOMAINS["plain"]

@@ -68,7 +68,7 @@ def test_intervals_of_sums_of_few_draws_hold(sizes, mechanism):
     """No more than 1.15 times as many miss as may (see `half_widths`), nor less than 0.85 times.
 
     The low bound of an interval is cut at 0, which no true count is below. False alarm: 2 x 10^-8
-    for each of 20 cases and levels, so less than 10^-6 in all.
+    for each of five cases at each of four levels, so less than 10^-6 in all.
     """
     found = answers(sizes, mechanism)
     for level in LEVELS:
