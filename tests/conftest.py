@@ -14,7 +14,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
-import one_compiler
 import pyarrow as pa
 import pytest
 
@@ -49,6 +48,8 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """No two workers compile the same loops."""
     if hasattr(config, "workerinput"):  # in a worker of pytest-xdist
+        import one_compiler  # loads numba
+
         one_compiler.begin()
 
 

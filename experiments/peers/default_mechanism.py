@@ -100,7 +100,7 @@ def report(out: Path, rows: Sequence[Row]) -> str:
                 claim=f"geometric mean of errors over those of Auto: {DEFAULT} has the smallest",
                 measured=told,
                 holds=best == DEFAULT if whole else None,
-                why="" if best == DEFAULT else f"that of {best} is smaller by {lead:.2%}",
+                why=f"that of {best} is smaller by {lead:.2%}" if lead > 0 else "",
             )
         ],
         rows=lines,

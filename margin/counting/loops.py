@@ -213,6 +213,20 @@ def _number(
 
 
 @compiled
+def _number_of_view(
+    codes: Any,
+    layout: Layout,
+    view: int,
+    start: int,
+    cells: Any,
+) -> None:
+    """Write the cell number of each row in one view, from row `start` on."""
+    first = layout.firsts[view]
+    last = layout.firsts[view + 1]
+    _number(codes, layout.places[first:last], layout.sizes[first:last], start, cells)
+
+
+@compiled
 def _count_split(
     cells: Any,
     pieces: Any,
@@ -267,9 +281,7 @@ def add_whole(
     for start in range(0, rows, BLOCK):
         cells = scratch[: min(BLOCK, rows - start)]
         for view in views:
-            first = layout.firsts[view]
-            last = layout.firsts[view + 1]
-            _number(codes, layout.places[first:last], layout.sizes[first:last], start, cells)
+            _number_of_view(codes, layout, view, start, cells)
             table = counts[offsets[view] : offsets[view + 1]]
             if table.size > MOST_SPLIT:
                 for at in range(cells.size):
@@ -379,9 +391,7 @@ def add_weighted(
     for start in range(0, rows, BLOCK):
         cells = scratch[: min(BLOCK, rows - start)]
         for view in views:
-            first = layout.firsts[view]
-            last = layout.firsts[view + 1]
-            _number(codes, layout.places[first:last], layout.sizes[first:last], start, cells)
+            _number_of_view(codes, layout, view, start, cells)
             table = counts[offsets[view] : offsets[view + 1]]
             for at in range(cells.size):
                 table[cells[at]] += weights[start + at]

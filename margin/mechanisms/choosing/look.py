@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -115,7 +116,6 @@ class Judge:
         small = [view for view in views if domain.cells(view) <= _CELLS]
         self.sets = small[:_SETS] or [domain.attributes[:1]]
         self.missed = math.nan
-        self.noise = math.nan
         self.distance = math.nan
 
     def measure(
@@ -140,8 +140,12 @@ class Judge:
             spend=spend,
         )
         self.distance = max(0.0, total / (_UNIT * len(self.sets)))
-        self.noise = self._noise(self.found.evidence.precision)
         self.missed = max(0.0, self.distance**2 - self.noise)
+
+    @cached_property
+    def noise(self) -> float:
+        """The mean squared effect of the noise of the pairs on an answer, in squared rows."""
+        return self._noise(self.found.evidence.precision)
 
     def error_after(
         self,
@@ -175,8 +179,7 @@ class Judge:
         """
         some = synopsis.marginals(self.sets[:_ANSWERS])
         assumed = float(np.mean([np.sum(answer.missed_variance) for answer in some]))
-        noise = self._noise(self.found.evidence.precision)
-        judged = max(self.distance**2, _LEAST_MISSED**2 * noise)
+        judged = max(self.distance**2, _LEAST_MISSED**2 * self.noise)
         if not assumed > judged:
             # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
             return replace(synopsis)

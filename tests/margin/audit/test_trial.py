@@ -29,8 +29,8 @@ MECHANISMS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=["default", "views", "paper", "raw"])
 def test_our_mechanisms_pass(mechanism):
-    """Eight made-up pairs for each of five budgets."""
-    check_mechanism(mechanism, pairs=8)
+    """Fifteen made-up pairs for each of five budgets."""
+    check_mechanism(mechanism, pairs=15)
 
 
 BUDGETS = [
@@ -45,7 +45,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=40)
 @given(rows, rows.filter(bool), st.booleans(), st.sampled_from(BUDGETS))
 def test_our_mechanism_passes_on_any_pair(shared, news, swapped, budget):
     other = [news[-1]] if budget.neighbours is Neighbours.REPLACE_ROW else []

@@ -43,10 +43,10 @@ def test_the_contract(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_the_contract_under_all_budgets(mechanism):
-    check_mechanism(mechanism, domain=FEW, pairs=6)
-    check_mechanism(mechanism, pairs=3)
+    check_mechanism(mechanism, domain=FEW, pairs=12)
+    check_mechanism(mechanism, pairs=6)
     certified = (ApproxDP(2, "1e-5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2),)
-    check_mechanism(mechanism, domain=FEW, budgets=certified, pairs=6)
+    check_mechanism(mechanism, domain=FEW, budgets=certified, pairs=12)
 
 
 @pytest.mark.slow

@@ -367,6 +367,26 @@ def test_a_look_that_cannot_pay_is_not_made(case):
     assert "total_distance" not in {event.method for event in spy.events}
 
 
+@pytest.mark.parametrize(
+    ("count", "size", "budget", "k"),
+    [
+        pytest.param(4, 4, ZCDP("0.01"), 3, id="a tree saves little"),
+        pytest.param(16, 3, PureDP(1), 2, id="a tree misses much"),
+    ],
+)
+def test_a_look_that_would_cost_more_than_it_saves_is_not_made(count, size, budget, k):
+    """Attributes in a row, of which most copy the one before."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, size, (20_000, count))
+    for place in range(1, count):
+        copied = rng.random(20_000) < 0.7
+        codes[copied, place] = codes[copied, place - 1]
+    domain = domain_of(count, size)
+    spy = Watched(Adaptive(rounds=0))
+    simulated(codes, domain, budget, spy, Workload.all_kway(domain, k))
+    assert "total_distance" not in {event.method for event in spy.events}
+
+
 def found_of(domain, codes, variance, seed=1):
     """What a look would hold that measured a chain of pairs, with normal noise."""
     rng = np.random.default_rng(seed)

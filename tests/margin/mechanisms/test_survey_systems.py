@@ -32,7 +32,7 @@ def released(codes, domain, mechanism, budget, seed=1, workload=None):
 
 @pytest.mark.parametrize("mechanism", [LogThreshold(most=2), Zealous(most=1, least=3)])
 def test_frequent_items_keep_the_contract(mechanism):
-    check_mechanism(mechanism, domain=ITEMS, budgets=APPROX, pairs=6)
+    check_mechanism(mechanism, domain=ITEMS, budgets=APPROX, pairs=12)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 4])
@@ -104,7 +104,7 @@ def test_bad_parameters_are_refused(make):
 @pytest.mark.parametrize("mechanism", [PMW(rounds=2, replays=2, threshold=3), PMW.paper(rounds=2)])
 def test_pmw_keeps_the_contract(mechanism):
     budgets = [PureDP(2), ZCDP("0.5", rows_per_person=2), ApproxDP(1, "1e-6")]
-    check_mechanism(mechanism, domain=FEW, budgets=budgets, pairs=3)
+    check_mechanism(mechanism, domain=FEW, budgets=budgets, pairs=6)
 
 
 def correlated(rows=5000, seed=0):

@@ -355,4 +355,4 @@ UNITS = [PureDP(1), ZCDP("0.5"), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW, 
 def test_the_black_box_passes_it(budget):
     flat = lambda out: np.concatenate([values.ravel() for values in out])  # noqa: E731
     black_box = BlackBox(runs=300, output=flat)
-    assert audit(Linear(), domain=DOMAIN, budget=budget, pairs=1, black_box=black_box).ok
+    assert audit(Linear(), domain=DOMAIN, budget=budget, pairs=2, black_box=black_box).ok

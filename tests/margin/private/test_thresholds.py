@@ -318,8 +318,8 @@ class Watch:
 def test_the_audit_passes(budget):
     for most, least in [(1, 1), (3, 2)]:
         ask = Ask("frequent_items", most=most, least=least)
-        assert audit(ask, domain=ITEMS, budget=budget, pairs=3).findings == ()
-    assert audit(Watch(), domain=DOMAIN, budget=budget, pairs=3).findings == ()
+        assert audit(ask, domain=ITEMS, budget=budget, pairs=5).findings == ()
+    assert audit(Watch(), domain=DOMAIN, budget=budget, pairs=5).findings == ()
 
 
 @pytest.mark.slow
@@ -327,4 +327,4 @@ def test_the_audit_passes(budget):
     "budget", [PureDP(2), ZCDP("0.5", rows_per_person=2)], ids=lambda budget: budget.kind
 )
 def test_the_audit_of_comparisons_passes_for_other_budgets(budget):
-    assert audit(Watch(), domain=DOMAIN, budget=budget, pairs=3).findings == ()
+    assert audit(Watch(), domain=DOMAIN, budget=budget, pairs=5).findings == ()

@@ -46,16 +46,15 @@ def test_it_is_private_with_rules_and_declared_rows(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_it_is_private_under_all_budgets(mechanism):
-    check_mechanism(mechanism, domain=MAP, pairs=4)
-    check_mechanism(mechanism, pairs=3)
+    check_mechanism(mechanism, domain=MAP, pairs=12)
+    check_mechanism(mechanism, pairs=6)
     certified = (ApproxDP(2, "1e-5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2),)
-    check_mechanism(mechanism, domain=MAP, budgets=certified, pairs=6)
+    check_mechanism(mechanism, domain=MAP, budgets=certified, pairs=12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [KDTree(height=1), AdaptiveGrid()], ids=short)
 def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
-    """As many runs as find a mechanism that spends four times its budget."""
     domain = Domain({"x": 3, "y": 2})
-    black_box = BlackBox(runs=1500, output=boxes_and_counts)
-    check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=1, black_box=black_box)
+    black_box = BlackBox(runs=3000, output=boxes_and_counts)
+    check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=2, black_box=black_box)
