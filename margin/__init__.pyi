@@ -50,6 +50,7 @@ from .mechanisms import (
 )
 from .plan import Plan, plan
 from .privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
+from .privacy.conversion import epsilon_of, rho_of
 from .privacy.ledger import Ledger
 from .privacy.statement import Bound, Statement
 from .private import Private, Strategy
@@ -108,6 +109,7 @@ __all__ = [
     "data",
     "datasets",
     "designs",
+    "epsilon_of",
     "errors",
     "from_measurements",
     "keygen",
@@ -120,6 +122,7 @@ __all__ = [
     "queries",
     "release",
     "report",
+    "rho_of",
     "sign",
     "simulate",
     "solvers",

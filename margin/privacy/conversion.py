@@ -50,7 +50,8 @@ def epsilon_of(rho: Number, delta: Number) -> float:
 
     Examples
     --------
-    >>> round(epsilon_of(0.1, 1e-6), 3)
+    >>> import margin
+    >>> round(margin.epsilon_of(0.1, 1e-6), 3)
     2.142
     """
     epsilon = epsilon_above(amount("rho", rho), probability("delta", delta))
@@ -77,7 +78,8 @@ def rho_of(epsilon: Number, delta: Number) -> float:
 
     Examples
     --------
-    >>> round(rho_of(1, 1e-6), 4)
+    >>> import margin
+    >>> round(margin.rho_of(1, 1e-6), 4)
     0.0244
     """
     rho = rho_below(amount("epsilon", epsilon), probability("delta", delta))

@@ -202,6 +202,7 @@ def test_noise_of_a_large_workload_is_that_of_all_its_views():
     assert spread == pytest.approx(math.sqrt(2) * 495, rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", failing.KINDS)
 def test_a_mechanism_that_fails_is_listed_and_the_others_go_on(table, domain, kind):
     found = compare(

@@ -99,6 +99,7 @@ def on_page(synopsis, names):
 
 
 # The names come first: they change fastest, so that one worker has all tests of a release.
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("a",), ("d",), ("a", "b"), ("a", "c"), ("b", "d")])
 @pytest.mark.parametrize("mechanism", [None, margin.Residual(order=2)], ids=str)
 @pytest.mark.parametrize("with_known", [False, True])

@@ -62,6 +62,7 @@ def test_every_public_name_resolves_and_is_in_the_list_for_type_checkers():
         assert getattr(margin, name) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compare", "plan", "release"])
 def test_a_function_is_not_hidden_by_the_file_of_its_name(name):
     """Python binds the name of an imported file in its package."""

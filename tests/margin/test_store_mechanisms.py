@@ -63,6 +63,7 @@ MADE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", dict.fromkeys([*mechanisms.__all__, *strategies.__all__]))
 def test_a_release_of_every_mechanism_is_read_again(name, tmp_path):
     kind = getattr(mechanisms, name, None) or getattr(strategies, name)

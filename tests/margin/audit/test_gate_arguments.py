@@ -138,6 +138,7 @@ def check_items(ask, budget):
     assert audit(ask, domain=ITEMS, budget=budget, pairs=pairs).findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("ask", TABLES, ids=named)
 def test_of_tables(ask, budget):

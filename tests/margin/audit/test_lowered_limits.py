@@ -86,6 +86,7 @@ def lower(patch):
         patch.setattr(importlib.import_module(f"margin.{module}"), constant, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ask", "budget"), [*zip(ASKS + BASKETS, itertools.cycle(BUDGETS), strict=False)], ids=named
 )

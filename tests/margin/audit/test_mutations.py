@@ -217,6 +217,7 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [PureDP(1), ZCDP("0.5"), PureDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr
 )
@@ -378,6 +379,7 @@ def test_sound_answers_on_large_tables_pass(ask):
     assert list(tried(globals()[ask], pairs=16).findings()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", MECHANISMS, ids=lambda wrong: wrong.__name__)
 def test_a_mechanism_that_goes_past_the_gate_is_caught(wrong):
     class Wrong:
@@ -1287,6 +1289,7 @@ GATES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "mechanism", "budget", "runs"),
     [pytest.param(*gate, id=f"{gate[0].__name__}-{type(gate[1]).__name__}") for gate in GATES],

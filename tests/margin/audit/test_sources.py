@@ -20,7 +20,6 @@ import spark_sessions
 
 from margin import PureDP, Sql
 from margin.audit import audit, replay
-from margin.data import files, rows_per_person, sql
 from margin.domain.domain import Domain
 from margin.testing import check_source
 
@@ -244,23 +243,6 @@ class Sources:
 
 
 @pytest.fixture
-def one_engine(monkeypatch):
-    """One DuckDB for all reads of a test: to start it takes ten times as long as to read a small
-    table."""
-    database = files.connected()
-
-    def connected(memory_limit="1GB"):
-        connection = database.cursor()
-        connection.execute("RESET preserve_insertion_order")
-        return connection
-
-    for module in (files, sql, rows_per_person):
-        monkeypatch.setattr(module, "connected", connected)
-    yield
-    database.close()
-
-
-@pytest.fixture
 def sources(tmp_path):
     return Sources(tmp_path)
 
@@ -301,6 +283,7 @@ def test_each_unit_is_told_by_itself(kind, values, ids, sources):
     )
 
 
+@pytest.mark.usefixtures("one_engine")
 @pytest.mark.parametrize(
     ("kind", "values", "ids"),
     [KINDS[0], KINDS[2], KINDS[6], KINDS[12]],

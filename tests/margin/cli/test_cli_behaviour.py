@@ -34,6 +34,7 @@ def test_help_shows_examples_of_the_command(name, capsys):
     assert "--json" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", RUN)
 def test_every_example_runs_and_colours_nothing(line, folder, capsys):
     code, out, err = run(capsys, words(line))
@@ -42,6 +43,7 @@ def test_every_example_runs_and_colours_nothing(line, folder, capsys):
     assert out or "explore" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_json_is_all_that_is_printed(name, folder, capsys):
     code, out, err = run(capsys, [*words(LAST[name]), "--json"])

@@ -46,6 +46,7 @@ def claims(folder):
     return [path.name for path in folder.iterdir() if path.name.startswith(".margin-")]
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("ends", [True, False], ids=["ended", "killed"])
 def test_of_two_releases_to_one_name_the_second_is_refused_unpaid(ends, folder, capsys):
@@ -134,6 +135,7 @@ def contend(path, rounds):
             continue
 
 
+@pytest.mark.slow
 @posix
 def test_two_processes_never_hold_one_claim(tmp_path):
     path = tmp_path / "x.margin"

@@ -124,6 +124,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("conditions", "message"), REFUSED)
 def test_wrong_conditions_are_refused(file, capsys, conditions, message):
     with pytest.raises(DomainError, match=message):

@@ -121,6 +121,7 @@ def command_of(line):
     return max((name for name in COMMANDS if line.startswith(f"margin {name} ")), key=len)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", dict.fromkeys(LINES))
 def test_a_command_prints_the_fields_of_its_page(line, folder, capsys):
     given = words(line)

@@ -50,6 +50,7 @@ STREAMS = {
 }
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("redirected", STREAMS)
 def test_a_release_is_complete_whatever_becomes_of_its_output(redirected, folder):
@@ -72,6 +73,7 @@ def test_what_is_only_printed_is_an_error_without_a_reader(redirected, folder):
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.slow
 @posix
 def test_an_error_keeps_its_exit_code_without_a_reader(folder):
     line = [*RELEASE, *PAID, "-o", "o.margin", "--epsilon", "10"]
@@ -86,6 +88,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("name", READERS)
 def test_a_pipe_gets_utf_8_whatever_the_locale(name, folder, capsys):

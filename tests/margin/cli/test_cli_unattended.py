@@ -159,6 +159,7 @@ sys.exit(run())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_what_a_kill_leaves_is_named_and_can_be_kept(folder, capsys):
     ran(capsys, *CREATE)

@@ -93,6 +93,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("engines")
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(
     seed=st.integers(0, 2**32),
@@ -141,6 +142,7 @@ def test_what_does_not_fit_is_refused_by_name(engine, folder, columns, message):
     refused(action, message)
 
 
+@pytest.mark.slow
 def test_truth_values_mean_the_same_from_every_engine(folder):
     """As numbers, which Parquet's are read as, as words, and as intervals; with and without
     nulls."""

@@ -219,6 +219,7 @@ def ids(data):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_every_row_is_read_by_itself(name, kind, tmp_path):
@@ -255,7 +256,7 @@ def test_every_row_is_read_by_itself(name, kind, tmp_path):
     assert found == [text for place in places if (text := identities[place]) is not None]
 
 
-@pytest.mark.usefixtures("small_batches")
+@pytest.mark.usefixtures("small_batches", "one_engine")
 @pytest.mark.parametrize(
     "name",
     [

@@ -187,6 +187,7 @@ CASES = [(name, MemoryError(SECRET)) for name in READINGS]
 CASES += [(name, SystemError(SECRET)) for name in READINGS if "query" not in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "error"), CASES, ids=repr)
 def test_no_translation_accuses_the_data_of_a_shortage(name, error, folder):
     """The first translation of an error fails, then the second one, and so on to the last."""

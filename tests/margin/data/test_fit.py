@@ -204,6 +204,7 @@ WORDS = {
 """Each kind of attribute, and a value of it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["age", "group", "my age", 'a "b"'])
 @pytest.mark.parametrize("kind", WORDS)
 def test_what_is_told_about_missing_values_can_be_done(kind, column, tmp_path):

@@ -106,6 +106,7 @@ HANDLERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ENDING)
 @pytest.mark.parametrize(("handler", "code"), HANDLERS.values(), ids=HANDLERS)
 def test_a_signal_removes_it_and_does_what_it_did_before(parent, handler, code, number):

@@ -234,6 +234,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=6, deadline=None)
 @given(rows=rows_of_values)
@@ -244,6 +245,7 @@ def test_the_same_table_in_any_form(form, folder, rows):
 ONE = (30, "M", "é", 2, 0.25, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[], [ONE]], ids=["no rows", "one row"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_of_no_rows_or_one(form, tmp_path, rows):

@@ -134,6 +134,7 @@ def test_all_kinds_of_tables_are_compared(form, tmp_path):
     assert found.rows_against_rules == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", EACH_FORM)
 @pytest.mark.parametrize("most", [1, 2])
 def test_with_a_unit_totals_are_those_of_counted_rows(form, most, tmp_path):

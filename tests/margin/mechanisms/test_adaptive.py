@@ -139,6 +139,7 @@ def test_it_is_the_default():
     assert made.marginal(["x01"]).counts.shape == (2,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "context"),
     [
@@ -582,6 +583,7 @@ def test_what_cannot_be_counted_is_refused_before_anything_is_spent(mechanism):
         )
 
 
+@pytest.mark.slow
 def test_learning_is_paid_for_only_where_it_may_pay():
     """Nothing is learnt about a domain that is best measured in full, or where noise hides
     everything."""

@@ -459,6 +459,7 @@ def _people(leveled):
     return domain, table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")], ids=str)
 @pytest.mark.parametrize(
     ("leveled", "asked"),

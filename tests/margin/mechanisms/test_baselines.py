@@ -145,6 +145,7 @@ def squared_errors(mechanism, codes, domain, views, budget, runs):
     return np.array(errors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("mechanism", RAW, ids=name_of)
 def test_measured_errors_are_the_closed_forms(
@@ -295,6 +296,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("domain", "views"),
     SMALL,

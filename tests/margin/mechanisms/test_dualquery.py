@@ -461,6 +461,7 @@ def test_data_that_does_not_fit_costs_nothing():
 # Certified rounds
 
 
+@pytest.mark.slow
 def test_an_approximate_budget_buys_certified_rounds():
     """More rounds than its rho pays for; all of it is then gone, and the release says so."""
     budget = ApproxDP(1, "1e-3", **REPLACE)

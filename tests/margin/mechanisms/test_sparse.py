@@ -539,6 +539,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_contract_of_mechanisms(mechanism):
     check_mechanism(

@@ -81,6 +81,7 @@ def error(simulation, k=3):
     return np.mean(distances) / simulation.truth(views[0]).counts.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [pytest.param(PureDP(10), marks=pytest.mark.slow), ZCDP("0.05")], ids=repr
 )
@@ -93,6 +94,7 @@ def test_pairs_that_close_a_cycle_are_found_and_used(budget):
     assert error(pairs) < 0.7 * error(tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
 @pytest.mark.parametrize("rows", [0, 50, 20_000])
 def test_all_of_the_budget_is_spent_and_no_more(budget, rows):

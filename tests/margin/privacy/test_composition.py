@@ -299,6 +299,7 @@ def another(pld, answers, delta, pessimistic, interval=2e-4):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [3, 6, 9])
 @pytest.mark.parametrize(
     ("sigma2", "l1", "l2_squared", "times"),

@@ -63,6 +63,7 @@ def answers(sizes, mechanism):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "mechanism"), SIMULATED, ids=str)
 def test_intervals_of_sums_of_few_draws_hold(sizes, mechanism):
     """No more than 1.15 times as many miss as may (see `half_widths`), nor less than 0.85 times.

@@ -355,6 +355,7 @@ def test_an_engine_is_described_by_its_options_and_not_by_its_place():
     assert first == same != other
 
 
+@pytest.mark.slow
 def test_rows_of_an_edited_solver_replace_those_before(instance, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     rows = tmp_path / "rows.parquet"
@@ -473,6 +474,7 @@ print(len(before), len(compiled() - before))
 """
 
 
+@pytest.mark.slow
 def test_every_loop_is_compiled_before():
     """No solver of a best response compiles anything after `compile_loops`."""
     command = [sys.executable, "-c", _COMPILED]

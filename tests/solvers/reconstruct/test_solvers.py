@@ -51,6 +51,7 @@ def needs_package(solver):
         pytest.skip(f"{package} is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", EVERY, ids=repr)
 def test_it_keeps_the_contract(solver):
     needs_package(solver)

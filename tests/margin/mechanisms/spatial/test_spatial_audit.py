@@ -32,6 +32,7 @@ def boxes_and_counts(found):
     return np.concatenate([found.counts, found.boxes.ravel()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_it_is_private(mechanism):
     budgets = (PureDP(1), ZCDP("0.1"), PureDP(2, neighbours=Neighbours.REPLACE_ROW))
