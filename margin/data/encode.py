@@ -230,8 +230,9 @@ class Encoder:
         if is_numeric and pa.types.is_integer(column.type):
             return self._by_integer(column)
         if is_numeric and pa.types.is_floating(column.type):
-            values = column.to_numpy(zero_copy_only=False)
-            is_exact = self.attribute.size <= faithful(values.dtype.type)
+            values = _numbers(column, _nulls(column), in_place_of_null=np.nan)
+            kind: Any = values.dtype.type
+            is_exact = self.attribute.size <= faithful(kind)
             if self.attribute.bins is not None or is_exact:
                 return self._by_float(values)
         if self.attribute.is_by_day and pa.types.is_timestamp(column.type):
@@ -247,10 +248,8 @@ class Encoder:
         import pyarrow as pa
 
         absent = _nulls(column)
-        times = column.view(pa.int64())
-        if absent is not None:
-            times = times.fill_null(0)
-        days = times.to_numpy(zero_copy_only=False) // (86_400 * _TICKS[column.type.unit])
+        times = _numbers(column.view(pa.int64()), absent, in_place_of_null=0)
+        days = times // (86_400 * _TICKS[column.type.unit])
         different, places = np.unique(days, return_inverse=True)
         table = np.array([self._day_code(day) for day in different.tolist()], np.int64)
         codes = table[places]
@@ -268,9 +267,7 @@ class Encoder:
     def _by_integer(self, column: Any) -> Codes:
         """The codes of integers, for an attribute with a size or bins."""
         absent = _nulls(column)
-        if absent is not None:
-            column = column.fill_null(0)
-        values = column.to_numpy(zero_copy_only=False)
+        values = _numbers(column, absent, in_place_of_null=0)
         if self.attribute.bins is not None:
             starts, top = _integer_bins(self.attribute.edges, values.dtype)
             codes, outside = _binned(values, starts, top)
@@ -331,7 +328,8 @@ class Encoder:
         values, table = self._table(column.dictionary)
         # The position of each row's value; a null has the last position.
         null = len(values)
-        places = column.indices.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
+        indices = column.indices.cast(pa.int64())
+        places = _numbers(indices, _nulls(indices), in_place_of_null=null)
         # Entries of the dictionary that occur in no row do not matter.
         if (table == UNSEEN).any():
             unseen = set(places[table[places] == UNSEEN])
@@ -383,10 +381,34 @@ def _plain(kind: Any) -> Any:
 
 def _nulls(column: Any) -> Mask | None:
     """Whether each value is null: shape (rows,). None if no value is."""
+    import pyarrow as pa
+
     if not column.null_count:
         return None
-    mask: Mask = column.is_null().to_numpy(zero_copy_only=False)
+    mask: Mask = _held(column.is_null().cast(pa.uint8())).astype(bool)
     return mask
+
+
+def _numbers(column: Any, absent: Mask | None, *, in_place_of_null: float) -> NDArray[Any]:
+    """The numbers of an Arrow array, with another number for its nulls: shape (rows,)."""
+    numbers = _held(column)
+    if absent is None:
+        return numbers
+    return np.where(absent, numbers.dtype.type(in_place_of_null), numbers)
+
+
+def _held(column: Any) -> NDArray[Any]:
+    """The numbers that an Arrow array holds, and anything for its nulls: shape (rows,).
+
+    Arrow's own conversion loads pandas if that is installed, which takes longer than to count a
+    small table.
+    """
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    values = column.buffers()[1]
+    if values is None:  # no row, or no number
+        return np.zeros(len(column), dtype)
+    end = column.offset + len(column)
+    return np.frombuffer(values, dtype, end)[column.offset :]
 
 
 def one_chunk(column: Any) -> Any:
