@@ -21,6 +21,8 @@ METRICS = {
     "largest": "LargestError",
     "relative": "RelativeError",
     "useful": "Usefulness",
+    "inside": "Inside",
+    "interval": "IntervalScore",
     "ndcg": "NDCG",
     "f1": "F1",
 }

@@ -94,8 +94,8 @@ def add_commands(commands: Any) -> None:
         default=["l2"],
         metavar="NAME",
         help=f"what to measure, of {', '.join(METRICS)}, the first orders the mechanisms; a "
-        "parameter follows a colon: relative:SANITY, useful:ALPHA (shares of the rows), ndcg:K, "
-        "f1:K; default: l2",
+        "parameter follows a colon: relative:SANITY, useful:ALPHA (shares of the rows), "
+        "inside:LEVEL, interval:LEVEL, ndcg:K, f1:K; default: l2",
     )
     measured.completer = lambda **_: list(METRICS)
     comparing.add_argument(

@@ -9,7 +9,7 @@ import numpy as np
 from .._types import Floats
 from ..errors import DomainError
 
-__all__ = ["LAPLACE_KURTOSIS", "half_widths", "whole_bounds"]
+__all__ = ["LAPLACE_KURTOSIS", "check_level", "half_widths", "whole_bounds"]
 
 LAPLACE_KURTOSIS = 3.0
 """The excess kurtosis of the Laplace law, from which discrete Laplace noise differs by whole
@@ -38,6 +38,14 @@ the true counts were inside without it: so MSNBC does not judge this rule. Comma
 
 _LEAST_VARIANCE = 1e-300
 """Variance in squared rows that stands for none, so that its inverse is finite."""
+
+
+def check_level(level: float) -> None:
+    """Raise DomainError unless a level of intervals is > 0 and < 1."""
+    if not 0 < level < 1:
+        raise DomainError(
+            f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
+        )
 
 
 def half_widths(
@@ -88,10 +96,7 @@ def half_widths(
     >>> half_widths(100.0, 100.0, 0.0, level=0.95, kurtosis=3.0).round(1).tolist()
     21.7
     """
-    if not 0 < level < 1:
-        raise DomainError(
-            f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
-        )
+    check_level(level)
     variance = np.asarray(np.add(noise_variance, missed_variance))
     spread = np.sqrt(variance)
     share = np.divide(missed_variance, variance, out=np.zeros(variance.shape), where=variance > 0)

@@ -1,5 +1,6 @@
 """Measures of the error of answers, one class for each: what `margin.compare` measures."""
 
+from .intervals import Inside, IntervalScore
 from .itemsets import F1, NDCG, ndcg
 from .metric import Metric
 from .records import RecordsDistance, records_distance
@@ -18,6 +19,8 @@ __all__ = [
     "L1",
     "L2",
     "NDCG",
+    "Inside",
+    "IntervalScore",
     "JensenShannon",
     "LargestError",
     "Metric",

@@ -5,12 +5,12 @@ from typing import Any, cast
 
 from .._names import METRICS, did_you_mean
 from ..errors import DomainError
-from . import itemsets, tables
+from . import intervals, itemsets, tables
 from .metric import Metric
 
 __all__ = ["metric_of", "metrics_of"]
 
-_WITH_PARAMETER = ("relative", "useful", "ndcg", "f1")
+_WITH_PARAMETER = ("relative", "useful", "inside", "interval", "ndcg", "f1")
 
 
 def metrics_of(given: Iterable[Metric | str]) -> tuple[Metric, ...]:
@@ -60,7 +60,7 @@ def _named(text: str) -> Metric:
             f"a metric must be one of {', '.join(METRICS)}, but it is {name!r}"
             f"{did_you_mean(name, METRICS)}; name one of these"
         )
-    room = itemsets if METRICS[name] in itemsets.__all__ else tables
+    (room,) = (room for room in (intervals, itemsets, tables) if METRICS[name] in room.__all__)
     kind: Any = getattr(room, METRICS[name])
     if not colon:
         return cast(Metric, kind())

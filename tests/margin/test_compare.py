@@ -542,12 +542,13 @@ def test_the_command_measures_what_it_is_told(table, domain, tmp_path, capsys):
     (tmp_path / "domain.json").write_text(domain.to_json())
     command = ["compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")]
     command += ["--epsilon", "1", "--mechanisms", "uniform", "--workload", "1way", "--runs", "1"]
-    named = "js,l2,l1,largest,relative,useful:0.2,ndcg:3,f1"
+    named = "js,l2,l1,largest,relative,useful:0.2,ndcg:3,f1,inside:0.9,interval"
     assert main([*command, "--json", "--metrics", named]) == 0
     found = json.loads(capsys.readouterr().out)
     names = ["JS", "L2/N", "L1/N", "largest/N", "relative(0.001)", "useful(0.2)", "NDCG@3", "F1@10"]
+    names += ["inside(0.9)", "interval(0.95)"]
     assert found["metrics"] == names
-    assert len(found["mechanisms"][0]["means"]) == 8
+    assert len(found["mechanisms"][0]["means"]) == 10
     for wrong, part in [
         ("larges", "did you mean"),
         ("l2:3", "no parameter"),

@@ -14,6 +14,8 @@ from margin.metrics import (
     L1,
     L2,
     NDCG,
+    Inside,
+    IntervalScore,
     JensenShannon,
     LargestError,
     RelativeError,
@@ -29,6 +31,8 @@ METRICS = [
     LargestError(),
     RelativeError(),
     Usefulness(),
+    Inside(),
+    IntervalScore(),
     NDCG(),
     F1(),
 ]
@@ -77,6 +81,49 @@ def test_errors_of_views_by_loops(run):
     for alpha in (0.1, 0.5, 2.0):
         useful = all(error <= alpha for error in largest)
         assert Usefulness(alpha=alpha)(*run) == [float(useful)]
+
+
+@given(answered(), st.sampled_from([0.5, 0.95]), st.sampled_from([0.0, 4.0, 100.0]))
+def test_intervals_by_loops(run, level, variance):
+    answers, truths = run
+    answers = [
+        Marginal(answer.domain, answer.counts, np.full(answer.counts.shape, variance))
+        for answer in answers
+    ]
+    shares, scores = [], []
+    for answer, truth in zip(answers, truths, strict=True):
+        low, high = answer.interval(level)
+        held, score = 0, 0.0
+        for place, t in np.ndenumerate(truth.counts):
+            below, above = max(low[place] - t, 0.0), max(t - high[place], 0.0)
+            held += below == above == 0
+            score += high[place] - low[place] + 2 / (1 - level) * (below + above)
+        shares.append(held / truth.counts.size)
+        scores.append(score / truth.counts.size / max(truth.counts.sum(), 1.0))
+    assert Inside(level)(answers, truths) == pytest.approx(shares)
+    assert IntervalScore(level)(answers, truths) == pytest.approx(scores)
+
+
+def test_the_score_of_intervals_is_best_for_those_of_the_right_width():
+    rng = np.random.default_rng(3)
+    truths = [marginal(np.full((100, 100), 1000.0))]
+    counts = 1000.0 + rng.normal(0, 10, (100, 100))
+
+    def scored(deviation):
+        variance = np.full(counts.shape, deviation**2)
+        return IntervalScore()([Marginal(truths[0].domain, counts, variance)], truths)
+
+    assert scored(10.0) < min(scored(7.0), scored(14.0))
+
+
+@pytest.mark.parametrize("metric", [Inside(), IntervalScore()], ids=lambda metric: metric.name)
+def test_answers_without_intervals_have_no_share(metric):
+    truths = [marginal(np.ones(shape)) for shape in SHAPES]
+    unknown = [
+        Marginal(truth.domain, truth.counts, np.full(truth.counts.shape, math.nan))
+        for truth in truths
+    ]
+    assert np.isnan(metric(unknown, truths)).all()
 
 
 @given(answered())
@@ -179,6 +226,8 @@ def test_a_table_without_rows_is_no_division_by_zero(metric):
     [
         lambda: RelativeError(sanity=0),
         lambda: Usefulness(alpha=-1),
+        lambda: Inside(level=95),
+        lambda: IntervalScore(level=0),
         lambda: NDCG(0),
         lambda: F1(2.5),
     ],
