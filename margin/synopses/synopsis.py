@@ -350,6 +350,7 @@ class Synopsis(Counting):
         counts: Floats,
         variance: Floats,
         kurtosis: Floats | float = 0.0,
+        missed: Floats | None = None,
     ) -> Marginal:
         """Make a marginal; cells that the rules of the domain exclude get count and variance
         zero."""
@@ -357,8 +358,9 @@ class Synopsis(Counting):
             possible = self.domain.possible(view)
             counts = np.where(possible, counts, 0.0)
             variance = np.where(possible, variance, 0.0)
+            missed = None if missed is None else np.where(possible, missed, 0.0)
         domain = self.domain.restrict(view, checked=True)
-        return Marginal(domain, counts, variance, noise_kurtosis=kurtosis)
+        return Marginal(domain, counts, variance, missed_variance=missed, noise_kurtosis=kurtosis)
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """The answers to queries, such as `margin.queries.Conjunctions`, as shares of the rows.

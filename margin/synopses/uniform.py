@@ -32,7 +32,8 @@ _MAX_CELLS = 1 << 27
 class UniformSynopsis(Synopsis):
     """A synopsis that holds only the noisy number of rows.
 
-    It answers any marginal as if all possible cells were equally likely.
+    It answers any marginal as if all possible cells were equally likely. How far that is from the
+    truth is not known, so only the number of all rows has an interval.
 
     Attributes
     ----------
@@ -60,9 +61,10 @@ class UniformSynopsis(Synopsis):
                     f"a marginal must have at most {_MAX_CELLS:,} cells, but the marginal on "
                     f"{', '.join(view)} has {cells:,}; ask for fewer attributes"
                 )
-            # The noise of the total is spread like the total itself.
+            # The noise of the total is spread like the total itself. What is missed is not known.
             share = self._shares(view)
-            answers.append(self._answered(view, total * share, variance * share**2))
+            missed = np.full(share.shape, math.nan)
+            answers.append(self._answered(view, total * share, variance * share**2, missed=missed))
         return answers
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
