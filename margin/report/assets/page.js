@@ -924,6 +924,7 @@ function typical() {
     const all = least === greatest ? "" : ` (${least} to ${greatest})`;
     line.textContent = `${name} (${tables.length} table${tables.length === 1 ? "" : "s"}): ${middle} rows${all}`;
     element("errors").append(line);
+  element("opening").textContent = data.opening;
   }
   element("errors-section").hidden = !element("errors").children.length;
 }
@@ -951,6 +952,7 @@ element("download-all").addEventListener("click", downloadAll);
 element("download-meaning").addEventListener("click", downloadMeaning);
 element("filter").addEventListener("input", () => {
   table();
+    "How to open the tables", data.opening, "",
   quote();
 });
 element("whole").addEventListener("change", (event) => {

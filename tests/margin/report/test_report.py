@@ -26,7 +26,7 @@ from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
 from margin.privacy.words import in_words
 from margin.publication.adding import adding
-from margin.publication.spreadsheets import for_spreadsheet
+from margin.publication.spreadsheets import OPENING, for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
 from margin.synopses.source import Source
@@ -971,6 +971,8 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
 
 
 @pytest.mark.slow
+    assert f"How to open the tables\n{OPENING}\n" in said
+    assert texts(browser, "#opening") == [OPENING]
 def test_a_shadow_says_that_a_table_goes_on_below(browser, leveled, tmp_path):
     """It covers the whole width, also where the count stands before other columns."""
     write_report(leveled, tmp_path / "r.html")
@@ -1404,7 +1406,7 @@ def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
         for one in keys:
             browser.switch_to.active_element.send_keys(one)
 
-    press(Keys.TAB, Keys.TAB)
+    press(Keys.TAB, Keys.TAB, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "search"
     press("sex", Keys.TAB, Keys.SPACE)
     until(lambda: texts(browser, "#asked") == ["age \u00d7 sex"])
