@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "beside",
     "for_contents",
     "given",
+    "in_decimals",
     "spent_before",
     "strength",
     "together",
@@ -136,7 +138,7 @@ def _over(budget: Budget, steps: int) -> Strength:
         one = float(budget.epsilon)
         factor = 1 + math.exp(min(one, 700.0)) if steps == 2 else 1.0
         delta = min(1.0, factor * float(budget.delta))
-        numbers = f"{_product('epsilon', steps, one)}, delta = {delta:.3g}"
+        numbers = f"{_product('epsilon', steps, one)}, delta = {in_decimals(delta)}"
         return Strength(steps=steps, epsilon=steps * one, delta=delta, numbers=numbers)
     assert isinstance(budget, ZCDP)
     return _concentrated(budget.rho, steps, _DELTA)
@@ -153,6 +155,12 @@ def _concentrated(
     epsilon = math.ceil(1000 * exact) / 1000
     numbers = _product("rho", steps**2, float(rho))
     return Strength(steps=steps, epsilon=epsilon, delta=delta, numbers=numbers)
+
+
+def in_decimals(number: float) -> str:
+    """A small number to three digits, without an exponent unless it has many zeros."""
+    short = f"{number:.3g}"
+    return f"{Decimal(short):f}" if number > 1e-10 else short
 
 
 def _product(

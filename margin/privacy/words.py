@@ -7,7 +7,15 @@ from typing import Any
 from ..domain.domain import Domain
 from .budget import Neighbours
 from .statement import Statement, not_protected
-from .strength import Strength, beside, for_contents, spent_before, strength, with_base
+from .strength import (
+    Strength,
+    beside,
+    for_contents,
+    in_decimals,
+    spent_before,
+    strength,
+    with_base,
+)
 
 __all__ = ["how_strong", "in_a_paragraph", "in_words"]
 
@@ -16,6 +24,12 @@ _EVENT = 0.01
 
 _LARGEST = 700.0
 """Largest epsilon whose factor exp(epsilon) is a float."""
+
+_MOST_WRITTEN = 1e15
+"""Factor from which a formula is shorter than its digits, which readers would have to count."""
+
+_SMALL = 1e-3
+"""Probability below which "1 in 2,000" is easier to read than a decimal."""
 
 
 def in_words(
@@ -170,7 +184,7 @@ def _odds(statement: Statement, found: Strength) -> str:
 def _numbers(found: Strength) -> str:
     """The numbers of a guarantee as (epsilon, delta), also if they were declared as rho."""
     if found.numbers.startswith("rho"):
-        return f"epsilon = {found.epsilon:g}, delta = {found.delta:.3g}"
+        return f"epsilon = {found.epsilon:g}, delta = {in_decimals(found.delta)}"
     return found.numbers
 
 
@@ -225,11 +239,22 @@ def _what_not() -> str:
 def _factor(found: Strength) -> str:
     """Write the factor exp(epsilon), rounded up, and the probability of an exception."""
     factor = math.exp(min(found.epsilon, _LARGEST))
-    text = f"{factor * 1.005:.3g}"
+    text = f"exp({math.ceil(found.epsilon)})"
     if factor < 100:
         text = f"{math.ceil(100 * factor) / 100:.2f}"
-    elif found.epsilon > _LARGEST:
-        text = f"exp({math.ceil(found.epsilon)})"
+    elif factor < _MOST_WRITTEN:
+        # The relative error of three digits is at most 0.5 %.
+        text = f"{float(f'{factor * 1.005:.3g}'):,.0f}"
     if not found.delta:
         return text
-    return f"{text}, except with a probability of {found.delta:.3g}"
+    return f"{text}, except with a probability of {_chance(found.delta)}"
+
+
+def _chance(probability: float) -> str:
+    """A probability in words, rounded up."""
+    if probability > _SMALL:
+        return f"{math.ceil(1e4 * probability) / 1e4:g}"
+    one_in = 1 / max(probability, 1 / _MOST_WRITTEN)
+    # Round down to three digits. The first factor allows for rounding errors of floats.
+    unit = 10.0 ** (math.floor(math.log10(one_in)) - 2)
+    return f"at most 1 in {math.floor(one_in * (1 + 1e-9) / unit) * unit:,.0f}"

@@ -11,6 +11,7 @@ from ..synopses.source import Source
 from .adding import adding
 from .apart import listed_pairs
 from .formats import ENDINGS
+from .spreadsheets import OPENING
 
 __all__ = ["README", "readme"]
 
@@ -39,13 +40,6 @@ _IMPOSSIBLE = (
     "No row can be in these combinations. Their count, low and high are 0 by declaration.\n"
 )
 """What the rules are that follow."""
-
-_EXCEL = (
-    "If a spreadsheet shows a CSV file in a single column, as Excel does in countries that write "
-    "decimal commas, open an empty workbook and import the file with a comma as delimiter: in "
-    "Excel, Data > From Text/CSV."
-)
-"""How to open the files where the list separator is a semicolon."""
 
 _MOST_LEAVES = 500
 """Largest number of leaves of an attribute whose levels the README lists."""
@@ -104,7 +98,7 @@ def _files(manifest: dict[str, Any]) -> str:
     forms = manifest["tables"][0]["files"]
     lines = [f"  {ENDINGS[form]}: {_CONTENTS[form]}\n" for form in forms]
     listed = "Each table has these files:\n" + "".join(lines)
-    return f"{listed}\n{_paragraph(_EXCEL)}" if "csv" in forms else listed
+    return f"{listed}\n{_paragraph(OPENING)}" if "csv" in forms else listed
 
 
 def _levels(manifest: dict[str, Any]) -> list[str]:

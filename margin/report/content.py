@@ -23,6 +23,7 @@ from ..privacy.words import in_words
 from ..publication.adding import adding
 from ..publication.apart import told_apart
 from ..publication.imprint import Imprint
+from ..publication.spreadsheets import OPENING
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
@@ -120,6 +121,7 @@ def content(
         "live": live,
         "description": imprint.description or provenance.description,
         "imprint": imprint.lines(title, provenance, synopsis.domain),
+        "opening": OPENING,
         "adding": adding(has_contact=imprint.contact is not None),
         "most": most,
     }

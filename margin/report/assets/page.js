@@ -8,8 +8,12 @@ const MOST_ROWS = 1000;
 const MOST_BARS = 60;
 /** Rows by which a bound may lie beyond a whole number because of rounding errors of floats. */
 const ROUNDING = 1e-6;
-/** The number of lines from which a table has a field to filter them. */
+/** The number of lines from which a table has lists of categories to choose lines. */
 const MANY_LINES = 13;
+/** The number of categories from which such a list has a field to search in it. */
+const MANY_CATEGORIES = 13;
+/** The number of categories in a sentence, above which only their number is told. */
+const MOST_TOLD = 4;
 /** The number of lines of a download that holds many tables. */
 const MOST_LINES = 250000;
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven", signDisplay: "negative" });
@@ -138,13 +142,18 @@ function coveringView(asked) {
 /** Whether this page alone can answer a marginal. */
 const answerable = (asked) => coveringView(asked) !== null || answers.has(key(asked));
 
-/** The marginal on some axes, and its source; null if neither the page nor a server has it. */
-async function marginal(asked) {
+/** The marginal on some axes, and its source; null if this page does not hold it. */
+function onPage(asked) {
   const covering = coveringView(asked);
   if (covering) return covered(covering, asked);
   const known = answers.get(key(asked));
-  if (known) return fromAnswer(known, asked);
-  if (!data.live) return null;
+  return known ? fromAnswer(known, asked) : null;
+}
+
+/** The marginal on some axes, and its source; null if neither the page nor a server has it. */
+async function marginal(asked) {
+  const known = onPage(asked);
+  if (known || !data.live) return known;
   const query = new URLSearchParams(asked.map((axis) => ["attribute", data.attributes[axis].name]));
   const reply = await fetch(`/marginal?${query}`);
   const answer = await reply.json();
@@ -214,8 +223,10 @@ let selected = [];
 let shown = null;
 /** The column by which lines are sorted: a number, "share", or the place of an attribute; null for the declared order. */
 let sorted = { column: null, descending: true };
-/** The place of the attribute within whose categories percentages add up to 100 %; null for the whole table. */
-let within = null;
+/** The places of the attributes within whose categories percentages add up to 100 %; none for the whole table. */
+let within = [];
+/** The codes of the ticked categories, a set for each attribute of the table. An empty set is no condition. */
+let ticked = [];
 let boxes = [];
 let turn = 0;
 
@@ -228,11 +239,10 @@ async function show() {
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
   shown = failed ? null : { asked, source: answer.source, rows: records(asked, answer) };
-  element("filter").value = "";
-  element("filtering").hidden = failed || shown.rows.length < MANY_LINES;
+  choices();
   element("download").hidden = failed;
   sorted = { column: null, descending: true };
-  within = null;
+  within = [];
   offer();
   wholes();
   quote();
@@ -350,30 +360,38 @@ function allRows() {
   return data.statement.unit === null ? "all rows" : "counted rows";
 }
 
+/** The names of the attributes at some places of the table. */
+const namesAt = (places) => places.map((place) => nameOf(shown.asked[place])).join(" × ");
+
 function shareName() {
-  const name = within === null ? `% of ${allRows()}` : `% within ${nameOf(shown.asked[within])}`;
+  const name = within.length ? `% within ${namesAt(within)}` : `% of ${allRows()}`;
   return isEstimate() ? `${name}, estimated` : name;
 }
 
-/** Offer what percentages are of: of all counted rows, or of the rows of each category of an attribute. */
+/** All places of the table but one. */
+const allBut = (left) => shown.asked.map((_, place) => place).filter((place) => place !== left);
+
+/** Offer what percentages are of: of all counted rows, or of the rows of each category of an attribute or of all attributes but one. */
 function wholes() {
   const select = element("whole");
-  element("within").hidden = !shown || shown.asked.length < 2;
+  const many = shown ? shown.asked.length : 0;
+  element("within").hidden = many < 2;
   select.replaceChildren(new Option(allRows(), ""));
-  if (shown) shown.asked.forEach((axis, place) => select.append(new Option(`each ${data.attributes[axis].name}`, place)));
+  if (many < 2) return;
+  const singles = shown.asked.map((_, place) => [place]);
+  const larger = many > 2 ? shown.asked.map((_, place) => allBut(place)).reverse() : [];
+  [...singles, ...larger].forEach((places) => select.append(new Option(`each ${namesAt(places)}`, places.join(","))));
 }
 
-/** The sums of which the percentages are shares, by category; under "" that of the whole table. */
+/** The sums of which the percentages are shares, for each line. */
 function sums() {
   const found = new Map();
-  for (const row of shown.rows) {
-    const group = within === null ? "" : row.labels[within];
-    found.set(group, (found.get(group) ?? 0) + row.count);
-  }
-  return (row) => found.get(within === null ? "" : row.labels[within]);
+  const group = (row) => within.map((place) => row.codes[place]).join(",");
+  for (const row of shown.rows) found.set(group(row), (found.get(group(row)) ?? 0) + row.count);
+  return (row) => found.get(group(row));
 }
 
-/** A sentence that quotes the largest count of the lines that the field does not hide. */
+/** A sentence that quotes the largest count of the lines that are shown. */
 function quote() {
   const bounded = shown && shown.rows.every((row) => isKnown(row.low));
   const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
@@ -405,27 +423,49 @@ function comparing() {
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
 
-/** How to give bounds to a share, with the share of the quoted count as an example.
+/** How to give bounds to a share, with shares of the quoted count as examples.
  *
  * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
 function sharing(row) {
-  const { of, low, high, having } = wholeOf(row);
-  const least = low ? percents("floor").format(row.low / high) : "";
-  const most = low ? percents("ceil").format(Math.min(row.high / low, 1)) : "";
-  const example = low ? ` Here, ${least} to ${most} of ${of} have ${having}.` : "";
+  const first = shareOf(row, within);
   return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
-    + `${example} These bounds are wider than need be, so they hold at least as often.`;
+    + `${first && ` Here, ${first}.`} These bounds are wider than need be, so they hold at least as often.${shareOfGroup(row)}`;
 }
 
-/** The whole of which the share of a line is told, in words and with its bounds; and what the line has in it. */
-function wholeOf(row) {
-  const having = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`);
-  if (within === null) return { of: allRows(), having: having.join(", "), ...data.total };
-  const [group] = having.splice(within, 1);
-  const axis = shown.asked[within];
-  const view = coveringView([axis]);
-  const bounds = view ? records([axis], covered(view, [axis]))[row.codes[within]] : {};
-  return { of: `${allRows()} with ${group}`, having: having.join(", "), low: bounds.low, high: bounds.high };
+/** Where the two counts stand that give the share of one category in a group, with an example. */
+function shareOfGroup(row) {
+  const last = shown.asked.length - 1;
+  if (last < 1) return "";
+  const others = within.length === last ? within : allBut(last);
+  const [one] = shown.asked.filter((_, place) => !others.includes(place));
+  const group = namesAt(others);
+  const lacks = onPage(others.map((place) => shown.asked[place])) || data.live ? "" : ", which this page does not hold";
+  const example = others === within ? "" : shareOf(row, others);
+  const same = new Intl.ListFormat("en").format(others.map((place) => nameOf(shown.asked[place])));
+  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
+    + `${example && ` For example, ${example}.`}`;
+}
+
+/** The share of a line in the rows with the same categories at some places of the table, in words; empty without bounds. */
+function shareOf(row, places) {
+  const { low, high } = wholeOf(row, places);
+  // The comparison is false for bounds that are not known, too.
+  if (!(low > 0)) return "";
+  const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
+  const having = told(row.labels.map((_, place) => place).filter((place) => !places.includes(place)));
+  const of = places.length ? `${allRows()} with ${told(places)}` : allRows();
+  const least = percents("floor").format(row.low / high);
+  const most = percents("ceil").format(Math.min(row.high / low, 1));
+  return `${least} to ${most} of ${of} have ${having}`;
+}
+
+/** The bounds of the number of rows with the same categories as a line at some places of the table. */
+function wholeOf(row, places) {
+  if (!places.length) return data.total ?? {};
+  const axes = places.map((place) => shown.asked[place]);
+  const answer = onPage(axes);
+  const found = answer ? records(axes, answer) : [];
+  return found.find(({ codes }) => codes.every((code, at) => code === row.codes[places[at]])) ?? {};
 }
 
 /** What counts lack if only some rows of a person were counted. */
@@ -444,30 +484,145 @@ function nobody(rows) {
 
 const sumOfCounts = (rows) => rows.reduce((sum, row) => sum + row.count, 0);
 
-/** The sums of the counts of all lines and, if the field hides some, of the others. The bounds of the number of all rows follow, if that is the sum. */
+/** The sums of the counts of all lines and, if some are hidden, of the others. The bounds of the number of all rows follow, if that is the sum. */
 function adding(rows) {
   const total = sumOfCounts(shown.rows);
   const { low, high, count } = data.total ?? {};
   const isAll = typeof low === "number" && Math.abs(total - count) < 1;
   const all = `${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}`;
   return rows.length < shown.rows.length
-    ? `Before rounding, the counts of the lines with these words add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.`
+    ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum()}`
     : `Before rounding, the counts of this table add up to ${all}.`;
 }
 
-/** The lines that hold every word of the field in a category. */
-function matching() {
-  const words = element("filter").value.toLowerCase().split(/[\s,]+/);
-  const holds = (labels) => words.every((word) => labels.some((label) => label.includes(word)));
-  return shown.rows.filter((row) => holds(row.labels.map((label) => label.toLowerCase())));
+/** The bounds of the sum of the lines with the ticked categories, if the page can tell them.
+ *
+ * The sum is that of the lines with these categories in the table of the attributes with a condition. One line has its own bounds. Those
+ * of two lines of a measured table are added up. More lines get none: see `adding` in the Python source. */
+function boundsOfSum() {
+  const places = limited();
+  const axes = places.map((place) => shown.asked[place]);
+  const answer = onPage(axes);
+  const found = answer ? records(axes, answer).filter(({ codes }) => codes.every((code, at) => ticked[places[at]].has(code))) : [];
+  const smaller = axes.length < shown.asked.length;
+  const bounded = found.length && found.every((row) => isKnown(row.low));
+  if (bounded && found.length === 1) {
+    return smaller ? ` The table ${namesAt(places)} has this sum as a line: ${whole.format(found[0].count)}, with bounds of ${bounds(found[0])}.` : "";
+  }
+  if (bounded && found.length === 2 && answer.source === "measured") {
+    const [low, high] = ["low", "high"].map((name) => found[0][name] + found[1][name]);
+    const where = smaller ? ` of the table ${namesAt(places)}` : "";
+    return ` Bounds of this sum are ${range(low, high)}: those of two lines${where} add up to them.`;
+  }
+  const none = " This page has no bounds for this sum.";
+  if (!shown.rows.every((row) => isKnown(row.low))) return none;
+  const whom = "Contact" in data.imprint ? "the contact below" : "whoever has the file of the release";
+  return `${none} Do not add up those of its lines: ask ${whom}, who can compute the sum with its bounds (margin count).`;
 }
 
+/** The places of the attributes of which some categories are ticked, but not all. */
+const limited = () => ticked.flatMap((codes, place) => (codes.size && codes.size < sizes[shown.asked[place]] ? [place] : []));
+
+/** The ticked categories of an attribute in words; their number if they are many. */
+function tickedIn(place) {
+  const { labels } = data.attributes[shown.asked[place]];
+  const codes = [...ticked[place]].sort((one, other) => one - other);
+  if (!codes.length) return "all categories";
+  if (codes.length === 1) return labels[codes[0]];
+  // Categories may have an "or" or a comma in them.
+  const either = new Intl.ListFormat("en", { type: "disjunction" });
+  return codes.length > MOST_TOLD ? `${codes.length} of ${labels.length} categories` : either.format(codes.map((code) => `“${labels[code]}”`));
+}
+
+/** What the lines have that are shown, in words. */
+const condition = () => limited().map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place)}`).join("; ");
+
+/** The lines whose categories are ticked, in every attribute with ticks. */
+const matching = () => shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
+
+/** Offer the categories of each attribute of the table, to choose lines. */
+function choices() {
+  ticked = shown ? shown.asked.map(() => new Set()) : [];
+  element("filtering").hidden = !shown || shown.rows.length < MANY_LINES;
+  element("choices").replaceChildren(...(element("filtering").hidden ? [] : shown.asked.map((axis, place) => choice(axis, place))));
+}
+
+/** A list of the categories of an attribute with a box for each, which is made when it is opened. */
+function choice(axis, place) {
+  const { labels } = data.attributes[axis];
+  const name = nameOf(axis);
+  const made = document.createElement("details");
+  const summary = document.createElement("summary");
+  const search = document.createElement("input");
+  const list = document.createElement("fieldset");
+  const note = document.createElement("p");
+  const clear = document.createElement("button");
+  const legend = document.createElement("legend");
+  legend.className = "hidden";
+  legend.textContent = `Categories of ${name}`;
+  search.type = "search";
+  search.placeholder = "search";
+  search.autocomplete = "off";
+  search.setAttribute("aria-label", `Search the categories of ${name}`);
+  search.hidden = labels.length < MANY_CATEGORIES;
+  note.className = "quiet";
+  note.setAttribute("role", "status");
+  clear.type = "button";
+  clear.textContent = "All categories";
+  const told = () => {
+    summary.textContent = `${name}: ${tickedIn(place)}`;
+    clear.disabled = !ticked[place].size;
+  };
+  const changed = () => {
+    told();
+    table();
+    quote();
+  };
+  const fill = () => {
+    const wanted = folded(search.value.trim());
+    const found = [...labels.keys()].filter((code) => folded(labels[code]).includes(wanted));
+    list.replaceChildren(legend, ...found.slice(0, MOST_ROWS).map((code) => categoryBox(place, code, changed)));
+    note.textContent = !found.length ? `No category has “${search.value}” in it.`
+      : found.length > MOST_ROWS ? `The list shows the first ${whole.format(MOST_ROWS)} of ${whole.format(found.length)} categories: search for others.` : "";
+  };
+  clear.addEventListener("click", () => {
+    ticked[place].clear();
+    // A disabled button loses the focus.
+    summary.focus();
+    fill();
+    changed();
+  });
+  search.addEventListener("input", fill);
+  made.addEventListener("toggle", fill, { once: true });
+  told();
+  made.append(summary, search, list, note, clear);
+  return made;
+}
+
+/** A box with the name of a category, which chooses the lines with it. */
+function categoryBox(place, code, changed) {
+  const label = document.createElement("label");
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.checked = ticked[place].has(code);
+  box.addEventListener("change", () => {
+    if (box.checked) ticked[place].add(code);
+    else ticked[place].delete(code);
+    changed();
+  });
+  label.append(box, data.attributes[shown.asked[place]].labels[code]);
+  return label;
+}
+
+/** A text without accents and capital letters. */
+const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+
 /** The lines to show, in their order. Categories are in their declared order. */
-function lines(shareOf) {
+function lines(partOf) {
   const rows = matching();
   const { column, descending } = sorted;
   if (column === null) return rows;
-  const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? shareOf : (row) => row[column];
+  const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? partOf : (row) => row[column];
   return rows.sort((one, other) => (descending ? value(other) - value(one) : value(one) - value(other)));
 }
 
@@ -489,8 +644,8 @@ function table() {
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
   const sumOf = sums();
-  const shareOf = (row) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
-  const rows = lines(shareOf);
+  const partOf = (row) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
+  const rows = lines(partOf);
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
     row.labels.forEach((label) => {
@@ -498,7 +653,7 @@ function table() {
       name.scope = "row";
       line.append(name);
     });
-    const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(shareOf(row))}` : "–";
+    const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(partOf(row))}` : "–";
     const count = cell("td", whole.format(row.count), "number");
     // A narrow screen has the bounds and the share below the count; see the style sheet.
     [bounds(row) || "–", share].forEach((text) => count.append(cell("span", text, "narrow")));
@@ -508,7 +663,10 @@ function table() {
   }
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
   element("total").textContent = `${adding(rows)}${leftOut()}${nobody(shown.rows)} ${about}`;
-  const found = rows.length < shown.rows.length ? `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines have all words of “${element("filter").value.trim()}” in their categories. The chart and the download have all lines of the table. ` : "";
+  const of = `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines`;
+  const ticks = ticked.some((codes) => codes.size);
+  const found = rows.length < shown.rows.length ? `The table shows ${of}: those with ${condition()}. The chart and the download have all lines of the table. `
+    : ticks ? "All lines of the table have a ticked category. " : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
   fade();
@@ -766,6 +924,7 @@ function allTables() {
 /** Say what the file of all tables holds. */
 function held() {
   const { tables, all } = allTables();
+  element("opening").textContent = data.opening;
   if (!tables.length) return;
   element("held").textContent = all
     ? `The file of all tables holds ${whole.format(tables.length)} table${tables.length === 1 ? "" : "s"}.`
@@ -777,8 +936,7 @@ function downloadAll() {
   const heads = ["table", "source"].map(free);
   const lines = [[...heads, ...data.attributes.map((attribute) => attribute.name), ...[...FIELDS, "level"].map(free)].map(quoted)];
   for (const axes of allTables().tables) {
-    const covering = coveringView(axes);
-    const answer = covering ? covered(covering, axes) : fromAnswer(answers.get(key(axes)), axes);
+    const answer = onPage(axes);
     const name = quoted(axes.map((axis) => data.attributes[axis].name).join(" by "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
@@ -794,6 +952,7 @@ function downloadMeaning() {
   const lines = [
     data.title, element("facts").textContent, "",
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
+    "How to open the tables", data.opening, "",
     "Columns of the tables",
     `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
@@ -949,12 +1108,8 @@ element("download").addEventListener("click", download);
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
 element("download-meaning").addEventListener("click", downloadMeaning);
-element("filter").addEventListener("input", () => {
-  table();
-  quote();
-});
 element("whole").addEventListener("change", (event) => {
-  within = event.target.value === "" ? null : Number(event.target.value);
+  within = event.target.value === "" ? [] : event.target.value.split(",").map(Number);
   table();
   quote();
 });

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ OPEN = Domain({"sex": ["F", "M"]})
     [
         (PureDP("0.5"), "epsilon = 2 x 0.5 = 1"),
         (ZCDP("0.1"), "rho = 4 x 0.1 = 0.4"),
-        (ApproxDP(1, "1e-6"), "epsilon = 2 x 1 = 2, delta = 3.72e-06"),
+        (ApproxDP(1, "1e-6"), "epsilon = 2 x 1 = 2, delta = 0.00000372"),
     ],
 )
 def test_public_totals_double_the_distance_if_rows_come_and_go(budget, numbers):
@@ -137,8 +138,8 @@ CONTENTS = "the odds of any conclusion about what their row says"
             ApproxDP(1, "1e-7"),
             OPEN,
             {
-                PRESENCE: "7.39, except with a probability of 2e-07",
-                CONTENTS: "54.60, except with a probability of 1.68e-06",
+                PRESENCE: "7.39, except with a probability of at most 1 in 5,000,000",
+                CONTENTS: "54.60, except with a probability of at most 1 in 596,000",
             },
         ),
     ],
@@ -180,6 +181,23 @@ def test_the_stated_factors_are_those_of_two_counts_with_geometric_noise(epsilon
     stated = [float(part.split(" ")[0]) for part in said.split("by a factor of at most ")[1:]]
     for factor, found in zip(stated, (epsilon, 2 * epsilon), strict=True):
         assert 0 <= factor - math.exp(found) < 0.011
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "4.6", "4.61", "7.43", "17.2"])
+@pytest.mark.parametrize("delta", ["0.04", "0.001", "1e-4", "3.3e-6", "1e-6", "7e-10", "1e-14"])
+def test_factors_and_chances_are_rounded_up_and_have_no_exponents(epsilon, delta):
+    statement = Statement(budget=ApproxDP(epsilon, delta))
+    said = how_strong(statement, OPEN)
+    found = strength(statement, OPEN)
+    factor, chance = re.search(
+        r"factor of at most ([\d.,]+), except with a probability of ([\w ,.]+) \(", said
+    ).groups()
+    factor = float(factor.replace(",", ""))
+    assert math.exp(found.epsilon) <= factor <= 1.012 * math.exp(found.epsilon)
+    top, _, bottom = chance.removeprefix("at most ").partition(" in ")
+    bound = float(top) / float(bottom.replace(",", "") or 1)
+    assert found.delta * (1 - 1e-8) <= bound <= 1.11 * found.delta
+    assert not re.search(r"\de[+-]\d", said.partition("(")[0])
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])

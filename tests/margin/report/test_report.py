@@ -26,7 +26,7 @@ from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
 from margin.privacy.words import in_words
 from margin.publication.adding import adding
-from margin.publication.spreadsheets import for_spreadsheet
+from margin.publication.spreadsheets import OPENING, for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
 from margin.synopses.source import Source
@@ -230,14 +230,19 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
         (PureDP(1), ["Each row", "without this row", "2.72 (epsilon = 1)", "at most 2.72 % from"]),
         (PureDP(1), ["known to be in the table", "7.39 (epsilon = 2 x 1 = 2)"]),
         (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without these rows", "1.11 %"]),
-        (ZCDP("0.1"), ["except with a probability of 1e-06"]),
-        (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09", "at most 7.39 % from"]),
+        (
+            ZCDP("0.1"),
+            ["except with a probability of at most 1 in 1,000,000 (", "delta = 0.000001)"],
+        ),
+        (ApproxDP(2, "1e-9"), ["7.39", "delta = 0.000000001", "at most 7.39 % from"]),
         (PureDP(10), ["at most 100 % from"]),
         (ApproxDP(1, "0.5"), ["at most 52.72 % from"]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
             ["number of rows is public", "if this row said something else"],
         ),
+        (PureDP("7.43"), ["factor of at most 1,690 (", "factor of at most 2,860,000 ("]),
+        (PureDP(60), ["factor of at most exp(60) ("]),
         (PureDP(1000), ["factor of at most exp(1000)", "factor of at most exp(2000)"]),
         (ZCDP(10**6), ["factor of at most exp(", "epsilon = 4.01486e+06"]),
     ],
@@ -674,7 +679,11 @@ def test_the_page_has_no_barriers(browser, synopsis, domain, tmp_path, width, sc
     for names in (["age"], ["region", "children"], ["age", "sex"], ["age", "region"]):
         pick(browser, domain, names)
         until(lambda: texts(browser, "#chart svg"))
-        browser.execute_script("document.getElementById('quote').open = true")
+        browser.execute_script(
+            "for (const one of document.querySelectorAll('details')) one.open = true"
+        )
+        if names == ["region", "children"]:
+            tick_category(browser, 0, domain["region"].captions[1])
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
         found = axe.Axe().run(browser, options=options)
         assert [rule["id"] for rule in found["violations"]] == []
@@ -705,7 +714,7 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
     for event, is_open in [("beforeprint", "true"), ("afterprint", None)]:
         browser.execute_script(f"dispatchEvent(new Event('{event}'))")
         assert quote.get_attribute("open") == is_open
-    for useless in ("#clear", "#filter", "#whole", "#download", "#held", "footer summary"):
+    for useless in ("#clear", "#filtering", "#whole", "#download", "#held", "footer summary"):
         assert not browser.find_element("css selector", useless).is_displayed()
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
@@ -962,7 +971,53 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     until(lambda: (browser.downloads / f"levels{width}-columns.txt").exists())
     said = (browser.downloads / f"levels{width}-columns.txt").read_text()
     assert "place by place@state\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
+    assert f"How to open the tables\n{OPENING}\n" in said
+    assert texts(browser, "#opening") == [OPENING]
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
+    """No view has the level as an attribute: the page holds the table of the level by itself."""
+    write_report(leveled, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    for name in ("place@state", "sex"):
+        tick(browser, name)
+    until(lambda: texts(browser, "#asked") == ["place@state \u00d7 sex"])
+    until(lambda: len(rows_of(browser)) == 4)
+    low, high = whole_bounds(*leveled.marginal(["place@state"]).interval(0.95))
+    table = leveled.marginal(["place@state", "sex"])
+    state, sex = np.unravel_index(table.counts.argmax(), table.counts.shape)
+    own_low, own_high = (ends[state, sex] for ends in whole_bounds(*table.interval(0.95)))
+    least = f"{np.floor(1000 * own_low / high[state]) / 10:.1f}%"
+    most = f"{np.ceil(1000 * own_high / low[state]) / 10:.1f}%"
+    names = ["CA", "NV"][state], leveled.domain["sex"].captions[sex]
+    browser.execute_script(
+        "const select = document.getElementById('whole');"
+        "select.value = '0'; select.dispatchEvent(new Event('change'));"
+    )
+    said = f"{least} to {most} of all rows with place@state: {names[0]} have sex: {names[1]}."
+    assert f"Here, {said}" in texts(browser, "#shares")[0]
+
+
+@pytest.mark.slow
+def test_percentages_are_within_all_attributes_but_one(browser, synopsis, domain, tmp_path):
+    write_report(synopsis, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["region", "sex", "children"])
+    offered = ["all rows", "each region", "each sex", "each children"]
+    offered += ["each region \u00d7 sex", "each region \u00d7 children", "each sex \u00d7 children"]
+    assert texts(browser, "#whole option") == offered
+    browser.execute_script(
+        "const select = document.getElementById('whole');"
+        "select.selectedIndex = 4; select.dispatchEvent(new Event('change'));"
+    )
+    counts = synopsis.marginal(["region", "sex", "children"]).counts
+    shown = [float(text.rstrip("%")) for text in texts(browser, "#table td.share")]
+    shares = 100 * counts / counts.sum(axis=2, keepdims=True)
+    assert shown == pytest.approx(shares.ravel(), abs=0.051)
+    assert texts(browser, "#table th.share") == ["% within region \u00d7 sex"]
+    assert "it stands in the table region \u00d7 sex." in texts(browser, "#shares")[0]
 
 
 @pytest.mark.slow
@@ -1149,22 +1204,34 @@ def test_no_download_is_run_as_a_formula(browser, tmp_path):
         assert not {"-name", "=1+1", "  @SUM(A1)", "\uff1d7"} & cells
 
 
+# A list of categories, and how a reader ticks one of them.
+LIST = "const list = document.querySelectorAll('#choices details')[arguments[0]];"
+
+
+def tick_category(browser, place, label):
+    """Open the list of an attribute of the table, and click the box of a category."""
+    browser.execute_script(f"{LIST} list.open = true;", place)
+    labels = "[...list.querySelectorAll('label')]"
+    until(lambda: browser.execute_script(f"{LIST} return {labels}.length;", place))
+    find = f"{labels}.find((one) => one.textContent === arguments[1])"
+    browser.execute_script(f"{LIST} {find}.control.click();", place, label)
+
+
 @pytest.mark.slow
-def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_path):
+def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path):
     write_report(synopsis, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["sex"])
-    field = browser.find_element("id", "filter")
-    assert not field.is_displayed()
+    assert not browser.find_element("id", "filtering").is_displayed()
     pick(browser, domain, ["region", "children"])
     whole = rows_of(browser)
     region = domain["region"].captions[1]
-    field.send_keys(region.upper())
-    until(lambda: {*texts(browser, "#table tbody th:first-child")} == {region})
+    tick_category(browser, 0, region)
+    assert {*texts(browser, "#table tbody th:first-child")} == {region}
     assert rows_of(browser) == whole[4:8]
-    told = f"4 of 16 lines have all words of “{region.upper()}” in their categories."
     assert texts(browser, "#more") == [
-        f"{told} The chart and the download have all lines of the table."
+        f"The table shows 4 of 16 lines: those with region: {region}. The chart and the download "
+        "have all lines of the table."
     ]
     table = synopsis.marginal(["region", "children"])
     # The example is the largest count of those that are shown.
@@ -1173,22 +1240,91 @@ def test_lines_of_a_long_table_can_be_filtered(browser, synopsis, domain, tmp_pa
     assert quoted in texts(browser, "#quoted")[0]
     total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
     (added,) = texts(browser, "#total")
-    assert added.startswith("Before rounding") and f"add up to {part}, and those" in added
+    assert f"the lines with region: {region} add up to {part}, and" in added
     assert f"all lines of the table to {total} (all rows: " in added
-    # Words match in any order and in any category of a line.
+    # The bounds of the sum are those of the line that it is in a smaller table.
+    count, low, high = printed(synopsis.marginal(["region"]))[1]
+    said = f"The table region has this sum as a line: {count}, with bounds of {low} to {high}."
+    assert said in added
+    # Lines must have a ticked category of every attribute.
     child = domain["children"].captions[2]
-    field.clear()
-    field.send_keys(f"{child},{region.lower()}, ")
-    until(lambda: rows_of(browser) == whole[6:7])
+    tick_category(browser, 1, child)
+    assert rows_of(browser) == whole[6:7]
     (added,) = texts(browser, "#total")
-    assert f"the lines with these words add up to {table.counts[1, 2]:,.0f}, and" in added
-    # No line is left to quote.
-    field.send_keys("nobody")
-    until(lambda: rows_of(browser) == [])
-    assert not browser.execute_script("return document.getElementById('quoted').offsetParent")
+    assert f"region: {region}; children: {child} add up to {table.counts[1, 2]:,.0f}, and" in added
+    assert "bounds" not in added.partition("%")[0]
+    summaries = [f"region: {region}", f"children: {child}"]
+    assert texts(browser, "#choices summary") == summaries
+    # A category that is ticked again is no condition.
+    tick_category(browser, 1, child)
+    assert rows_of(browser) == whole[4:8]
+    for code in (0, 2, 3):
+        tick_category(browser, 0, domain["region"].captions[code])
+    assert rows_of(browser) == whole
+    assert texts(browser, "#more") == ["All lines of the table have a ticked category."]
+    browser.execute_script(f"{LIST} list.querySelector('button').click()", 0)
+    assert texts(browser, "#choices summary")[0] == "region: all categories"
+    assert rows_of(browser) == whole and texts(browser, "#more") == [""]
+    tick_category(browser, 0, region)
     pick(browser, domain, ["children", "region"])
-    assert field.get_attribute("value") == "" and len(rows_of(browser)) == 16
-    assert len(texts(browser, "#quoted:not([hidden])")) == 1
+    assert len(rows_of(browser)) == 16
+
+
+@pytest.mark.slow
+def test_the_bounds_of_a_chosen_sum_are_those_of_at_most_two_lines(
+    browser, synopsis, domain, tmp_path
+):
+    imprint = Imprint(contact="statistics@example.org")
+    write_report(synopsis, tmp_path / "r.html", imprint=imprint)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["region", "children", "sex"])
+    region, children = domain["region"].captions, domain["children"].captions
+    _, low, high = zip(*printed(synopsis.marginal(["region"])), strict=True)
+    low, high = ([int(text.replace(",", "")) for text in column] for column in (low, high))
+    tick_category(browser, 0, region[1])
+    tick_category(browser, 0, region[3])
+    (added,) = texts(browser, "#total")
+    assert f"the lines with region: “{region[1]}” or “{region[3]}” add up to " in added
+    ends = f"{low[1] + low[3]:,} to {high[1] + high[3]:,}"
+    assert f"Bounds of this sum are {ends}: those of two lines of the table region" in added
+    tick_category(browser, 1, children[0])
+    assert "those of two lines of the table region \u00d7 children" in texts(browser, "#total")[0]
+    tick_category(browser, 1, children[2])
+    (added,) = texts(browser, "#total")
+    said = "no bounds for this sum. Do not add up those of its lines: ask the contact below, who "
+    assert f"{said}can compute the sum with its bounds (margin count)." in added
+
+
+@pytest.mark.slow
+def test_categories_are_found_without_accents_and_chosen_as_a_whole(browser, tmp_path):
+    places = ["Südland", "Westland", *(f"{first} to {first + 9}" for first in range(0, 120, 10))]
+    domain = Domain({"place": {"values": places}, "work": {"values": ["in work", "not in work"]}})
+    rows = {"place": places * 20, "work": ["in work", "not in work"] * 10 * len(places)}
+    mechanism = PriView(views=[["place", "work"]])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=mechanism)
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["place", "work"])
+    tick_category(browser, 1, "in work")
+    assert {*texts(browser, "#table tbody th:nth-child(2)")} == {"in work"}
+    lists = browser.find_elements("css selector", "#choices details")
+    lists[0].find_element("tag name", "summary").click()
+    # Only long lists have a field to search them.
+    field, other = (one.find_element("css selector", "input[type=search]") for one in lists)
+    until(field.is_displayed)
+    assert not other.is_displayed()
+    field.send_keys("SUDL")
+    offered = "#choices details:first-child label"
+    until(lambda: texts(browser, offered) == ["Südland"])
+    tick_category(browser, 0, "Südland")
+    assert len(rows_of(browser)) == 1
+    # The search changes the list, not the lines of the table.
+    field.clear()
+    field.send_keys("nowhere")
+    until(lambda: texts(browser, offered) == [])
+    assert "No category has “nowhere” in it." in texts(browser, "#choices p")
+    assert texts(browser, "#choices summary")[0] == "place: Südland"
+    assert len(rows_of(browser)) == 1
 
 
 @pytest.mark.slow
@@ -1270,7 +1406,11 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     of = f"all rows with school: {names[0]} have year: {names[1]}."
     assert f"{least} to {most} of {of}".replace(" %", "%") in texts(browser, "#shares")[0]
     browser.execute_script(choose, "")
-    assert f"of all rows have school: {names[0]}, year: {names[1]}." in texts(browser, "#shares")[0]
+    (said,) = texts(browser, "#shares")
+    assert f"of all rows have school: {names[0]}, year: {names[1]}." in said
+    # The denominator of a share of a group is in a smaller table.
+    assert "by the count of the same line without year: it stands in the table school." in said
+    assert f"For example, {least} to {most} of {of}".replace(" %", "%") in said
 
 
 ERRORS = np.arange(-150, 151)
@@ -1399,7 +1539,7 @@ def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
         for one in keys:
             browser.switch_to.active_element.send_keys(one)
 
-    press(Keys.TAB, Keys.TAB)
+    press(Keys.TAB, Keys.TAB, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "search"
     press("sex", Keys.TAB, Keys.SPACE)
     until(lambda: texts(browser, "#asked") == ["age \u00d7 sex"])
