@@ -364,3 +364,21 @@ def test_notes_say_why_instances_were_not_solved():
         "cover: B raised an error on 1 of 2 instances: KeyError: 3",
         "cover: B reached the time limit on 1 of 2 instances",
     ]
+
+
+def test_notes_count_wrong_answers_and_say_where_all_causes_are():
+    """An instance counts once, however many of its solves are wrong."""
+    causes = {"one": "no cover", "two": "the problem was changed"}
+    wrong = [row(name, "A", 1.0, "wrong", cause=cause) for name, cause in causes.items()]
+    repeated = row("one", "A", 1.0, "wrong", cause="no cover", repeat=1)
+    solved = row("three", "A", 1.0)
+    assert bench.notes([wrong[0], repeated, solved]) == [
+        "response: an answer of A to one is wrong: no cover"
+    ]
+    assert bench.notes([*wrong, repeated, solved]) == [
+        "response: answers of A to 2 of 3 instances are wrong; the first one, to one: no cover; "
+        "bench.page (margin bench show --page) tells all causes"
+    ]
+    pytest.importorskip("matplotlib")
+    page = bench.page([*wrong, repeated, solved])
+    assert all(cause in page for cause in causes.values())
