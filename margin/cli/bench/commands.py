@@ -186,6 +186,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 def _list(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
+    from ...solvers.bench.shown.times import in_words
 
     instances = chosen(parsed)
     families = [family for family in bench.FAMILIES if any(i.family is family for i in instances)]
@@ -199,7 +200,7 @@ def _list(parsed: argparse.Namespace) -> Said:
         }
         there = [name for name, installed in takes.items() if installed]
         missing = [name for name, installed in takes.items() if not installed]
-        lines += [f"{family.name} ({family.sense}, {len(named)} instances)"]
+        lines += [f"{family.name} ({family.sense}, {in_words(len(named))})"]
         lines += [f"  solvers: {', '.join(there)}"]
         lines += [f"  not installed: {', '.join(missing)}"] if missing else []
         lines += [f"    {instance.name} ({instance.size})" for instance in named]
@@ -227,6 +228,7 @@ def _list(parsed: argparse.Namespace) -> Said:
 def _run(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
     from ...solvers.bench.shown.tables import caption
+    from ...solvers.bench.shown.times import in_words
 
     if not parsed.output.parent.is_dir():
         raise MarginError(
@@ -241,7 +243,7 @@ def _run(parsed: argparse.Namespace) -> Said:
     if not solvers:
         for family in sorted(families):
             solvers |= bench.solvers(family)
-    log.info("reading %d instances", len(instances))
+    log.info("reading %s", in_words(len(instances)))
     try:
         before = _marks(parsed.output)
         with each_minute():

@@ -4,7 +4,7 @@ of a solver, and why instances were not solved."""
 import json
 from collections.abc import Iterable
 
-from .times import NOT_TRIED, Row, by_family
+from .times import NOT_TRIED, Row, by_family, in_words
 
 __all__ = ["notes", "uneven"]
 
@@ -79,7 +79,7 @@ def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
     if len(tried) == instances:
         return []
     why = f"; not counted: {lost[0]['cause']}" if lost and lost[0]["cause"] else ""
-    return [f"{solver} was tried on {len(tried)} of {instances} instances{why}"]
+    return [f"{solver} was tried on {len(tried)} of {in_words(instances)}{why}"]
 
 
 def _edited(solver: str, own: list[Row]) -> list[str]:
@@ -103,7 +103,7 @@ def _wrong(solver: str, own: list[Row], instances: int) -> list[str]:
     if number == 1:
         return [f"an answer of {solver} to {first['instance']} is wrong: {first['cause']}"]
     return [
-        f"answers of {solver} to {number} of {instances} instances are wrong; the first one, to "
+        f"answers of {solver} to {number} of {in_words(instances)} are wrong; the first one, to "
         f"{first['instance']}: {first['cause']}; bench.page (margin bench show --page) tells all "
         "causes"
     ]
@@ -123,5 +123,5 @@ def _unsolved(rows: list[Row], instances: int) -> list[str]:
         if ended:
             number = len({row["instance"] for row in ended})
             cause = f": {ended[0]['cause']}" if ended[0]["cause"] else ""
-            lines.append(f"{words} {number} of {instances} instances{cause}")
+            lines.append(f"{words} {number} of {in_words(instances)}{cause}")
     return lines

@@ -10,7 +10,7 @@ import numpy as np
 from ...backends import available
 from .profiles import Profile, data_profile, performance_profile
 from .summaries import failures
-from .times import LEAST, Clock, Row, check_comparable
+from .times import LEAST, Clock, Row, check_comparable, in_words
 
 __all__ = [
     "INK",
@@ -203,7 +203,7 @@ def _title(rows: Sequence[Row]) -> str:
     """The families of the rows, and the number of instances."""
     families = ", ".join(dict.fromkeys(row["family"] for row in rows))
     count = len({row["instance"] for row in rows})
-    return f"{families}: {count} instance{'' if count == 1 else 's'}"
+    return f"{families}: {in_words(count)}"
 
 
 def _gap_axis(axes: Any, solvers: int, largest: float) -> None:

@@ -118,7 +118,7 @@ def test_progress_is_a_line_now_and_then(capsys):
 def test_the_list_names_solvers_and_instances(capsys):
     assert main(["bench", "list", "--family", "cover", "--size", "small"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("cover (minimise") and "cover-design-7-3-2" in text
+    assert text.startswith("cover (minimise, 19 instances)") and "cover-design-7-3-2" in text
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def test_the_page_says_what_the_integral_is():
 def test_notes_of_an_instance_of_which_nothing_is_known():
     rows = [row("one", "A", 1.0, "feasible", best_known=None, cause="no best value is known")]
     assert bench.notes(rows) == [
-        "response: A found an answer, which it does not call optimal, to 1 of 1 instances: no best "
+        "response: A found an answer, which it does not call optimal, to 1 of 1 instance: no best "
         "value is known"
     ]
 
