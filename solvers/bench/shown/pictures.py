@@ -24,10 +24,15 @@ INK = "#123456"
 """The colour of text and axes. A page replaces it by its own; a picture alone is dark blue on
 white."""
 
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C8C8C")
-"""Colours that people with any colour vision tell apart (Okabe and Ito), readable on both light
-and dark paper."""
+_COLOURS = (
+    *("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C8C8C"),
+    *("#9900FF", "#774422", "#445555", "#88BB66"),
+)
+"""Colours that people with any colour vision tell apart (Okabe and Ito, and four that are far from
+all of these), readable on both light and dark paper."""
 
+# The numbers of colours, dashes and marks have no common factor: no two of 77 solvers share both
+# colour and mark, and no two of 28 both dashes and mark.
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 

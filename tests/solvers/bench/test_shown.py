@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from margin.solvers import bench
 from margin.solvers.bench.running.rows import primal_gap
 from margin.solvers.bench.running.verdict import gap_to
+from margin.solvers.bench.shown.pictures import _style as style
 
 LIMIT = 10.0
 
@@ -364,6 +365,13 @@ def test_notes_say_why_instances_were_not_solved():
         "cover: B raised an error on 1 of 2 instances: KeyError: 3",
         "cover: B reached the time limit on 1 of 2 instances",
     ]
+
+
+def test_no_two_of_many_solvers_are_drawn_alike():
+    colours, dashes, marks = zip(*map(style, range(28)), strict=True)
+    assert len(set(colours[:11])) == 11
+    assert len(set(zip(colours, marks, strict=True))) == 28
+    assert len(set(zip(dashes, marks, strict=True))) == 28
 
 
 def test_notes_count_wrong_answers_and_say_where_all_causes_are():
