@@ -84,7 +84,8 @@ def check_solver(solver: Solver) -> str:
         "margin.solvers.bench.check_answers(solver, family='consistency') or 'nonnegativity'",
     )
     answered = refused = 0
-    for name, problem in examples().items():
+    for title, problem in examples().items():
+        name = _called(title, problem)
         arrays = (problem.index, problem.target, problem.variance)
         copies = [array.copy() for array in arrays]
         solution = _solved(solver, name, problem)
@@ -102,6 +103,12 @@ def check_solver(solver: Solver) -> str:
             refused += 1
     _check_known(solver)
     return f"{answered} problems answered, {refused} refused"
+
+
+def _called(title: str, problem: Problem) -> str:
+    """The name of a problem in a message; also that nothing is known of its table, if so."""
+    unknown = ", of which no marginal is known, so that margins() is empty"
+    return f"problem {title!r}{'' if len(problem.index) else unknown}"
 
 
 def _solved(
@@ -204,7 +211,8 @@ def _check_known(solver: Solver) -> None:
         ("a table known in full", array, _problem(array, [(0, 1)])),
         ("a table known by its zeros", diagonal, by_zeros),
     )
-    for name, known, problem in cases:
+    for title, known, problem in cases:
+        name = _called(title, problem)
         solution = _solved(solver, name, problem)
         expected = known / known.sum() * 1000
         refused = f"it ends with {solution.status.name}, but must find the only table that fits"

@@ -17,7 +17,7 @@ from ..common import (
 from ..outputs import add_force, check_free, check_picture, draw
 from .export import add_export
 from .minutes import each_minute
-from .named import chosen, solver_of
+from .named import chosen, of_solvers, solver_name, solver_of
 
 __all__ = ["add_commands"]
 
@@ -128,6 +128,7 @@ def _add_show(group: Any) -> None:
             "margin bench show rows.parquet --format latex",
             "margin bench show rows.parquet --page comparison.html",
             "margin bench show rows.parquet --picture profile.pdf --family response",
+            "margin bench show rows.parquet --family cover --solvers highs,scip,mine.py:MySolver",
         ],
     )
     showing.add_argument(
@@ -138,6 +139,13 @@ def _add_show(group: Any) -> None:
         help="files that `margin bench run` wrote",
     )
     showing.add_argument("--family", help="the rows of this family alone")
+    showing.add_argument(
+        "--solvers",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="the rows of these solvers alone, named as for `margin bench run`",
+    )
     showing.add_argument(
         "--limits",
         type=int,
@@ -186,6 +194,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 def _list(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
+    from ...solvers.bench.shown.times import in_words
 
     instances = chosen(parsed)
     families = [family for family in bench.FAMILIES if any(i.family is family for i in instances)]
@@ -199,7 +208,7 @@ def _list(parsed: argparse.Namespace) -> Said:
         }
         there = [name for name, installed in takes.items() if installed]
         missing = [name for name, installed in takes.items() if not installed]
-        lines += [f"{family.name} ({family.sense}, {len(named)} instances)"]
+        lines += [f"{family.name} ({family.sense}, {in_words(len(named))})"]
         lines += [f"  solvers: {', '.join(there)}"]
         lines += [f"  not installed: {', '.join(missing)}"] if missing else []
         lines += [f"    {instance.name} ({instance.size})" for instance in named]
@@ -227,6 +236,7 @@ def _list(parsed: argparse.Namespace) -> Said:
 def _run(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
     from ...solvers.bench.shown.tables import caption
+    from ...solvers.bench.shown.times import in_words
 
     if not parsed.output.parent.is_dir():
         raise MarginError(
@@ -236,12 +246,11 @@ def _run(parsed: argparse.Namespace) -> Said:
     families = {instance.family.name for instance in instances}
     solvers = {}
     for given in split_names(parsed.solvers):
-        place, colon, name = given.rpartition(":")
-        solvers[f"{Path(place).stem}:{name}" if colon else given] = solver_of(given)
+        solvers[solver_name(given)] = solver_of(given)
     if not solvers:
         for family in sorted(families):
             solvers |= bench.solvers(family)
-    log.info("reading %d instances", len(instances))
+    log.info("reading %s", in_words(len(instances)))
     try:
         before = _marks(parsed.output)
         with each_minute():
@@ -312,6 +321,7 @@ def _show(parsed: argparse.Namespace) -> Said:
             f"the rows must hold the family {parsed.family!r}{did_you_mean(parsed.family, names)}, "
             f"but they hold {', '.join(names) or 'nothing'}; name one of these"
         )
+    rows = of_solvers(rows, parsed.solvers)
     groups = _limited(rows, parsed)
     for group in groups.values():
         _check_problems(group)

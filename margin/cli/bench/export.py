@@ -28,7 +28,11 @@ def add_export(group: Any) -> None:
             "margin bench export cover-design-7-3-2 --statement",
         ],
     )
-    exporting.add_argument("name", metavar="NAME", help="the name of an instance")
+    exporting.add_argument(
+        "name",
+        metavar="NAME|FILE.npz",
+        help="the name of an instance, or an .npz file that Instance.save or this command wrote",
+    )
     exporting.add_argument(
         "file",
         nargs="?",

@@ -9,7 +9,7 @@ from ...interrupts.shortage import raise_shortage
 from ..arguments.own import own
 from ..common import did_you_mean, split_names
 
-__all__ = ["PROGRAMMES", "chosen", "named", "solver_of"]
+__all__ = ["PROGRAMMES", "chosen", "named", "of_solvers", "solver_name", "solver_of"]
 
 PROGRAMMES = (".mps", ".lp", ".cbf", ".wcnf")
 """The endings of files that hold a programme alone."""
@@ -69,6 +69,29 @@ def solver_of(given: str) -> Any:
         return listed.make()
     found = own(place, name, "solver")
     return _made(found, given) if isinstance(found, type) else found
+
+
+def solver_name(given: str) -> str:
+    """The name that rows have for a solver: without the folder and the ending of its file.
+
+    >>> solver_name("highs"), solver_name("folder/mine.py:MySolver")
+    ('highs', 'mine:MySolver')
+    """
+    place, colon, name = given.rpartition(":")
+    return f"{Path(place).stem}:{name}" if colon else given
+
+
+def of_solvers(rows: list[Any], given: list[str]) -> list[Any]:
+    """The rows of the solvers that are named, or all rows if none is."""
+    known = list(dict.fromkeys(row["solver"] for row in rows))
+    asked = [name if name in known else solver_name(name) for name in split_names(given, known)]
+    for name in asked:
+        if name not in known:
+            raise MarginError(
+                f"the rows must hold the solver {name!r}{did_you_mean(name, known)}, but they hold "
+                f"{', '.join(known)}; name some of these"
+            )
+    return [row for row in rows if row["solver"] in asked] if asked else rows
 
 
 def _made(kind: type, given: str) -> Any:

@@ -73,15 +73,30 @@ class Cover(Stated):
             raise ValueError(
                 "offsets must ascend from 0 to the number of members, but it does not; correct it"
             )
-        if len(np.unique(self.member)) != self.items or self.member.min(initial=0) < 0:
+        self._check_members()
+        if (self.cost < 1).any():
+            number = int(np.argmax(self.cost < 1))
             raise ValueError(
-                f"the members must be the items from 0 to {self.items - 1}, each in some set, but "
-                "they are not; correct them"
+                f"costs must be >= 1, but set {number} has the cost {self.cost[number]}; correct it"
             )
-        if self.member.max(initial=0) >= max(self.items, 1) or (self.cost < 1).any():
+
+    def _check_members(self) -> None:
+        """Refuse members that are no items, and items that no set holds."""
+        outside = (self.member < 0) | (self.member >= self.items)
+        if outside.any():
+            place = int(np.argmax(outside))
+            number = int(np.searchsorted(self.offsets, place, side="right")) - 1
             raise ValueError(
-                "members must be smaller than the number of items, and costs >= 1, but one is not; "
-                "correct it"
+                f"members must be >= 0 and less than the number of items ({self.items}), but set "
+                f"{number} holds {self.member[place]}; correct it"
+            )
+        held = np.unique(self.member)
+        if len(held) != self.items:
+            # The first place at which the ascending numbers do not go on by one; -1 ends them.
+            missing = int(np.argmax(np.append(held, -1) != np.arange(len(held) + 1)))
+            raise ValueError(
+                f"each of the {self.items} items must be in some set, but no set holds item "
+                f"{missing}; add it to a set, or leave it out and number the items anew"
             )
 
     @classmethod

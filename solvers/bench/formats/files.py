@@ -36,14 +36,15 @@ def export(instance: "Instance", path: Path) -> None:
 def _lines(instance: "Instance", path: Path) -> Iterator[str]:
     """The lines of the file; the first one is made here, so that a refusal leaves no file."""
     ending = path.suffix.lower()
+    name = _one_word(instance.name)
     if ending == ".mps":
-        made = mps(instance.model, instance.name)
+        made = mps(instance.model, name)
     elif ending == ".lp":
-        made = lp(instance.model, instance.name)
+        made = lp(instance.model, name)
     elif ending == ".cbf":
-        made = cbf(instance.model, instance.name)
+        made = cbf(instance.model, name)
     elif ending == ".wcnf":
-        made = wcnf(instance.problem, instance.name)
+        made = wcnf(instance.problem, name)
     else:
         raise ValueError(_unknown(path))
     first = next(made)
@@ -53,6 +54,17 @@ def _lines(instance: "Instance", path: Path) -> Iterator[str]:
         yield from made
 
     return whole()
+
+
+def _one_word(name: str) -> str:
+    """A name as one word of ASCII: a line of a file holds no other text that a reader takes for its
+    own.
+
+    >>> _one_word("my café"), _one_word("")
+    ('my_caf?', 'unnamed')
+    """
+    words = name.encode("ascii", "replace").decode("ascii").split()
+    return "_".join(words) or "unnamed"
 
 
 def read(path: str | Path) -> Model | Clauses:

@@ -1,6 +1,9 @@
 """Writing a `Model` as MPS, the format of linear, integer and quadratic programmes.
 
-The files have free format: fields are separated by spaces, and numbers have all their digits.
+The files have free format: fields are separated by spaces, and numbers have all their digits. The
+word FREE on the first line says so to CBC, which takes files for fixed format otherwise; other
+readers pass over it. The constant of the objective stands in the right-hand sides, with its sign
+turned, as HiGHS, SCIP and CBC read it; GLPK does not turn the sign.
 HiGHS can write MPS, too, but only 15 digits, and it marks a continuous column without entries as an
 integer if it follows one.
 """
@@ -29,7 +32,7 @@ def mps(model: Model, name: str) -> Iterator[str]:
             "cones; export it as .cbf"
         )
     kept = np.flatnonzero(np.isfinite(model.lower) | np.isfinite(model.upper)).tolist()
-    yield f"NAME {name}"
+    yield f"NAME {name} FREE"
     yield "ROWS"
     yield " N obj"
     for row in kept:

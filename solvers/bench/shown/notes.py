@@ -4,7 +4,7 @@ of a solver, and why instances were not solved."""
 import json
 from collections.abc import Iterable
 
-from .times import NOT_TRIED, Row, by_family
+from .times import NOT_TRIED, Row, by_family, in_words
 
 __all__ = ["notes", "uneven"]
 
@@ -55,13 +55,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
             own = [row for row in part if row["solver"] == solver]
             lines = _lacking(solver, own, len(instances)) + _edited(solver, own)
             found += [f"{family}: {line}" for line in lines]
-            wrong = [row for row in own if row["outcome"] == "wrong"]
-            if wrong:
-                first = wrong[0]
-                found.append(
-                    f"{family}: an answer of {solver} to {first['instance']} is wrong: "
-                    f"{first['cause']}"
-                )
+            found += [f"{family}: {line}" for line in _wrong(solver, own, len(instances))]
             found += [f"{family}: {solver} {line}" for line in _unsolved(own, len(instances))]
     return found
 
@@ -85,7 +79,7 @@ def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
     if len(tried) == instances:
         return []
     why = f"; not counted: {lost[0]['cause']}" if lost and lost[0]["cause"] else ""
-    return [f"{solver} was tried on {len(tried)} of {instances} instances{why}"]
+    return [f"{solver} was tried on {len(tried)} of {in_words(instances)}{why}"]
 
 
 def _edited(solver: str, own: list[Row]) -> list[str]:
@@ -96,6 +90,22 @@ def _edited(solver: str, own: list[Row]) -> list[str]:
     return [
         f"the rows of {solver} are of {len(versions)} versions of its file; run it again on all "
         "instances"
+    ]
+
+
+def _wrong(solver: str, own: list[Row], instances: int) -> list[str]:
+    """A sentence if answers in these rows are wrong, with the cause of the first one; else none."""
+    wrong = [row for row in own if row["outcome"] == "wrong"]
+    if not wrong:
+        return []
+    first = wrong[0]
+    number = len({row["instance"] for row in wrong})
+    if number == 1:
+        return [f"an answer of {solver} to {first['instance']} is wrong: {first['cause']}"]
+    return [
+        f"answers of {solver} to {number} of {in_words(instances)} are wrong; the first one, to "
+        f"{first['instance']}: {first['cause']}; bench.page (margin bench show --page) tells all "
+        "causes"
     ]
 
 
@@ -113,5 +123,5 @@ def _unsolved(rows: list[Row], instances: int) -> list[str]:
         if ended:
             number = len({row["instance"] for row in ended})
             cause = f": {ended[0]['cause']}" if ended[0]["cause"] else ""
-            lines.append(f"{words} {number} of {instances} instances{cause}")
+            lines.append(f"{words} {number} of {in_words(instances)}{cause}")
     return lines

@@ -19,7 +19,7 @@ from .pictures import (
 )
 from .summaries import summary
 from .tables import caption, shown
-from .times import Clock, Row, by_family
+from .times import Clock, Row, by_family, in_words
 
 __all__ = ["page", "write_page"]
 
@@ -165,7 +165,7 @@ def _section(
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (
-        f"<h2>{html.escape(family)}: {count} instances</h2>"
+        f"<h2>{html.escape(family)}: {in_words(count)}</h2>"
         f'<div class="scroll">{_table(summary(rows, clock=clock))}</div>{below}'
         f'<div class="pictures">{"".join(figures)}</div>'
     )

@@ -10,7 +10,7 @@ import numpy as np
 from ...backends import available
 from .profiles import Profile, data_profile, performance_profile
 from .summaries import failures
-from .times import LEAST, Clock, Row, check_comparable
+from .times import LEAST, Clock, Row, check_comparable, in_words
 
 __all__ = [
     "INK",
@@ -24,10 +24,15 @@ INK = "#123456"
 """The colour of text and axes. A page replaces it by its own; a picture alone is dark blue on
 white."""
 
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C8C8C")
-"""Colours that people with any colour vision tell apart (Okabe and Ito), readable on both light
-and dark paper."""
+_COLOURS = (
+    *("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C8C8C"),
+    *("#9900FF", "#774422", "#445555", "#88BB66"),
+)
+"""Colours that people with any colour vision tell apart (Okabe and Ito, and four that are far from
+all of these), readable on both light and dark paper."""
 
+# The numbers of colours, dashes and marks have no common factor: no two of 77 solvers share both
+# colour and mark, and no two of 28 both dashes and mark.
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -203,7 +208,7 @@ def _title(rows: Sequence[Row]) -> str:
     """The families of the rows, and the number of instances."""
     families = ", ".join(dict.fromkeys(row["family"] for row in rows))
     count = len({row["instance"] for row in rows})
-    return f"{families}: {count} instance{'' if count == 1 else 's'}"
+    return f"{families}: {in_words(count)}"
 
 
 def _gap_axis(axes: Any, solvers: int, largest: float) -> None:

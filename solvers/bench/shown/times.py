@@ -9,7 +9,7 @@ import numpy as np
 
 from ...types import Floats
 
-__all__ = ["Clock", "Row", "Times", "by_family", "check_comparable", "times"]
+__all__ = ["Clock", "Row", "Times", "by_family", "check_comparable", "in_words", "times"]
 
 Row = Mapping[str, Any]
 Clock = Literal["cpu", "wall"]
@@ -115,6 +115,15 @@ def check_comparable(rows: Iterable[Row]) -> None:
                 f"different problems that are named {name!r}; show their files one at a time, or "
                 "choose the rows of one digest"
             )
+
+
+def in_words(instances: int) -> str:
+    """A number of instances, such as "1 instance".
+
+    >>> in_words(1), in_words(2)
+    ('1 instance', '2 instances')
+    """
+    return f"{instances} instance{'' if instances == 1 else 's'}"
 
 
 def by_family(rows: Iterable[Row]) -> dict[str, list[Row]]:

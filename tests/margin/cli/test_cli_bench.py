@@ -118,7 +118,7 @@ def test_progress_is_a_line_now_and_then(capsys):
 def test_the_list_names_solvers_and_instances(capsys):
     assert main(["bench", "list", "--family", "cover", "--size", "small"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("cover (minimise") and "cover-design-7-3-2" in text
+    assert text.startswith("cover (minimise, 19 instances)") and "cover-design-7-3-2" in text
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,27 @@ def test_an_export_that_cannot_be_made_is_told(tmp_path, monkeypatch, capsys, wo
     assert main(["bench", "export", *words]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_some_solvers_alone_are_shown(tmp_path, capsys):
+    path = str(tmp_path / "r.parquet")
+    rows = [
+        dict.fromkeys(bench.COLUMNS)
+        | {"family": "cover", "instance": "one", "solver": solver, "outcome": "solved"}
+        | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": 9.0, "peak_memory": 1}
+        | {"trace_seconds": [], "trace_gaps": [], "repeats": 0, "cause": ""}
+        for solver in ("A", "B", "mine:Mine", "C, tuned")
+    ]
+    write(rows, Path(path))
+    for words, kept in (
+        (["A,mine.py:Mine"], {"A", "mine:Mine"}),
+        (["C, tuned", "B"], {"C, tuned", "B"}),
+    ):
+        assert main(["bench", "show", path, "--json", "--solvers", *words]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert {line["solver"] for line in said["summary"]} == kept
+    assert main(["bench", "show", path, "--solvers", "mine:Min"]) == 2
+    assert "did you mean 'mine:Mine'" in capsys.readouterr().err
 
 
 def test_a_false_optimum_of_another_file_is_told(tmp_path, capsys):

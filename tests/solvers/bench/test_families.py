@@ -231,10 +231,14 @@ def test_bad_models_and_covers_are_refused():
     cover = {"items": 2, "offsets": [0, 1, 2], "member": [0, 1], "cost": [1, 1]}
     for change, message in (
         ({"offsets": [0, 2, 1]}, "offsets"),
-        ({"items": 3}, "each in some set"),
-        ({"cost": [0, 1]}, "costs >= 1"),
+        ({"items": 3}, "no set holds item 2"),
+        ({"member": [1, 1]}, "no set holds item 0"),
+        ({"items": 3, "member": [0, 2]}, "no set holds item 1"),
+        ({"cost": [1, 0]}, "set 1 has the cost 0"),
         ({"cost": [1]}, "cost must have one entry for each of the 2 sets, but it has 1"),
-        ({"member": [0, 5]}, "smaller than"),
+        ({"member": [0, 5]}, r"the number of items \(2\), but set 1 holds 5"),
+        ({"member": [-1, 1]}, "set 0 holds -1"),
+        ({"offsets": [0, 0, 2], "member": [2, 0]}, "set 1 holds 2"),
     ):
         with pytest.raises(ValueError, match=message):
             bench.Cover(**(cover | change))

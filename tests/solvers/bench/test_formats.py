@@ -1,4 +1,5 @@
 import importlib
+import subprocess
 import warnings
 
 import numpy as np
@@ -18,6 +19,7 @@ from margin.solvers.bench.formats.mps import mps
 from margin.solvers.bench.formats.wcnf import decoded
 
 CONTINUOUS = [name for name in FAMILIES if name not in ("response", "cover")]
+LINEAR = ["minimax", "response", "cover"]
 CONES = ["exact-entropy", "penalised-entropy"]
 
 
@@ -50,7 +52,24 @@ def by_scip(path):
     return model.getObjVal()
 
 
-READERS = {"HiGHS": by_highs, "SCIP": by_scip, "Clarabel": by_clarabel}
+def by_cbc(path):
+    """The optimum of a file, read and solved by the programme CBC, which comes with PuLP."""
+    from margin.solvers.backends import load_pulp
+
+    with warnings.catch_warnings():
+        # PuLP warns of its next version.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        cbc = load_pulp().PULP_CBC_CMD().path
+    answer = path.with_suffix(".answer")
+    command = [cbc, path, "solve", "solution", answer, "quit"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "read with 0 errors" in said
+    ended, value = answer.read_text().splitlines()[0].split(" - objective value ")
+    assert ended == "Optimal"
+    return float(value)
+
+
+READERS = {"HiGHS": by_highs, "SCIP": by_scip, "CBC": by_cbc, "Clarabel": by_clarabel}
 TRIPS = [
     (name, ending, reader)
     for name in FAMILIES
@@ -58,17 +77,30 @@ TRIPS = [
     for reader in READERS
     if not (name in CONES and (ending != "cbf" or reader != "Clarabel"))
     if not (ending == "cbf" and reader == "SCIP")  # SCIP has no reader of this format
+    # CBC solves linear programmes, and loses the constant of an LP file.
+    if not (reader == "CBC" and (ending != "mps" or name not in LINEAR))
     if not (name not in CONTINUOUS and reader == "Clarabel")
 ]
 
 
 @pytest.mark.parametrize(("name", "ending", "reader"), TRIPS)
 def test_a_file_has_the_optimum_of_the_instance(name, ending, reader, tmp_path):
-    if reader == "HiGHS" or ending != "cbf":
+    if reader != "CBC" and (reader == "HiGHS" or ending != "cbf"):
         pytest.importorskip("highspy", reason="highspy is not installed")
     path = tmp_path / f"file.{ending}"
     small(name).export(path)
     assert READERS[reader](path) == pytest.approx(optimum(name), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("reader", ["HiGHS", "SCIP", "CBC"])
+@pytest.mark.parametrize("name", ["mine", "my own cover", "two\nlines", "café", "x0 FREE", ""])
+def test_a_name_of_ones_own_leaves_a_file_readable(name, reader, tmp_path):
+    if reader != "CBC":
+        pytest.importorskip("highspy", reason="highspy is not installed")
+    cover = bench.Cover.of(3, [[0, 1], [1, 2], [2]], [2, 2, 1])
+    path = tmp_path / "file.mps"
+    bench.Instance.of(cover, name=name, family="cover").export(path)
+    assert READERS[reader](path) == 3
 
 
 @pytest.mark.parametrize("name", ["response", "cover"])

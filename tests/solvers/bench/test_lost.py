@@ -68,7 +68,7 @@ def test_only_lost_solves_leave_numbers_that_are_none(instance, monkeypatch):
     (line,) = bench.summary(rows)
     assert line["instances"] == line["solved"] == 0 and math.isnan(line["mean seconds"])
     (note,) = bench.notes(rows)
-    assert "0 of 1 instances; not counted: it waited 50 s for a processor" in note
+    assert "0 of 1 instance; not counted: it waited 50 s for a processor" in note
 
 
 def test_a_limit_that_is_reached_on_a_free_machine_is_the_solvers_own():

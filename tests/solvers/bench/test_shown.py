@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from margin.solvers import bench
 from margin.solvers.bench.running.rows import primal_gap
 from margin.solvers.bench.running.verdict import gap_to
+from margin.solvers.bench.shown.pictures import _style as style
 
 LIMIT = 10.0
 
@@ -348,7 +349,7 @@ def test_the_page_says_what_the_integral_is():
 def test_notes_of_an_instance_of_which_nothing_is_known():
     rows = [row("one", "A", 1.0, "feasible", best_known=None, cause="no best value is known")]
     assert bench.notes(rows) == [
-        "response: A found an answer, which it does not call optimal, to 1 of 1 instances: no best "
+        "response: A found an answer, which it does not call optimal, to 1 of 1 instance: no best "
         "value is known"
     ]
 
@@ -364,3 +365,28 @@ def test_notes_say_why_instances_were_not_solved():
         "cover: B raised an error on 1 of 2 instances: KeyError: 3",
         "cover: B reached the time limit on 1 of 2 instances",
     ]
+
+
+def test_no_two_of_many_solvers_are_drawn_alike():
+    colours, dashes, marks = zip(*map(style, range(28)), strict=True)
+    assert len(set(colours[:11])) == 11
+    assert len(set(zip(colours, marks, strict=True))) == 28
+    assert len(set(zip(dashes, marks, strict=True))) == 28
+
+
+def test_notes_count_wrong_answers_and_say_where_all_causes_are():
+    """An instance counts once, however many of its solves are wrong."""
+    causes = {"one": "no cover", "two": "the problem was changed"}
+    wrong = [row(name, "A", 1.0, "wrong", cause=cause) for name, cause in causes.items()]
+    repeated = row("one", "A", 1.0, "wrong", cause="no cover", repeat=1)
+    solved = row("three", "A", 1.0)
+    assert bench.notes([wrong[0], repeated, solved]) == [
+        "response: an answer of A to one is wrong: no cover"
+    ]
+    assert bench.notes([*wrong, repeated, solved]) == [
+        "response: answers of A to 2 of 3 instances are wrong; the first one, to one: no cover; "
+        "bench.page (margin bench show --page) tells all causes"
+    ]
+    pytest.importorskip("matplotlib")
+    page = bench.page([*wrong, repeated, solved])
+    assert all(cause in page for cause in causes.values())

@@ -220,6 +220,20 @@ def test_the_battery_finds_a_solver_that_ignores_what_is_known():
         check_solver(Uniform())
 
 
+class Stacks(Newton):
+    """A user's solver that takes it for granted that some marginal is known."""
+
+    def solve(self, problem):
+        np.concatenate([marginal.ravel() for _, marginal in problem.margins()])
+        return super().solve(problem)
+
+
+def test_the_battery_says_that_no_marginal_is_known():
+    words = r"problem 'nothing', of which no marginal is known, .* it raises ValueError"
+    with pytest.raises(AssertionError, match=words):
+        check_solver(Stacks())
+
+
 class Careless(Newton):
     def objective(self, problem, distribution):
         return -super().objective(problem, distribution)
