@@ -26,6 +26,7 @@ from .folders import FilesSource
 from .opening import open_source
 from .rows_per_person import bound, possible_identities
 from .source import Source, Tabular
+from .spelling import Spellings
 from .statements import FalseStatement, Rules, Totals
 
 __all__ = ["Fit", "Misfit", "check_fit"]
@@ -365,15 +366,15 @@ class _Column:
         self._values: Counter[str] = Counter()
         self._other_values: Counter[str] = Counter()
 
-    def _misspelt(self) -> list[str]:
+    def _misspelt(self, spellings: Spellings) -> list[str]:
         """The values in `other` that look like a category, the most frequent ones first."""
-        labels = self._labels()
         common = self._other_values.most_common(_MOST_COMPARED)
-        return [value for value, _ in common if _hint(value, labels)]
+        return [value for value, _ in common if spellings.hint(value)]
 
-    def _labels(self) -> list[str]:
+    def _spellings(self) -> Spellings:
         """The categories with which spellings are compared."""
-        return [str(label) for label in self._attribute.labels] if _is_listed(self) else []
+        labels = self._attribute.labels if _is_listed(self) else []
+        return Spellings([str(label) for label in labels])
 
     def add(self, array: Any) -> NDArray[np.integer[Any]]:
         """Look at the values of some rows, an Arrow array. Returns their codes, shape (rows,):
@@ -413,9 +414,12 @@ class _Column:
 
     def misfit(self) -> Misfit | None:
         """The result; None if the column fits, and its rows in `other` look right."""
+        if not (self.missing or self.unseen or self.others):
+            return None
         counted = self._values or self._other_values
         null_words = _null_words(counted)
-        misspelt = [] if self._values else self._misspelt()
+        spellings = self._spellings()
+        misspelt = [] if self._values else self._misspelt(spellings)
         is_mostly_other = self.others > _MANY_OTHERS * self.rows
         # Probably a mistake of the declaration, or of spelling. Values without a category come
         # before it.
@@ -423,9 +427,8 @@ class _Column:
         if not (self.missing or self.unseen or has_odd_others):
             return None
         shown = dict.fromkeys([*null_words, *misspelt, *dict(counted.most_common(_SHOWN))])
-        labels = self._labels()
         values = [
-            (value, counted[value], _hint(value, labels))
+            (value, counted[value], spellings.hint(value))
             for value in itertools.islice(shown, _SHOWN)
         ]
         advice = _advice(self.name, self._attribute, [value for value, _, _ in values], null_words)
@@ -547,20 +550,6 @@ def _is_listed(column: _Column) -> bool:
     """Whether the categories of an attribute are listed texts, which may be misspelt."""
     values: Sequence[object] | None = column._attribute.values
     return values is not None and any(isinstance(value, str) for value in values)
-
-
-def _hint(value: str, labels: Sequence[str]) -> str:
-    """A suggestion for a misspelt value.
-
-    A value that differs from a label in upper and lower case only gets this label. A value that
-    looks like a code, with digits or without small letters, gets no other: a wrong code is not a
-    misspelt one.
-    """
-    for label in labels:
-        if label.lower() == value.lower():
-            return f"; did you mean {label!r}?"
-    is_code = any(map(str.isdigit, value)) or value.upper() == value
-    return "" if is_code else did_you_mean(value, labels)
 
 
 def _rows(number: int) -> str:

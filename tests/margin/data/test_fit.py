@@ -13,8 +13,9 @@ import pytest
 import margin
 from margin import DataError, Domain, Sql
 from margin.cli.main import main
-from margin.data.fit import _hint, check_fit
+from margin.data.fit import check_fit
 from margin.data.rows_per_person import bound
+from margin.data.spelling import Spellings
 
 DOMAIN = Domain(
     {
@@ -123,7 +124,60 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     ],
 )
 def test_hints_are_for_misspelt_words_not_for_wrong_codes(value, hint):
-    assert _hint(value, ["DE-NW", "DE-BY", "117", "female"]) == hint
+    assert Spellings(["DE-NW", "DE-BY", "117", "female"]).hint(value) == hint
+
+
+CATEGORIES = [
+    *("under 10k", "10-20k", "over 60k", "1 year", "9", "<5 km", "class 3 a", "Köln-Süd", "12-14"),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        # A difference in blanks, hyphens, case and accents alone.
+        ("under 10 k", "under 10k"),
+        ("under-10k", "under 10k"),
+        ("UNDER\u00a010K", "under 10k"),
+        ("Under \u2013 10k", "under 10k"),
+        ("10 \u2013 20 k", "10-20k"),
+        ("< 5km", "<5 km"),
+        ("koln süd", "Köln-Süd"),
+        # Other letters, but the same numbers.
+        ("undr 10k", "under 10k"),
+        ("undr-10 k", "under 10k"),
+        ("10 20k", "10-20k"),
+        ("12 14", "12-14"),
+        # Other numbers, signs or words.
+        ("20-30k", None),
+        ("over 10k", None),
+        ("under 100k", None),
+        ("under 10m", None),
+        ("1020k", None),
+        (">5 km", None),
+        ("5 km", None),
+        ("class 3 b", None),
+        ("-9", None),
+        ("1214", None),
+        ("12 years", None),
+        ("-", None),
+    ],
+)
+def test_values_with_digits_are_misspelt_only_if_they_say_the_same(value, meant):
+    hint = "" if meant is None else f"; did you mean {meant!r}?"
+    assert Spellings(CATEGORIES).hint(value) == hint
+
+
+@pytest.mark.parametrize("value", ["under 10 k", "under-10k", "undr 10k"])
+def test_misspelt_values_with_digits_are_named_though_they_are_counted_as_other(value):
+    listed = {"values": ["under 10k", "10-20k", "over 60k"], "other": "other"}
+    rows = ["under 10k", "10-20k"] * 100 + ["20-30k"] * 30 + [value] * 20
+    (misfit,) = check_fit({"income": rows}, Domain({"income": listed})).misfits
+    assert misfit.fits and misfit.others == 50
+    assert misfit.values == [
+        (value, 20, "; did you mean 'under 10k'?"),
+        ("20-30k", 30, ""),
+    ]
 
 
 def test_what_to_declare_fits_the_attribute():
