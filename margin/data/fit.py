@@ -112,32 +112,57 @@ class Misfit:
         """Whether a release would take the column, though most of it may be `other`."""
         return not (self.problem or self.missing or self.unseen)
 
-    def lines(self) -> list[str]:
-        """The misfit in words, one line for each problem."""
-        lines = [self.problem] if self.problem else []
+    def told(self) -> list[tuple[str, str]]:
+        """What is wrong, each with what to do about it. What to do is empty if the column cannot be
+        read, because the reason says it."""
+        told = [(self.problem, "")] if self.problem else []
         if self.missing and self.is_unit:
-            lines.append(
-                f"names no unit in {_rows(self.missing)} (null, NaN or blank), but every row must: "
-                "leave such rows out, or give each of them its own id"
+            told.append(
+                (
+                    f"names no unit in {_rows(self.missing)} (null, NaN or blank), but every row "
+                    "must",
+                    "leave such rows out, or give each of them its own id",
+                )
             )
         elif self.missing:
-            rows = _rows(self.missing)
-            declare = 'add "missing": "unknown" to the attribute'
-            lines.append(f"empty in {rows} (null or blank): {declare}")
+            found = f"empty in {_rows(self.missing)} (null or blank)"
+            told.append((found, 'add "missing": "unknown" to the attribute'))
         shown = ", ".join(f"{value!r} ({_rows(rows)}{hint})" for value, rows, hint in self.values)
         if self.unseen:
+            found = f"a value without a category in {_rows(self.unseen)}, such as {shown}"
             declare = "widen the bins" if self.has_bins else "declare the value"
             declare += ', or add "other": "other" to the attribute'
-            lines.append(
-                f"a value without a category in {_rows(self.unseen)}, such as {shown}: "
-                f"{self.advice or declare}"
-            )
+            told.append((found, self.advice or declare))
         if self.others:
-            lines.append(
-                f'counted as "other" in {self.others:,} of {_rows(self.rows)}, such as {shown}: '
-                f"{self.advice or 'declare the values that should have a category of their own'}"
-            )
-        return lines
+            found = f'counted as "other" in {self.others:,} of {_rows(self.rows)}, such as {shown}'
+            declare = "declare the values that should have a category of their own"
+            told.append((found, self.advice or declare))
+        return told
+
+    def lines(self) -> list[str]:
+        """The misfit in words, one line for each problem."""
+        return [": ".join(filter(None, pair)) for pair in self.told()]
+
+    def to_json(self) -> dict[str, Any]:
+        """The misfit for programs. Its texts are those of `lines`. The numbers of rows are None if
+        the column cannot be read."""
+        told = self.told()
+        numbers = {
+            "missing": self.missing,
+            "unseen": self.unseen,
+            "others": self.others,
+            "rows": self.rows,
+        }
+        return {
+            "column": self.column,
+            "fits": self.fits,
+            "is_unit": self.is_unit,
+            "problem": "; ".join(found for found, _ in told),
+            "advice": "; ".join(advice for _, advice in told if advice),
+            **(dict.fromkeys(numbers) if self.problem else numbers),
+            "values": [list(shown) for shown in self.values],
+            "has_bins": self.has_bins,
+        }
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,27 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     assert "all 1 attributes fit" in capsys.readouterr().out
 
 
+def test_json_says_which_attributes_do_not_fit_and_what_to_do_as_the_text_does(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("sex,age,town\nF,200,a\nx,,femal\nx,3,b\n")
+    (tmp_path / "d.json").write_text(
+        '{"sex": ["F"], "age": {"bins": [0, 9]}, "town": {"values": ["a", "b", "female"], '
+        '"other": "other"}, "status": 2}'
+    )
+    given = ["domain", "check", str(tmp_path / "t.csv"), str(tmp_path / "d.json")]
+    assert main(given) == 2
+    text = capsys.readouterr().out
+    assert main([*given, "--json"]) == 2
+    told = {one["column"]: one for one in json.loads(capsys.readouterr().out)["attributes"]}
+    fits = {name: one["fits"] for name, one in told.items()}
+    assert fits == {"sex": False, "age": False, "town": True, "status": False}
+    for one in told.values():
+        for part in [*one["problem"].split("; "), *one["advice"].split("; ")]:
+            assert part in text
+    assert all(told[name]["advice"] for name in ("sex", "age", "town"))
+    assert (told["sex"]["unseen"], told["sex"]["rows"]) == (2, 3)
+    assert told["status"]["unseen"] is None and told["status"]["rows"] is None
+
+
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
