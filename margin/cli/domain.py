@@ -146,7 +146,7 @@ def _check(parsed: argparse.Namespace) -> Said:
     heading = _heading(domain, found, parsed.unit)
     if lines:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
-    text = "\n".join([f"{parsed.file or parsed.sql}: {heading}", *map(printable, lines)])
+    text = "\n".join([f"{parsed.file or 'the query'}: {heading}", *map(printable, lines)])
     said = {
         "fits": found.fits,
         "draft": is_draft,

@@ -112,6 +112,25 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     assert "all 1 attributes fit" in capsys.readouterr().out
 
 
+def test_the_file_of_an_unseen_value_is_named(tmp_path, capsys):
+    for month, sex in (("03", "F"), ("04", "x"), ("05", "x")):
+        folder = tmp_path / "t" / f"month={month}"
+        folder.mkdir(parents=True)
+        (folder / "rows.csv").write_text(f"sex\nF\n{sex}\n")
+    (tmp_path / "d.json").write_text('{"sex": ["F", "M"]}')
+    assert main(["domain", "check", str(tmp_path / "t"), str(tmp_path / "d.json")]) == 2
+    first = tmp_path / "t" / "month=04" / "rows.csv"
+    assert f"'x' (2 rows, first in {str(first)!r})" in capsys.readouterr().out
+
+
+def test_the_result_of_a_query_begins_with_a_short_name(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("sex\nF\n")
+    (tmp_path / "d.json").write_text('{"sex": ["F", "M"]}')
+    given = ["--sql", "SELECT * FROM t", "--table", f"t={tmp_path / 't.csv'}"]
+    assert main(["domain", "check", *given, str(tmp_path / "d.json")]) == 0
+    assert capsys.readouterr().out == "the query: all 1 attributes fit\n"
+
+
 def test_json_says_which_attributes_do_not_fit_and_what_to_do_as_the_text_does(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("sex,age,town\nF,200,a\nx,,femal\nx,3,b\n")
     (tmp_path / "d.json").write_text(
