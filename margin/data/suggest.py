@@ -10,6 +10,7 @@ from typing import Any
 
 from ..domain.attribute import UNSEEN, Attribute, Value
 from ..domain.domain import DRAFT
+from ..domain.spelling import alike
 from ..domain.values import faithful
 from ..errors import DataError
 from ..interrupts.share import tell, within
@@ -20,7 +21,6 @@ from .files import MEMORY, FileSource, connected, measure
 from .folders import FilesSource
 from .opening import open_source
 from .source import ColumnsSource, FrameSource
-from .spelling import alike
 from .sql import Sql
 
 __all__ = ["suggest_domain"]

@@ -15,7 +15,7 @@ from margin import DataError, Domain, Sql
 from margin.cli.main import main
 from margin.data.fit import check_fit
 from margin.data.rows_per_person import bound
-from margin.data.spelling import Spellings
+from margin.domain.spelling import Spellings
 
 DOMAIN = Domain(
     {
