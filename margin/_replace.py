@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from .errors import FileError
 
-__all__ = ["replacing", "tried"]
+__all__ = ["replacing", "tried", "unwritable"]
 
 
 @contextlib.contextmanager
@@ -40,7 +40,6 @@ def replacing(path: Path, *, only_new: bool = False) -> Iterator[BinaryIO]:
         )
     part = _beside(path)
     problem = ""
-    advice = "choose a folder that you can write to"
     try:
         with part.open("xb") as file:
             yield file
@@ -51,13 +50,13 @@ def replacing(path: Path, *, only_new: bool = False) -> Iterator[BinaryIO]:
         else:
             part.replace(path)
     except FileExistsError:
-        problem, advice = "it exists already", "choose another name"
+        problem = f"{str(path)!r} cannot be written (it exists already); choose another name"
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = unwritable(path, error)
     finally:
         part.unlink(missing_ok=True)
     if problem:
-        raise FileError(f"{str(path)!r} cannot be written ({problem}); {advice}")
+        raise FileError(problem)
 
 
 def _name_new(part: Path, path: Path) -> None:
@@ -88,6 +87,31 @@ def tried(path: Path, *, size: int = 0) -> None:
             file.write(bytes(size))
     finally:
         trial.unlink(missing_ok=True)
+
+
+def unwritable(
+    path: Path,
+    error: OSError,
+    *,
+    size: int = 0,
+) -> str:
+    """Say that a file or a folder cannot be written, why, and what to do about it.
+
+    Parameters
+    ----------
+    path
+        Its name.
+    error
+        What the operating system says.
+    size
+        Number of bytes that must be free; 0 if it is not known.
+    """
+    reason = error.strerror or type(error).__name__
+    advice = "choose a folder that you can write to"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        needed = f"{size / 1e6:.0f} MB of room is needed: " if size else ""
+        advice = f"{needed}free some space, or choose a folder on another disk"
+    return f"{str(path)!r} cannot be written ({reason}); {advice}"
 
 
 def _beside(path: Path) -> Path:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._replace import unwritable
 from .errors import FileError
 from .interrupts.shortage import raise_shortage
 from .store import Contents, read, understood, write
@@ -276,12 +277,11 @@ def _write_new(
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
-        problem = _EXISTS
+        problem = f"{str(path)!r} {_EXISTS}"
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        problem = f"cannot be written ({reason}); choose a folder that you can write to"
+        problem = unwritable(path, error)
     if problem:
-        raise FileError(f"{str(path)!r} {problem}")
+        raise FileError(problem)
 
 
 def _library() -> tuple[Any, Any]:

@@ -137,10 +137,8 @@ def _check(parsed: argparse.Namespace) -> Said:
     if known is not None:
         domain = with_known(domain, known)
     found = check_fit(data, domain, unit=parsed.unit, rows_per_person=parsed.rows_per_person)
-    values = []
     lines = []
     for misfit in found.misfits:
-        values.append({**vars(misfit), "values": [list(shown) for shown in misfit.values]})
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
     lines += [f"  {statement.line()}" for statement in found.false]
     if any(misfit.values for misfit in found.misfits):
@@ -148,13 +146,13 @@ def _check(parsed: argparse.Namespace) -> Said:
     heading = _heading(domain, found, parsed.unit)
     if lines:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
-    text = "\n".join([f"{parsed.file or parsed.sql}: {heading}", *map(printable, lines)])
+    text = "\n".join([f"{parsed.file or 'the query'}: {heading}", *map(printable, lines)])
     said = {
         "fits": found.fits,
         "draft": is_draft,
         "unit": parsed.unit,
         "output_may_be_published": False,
-        "attributes": values,
+        "attributes": [misfit.to_json() for misfit in found.misfits],
         "statements": [vars(statement) for statement in found.false],
         "rows_against_rules": found.rows_against_rules,
     }

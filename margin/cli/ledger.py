@@ -24,6 +24,9 @@ __all__ = ["add_commands", "charged"]
 _PARTS = (2, 3, 5)
 """Numbers of equal releases for which `margin ledger show` divides what remains."""
 
+_NUMBERS = "entries are numbered over the whole ledger; the registration of a data set is one, too"
+"""Why the first charge that `margin ledger show` lists is not entry 1."""
+
 
 def add_commands(commands: Any) -> None:
     """Add `margin ledger` and its commands to the parser of the command line."""
@@ -143,6 +146,7 @@ def _create(parsed: argparse.Namespace) -> Said:
 
 def _show(parsed: argparse.Namespace) -> Said:
     from .._numbers import text
+    from ..privacy.ledger import is_nearly_spent
 
     ledger = margin.Ledger(parsed.ledger)
     datasets = []
@@ -154,7 +158,9 @@ def _show(parsed: argparse.Namespace) -> Said:
         whole = f"{statement.guarantee}; protects {statement.protects}"
         lines.append(printable(f"{name}: {spent} spent, {remaining} remaining; {whole}"))
         left = _left(ledger, name, statement)
-        if left is not None:
+        if is_nearly_spent(statement.budget, ledger.remaining(name)):
+            lines.append("  the budget is used up: what remains pays for no useful release")
+        elif left is not None:
             lines.append(f"  {_divided(ledger.remaining(name), left)}")
         totals = ledger.public_totals(name)
         strength = ledger.strength(name)
@@ -183,6 +189,8 @@ def _show(parsed: argparse.Namespace) -> Said:
                 "public_totals": list(totals),
             }
         )
+    if any(dataset["charges"] for dataset in datasets):
+        lines.append(_NUMBERS)
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .._replace import replacing, tried
+from .._replace import replacing, tried, unwritable
 from ..errors import FileError, MarginError
 
 __all__ = [
@@ -72,10 +72,7 @@ def check_free(
     try:
         tried(path, size=size)
     except OSError as error:
-        raise FileError(
-            f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
-            "write to"
-        ) from None
+        raise FileError(unwritable(path, error, size=size)) from None
 
 
 def numbered(path: Path) -> Iterator[Path]:

@@ -7,7 +7,7 @@ import itertools
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._names import did_you_mean
 from ..domain.attribute import UNSEEN, Attribute
 from ..domain.domain import Domain
+from ..domain.spelling import Spellings
 from ..domain.values import written
 from ..errors import DataError
 from ..interrupts import watched
@@ -80,6 +81,8 @@ class Misfit:
     values
         The most frequent of these values, each with its number of rows and with a hint such as
         "; did you mean 'female'?".
+    files
+        For each of these values the first file that holds it, if the table consists of many files.
     has_bins
         Whether the attribute declares bins.
     rows
@@ -100,6 +103,7 @@ class Misfit:
     missing: int = 0
     unseen: int = 0
     values: list[tuple[str, int, str]] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
     has_bins: bool = False
     rows: int = 0
     others: int = 0
@@ -111,32 +115,65 @@ class Misfit:
         """Whether a release would take the column, though most of it may be `other`."""
         return not (self.problem or self.missing or self.unseen)
 
-    def lines(self) -> list[str]:
-        """The misfit in words, one line for each problem."""
-        lines = [self.problem] if self.problem else []
+    def told(self) -> list[tuple[str, str]]:
+        """What is wrong, each with what to do about it. What to do is empty if the column cannot be
+        read, because the reason says it."""
+        told = [(self.problem, "")] if self.problem else []
         if self.missing and self.is_unit:
-            lines.append(
-                f"names no unit in {_rows(self.missing)} (null, NaN or blank), but every row must: "
-                "leave such rows out, or give each of them its own id"
+            told.append(
+                (
+                    f"names no unit in {_rows(self.missing)} (null, NaN or blank), but every row "
+                    "must",
+                    "leave such rows out, or give each of them its own id",
+                )
             )
         elif self.missing:
-            rows = _rows(self.missing)
-            declare = 'add "missing": "unknown" to the attribute'
-            lines.append(f"empty in {rows} (null or blank): {declare}")
-        shown = ", ".join(f"{value!r} ({_rows(rows)}{hint})" for value, rows, hint in self.values)
+            found = f"empty in {_rows(self.missing)} (null or blank)"
+            told.append((found, 'add "missing": "unknown" to the attribute'))
+        shown = ", ".join(
+            f"{value!r} ({_rows(rows)}{self._place(value)}{hint})"
+            for value, rows, hint in self.values
+        )
         if self.unseen:
+            found = f"a value without a category in {_rows(self.unseen)}, such as {shown}"
             declare = "widen the bins" if self.has_bins else "declare the value"
             declare += ', or add "other": "other" to the attribute'
-            lines.append(
-                f"a value without a category in {_rows(self.unseen)}, such as {shown}: "
-                f"{self.advice or declare}"
-            )
+            told.append((found, self.advice or declare))
         if self.others:
-            lines.append(
-                f'counted as "other" in {self.others:,} of {_rows(self.rows)}, such as {shown}: '
-                f"{self.advice or 'declare the values that should have a category of their own'}"
-            )
-        return lines
+            found = f'counted as "other" in {self.others:,} of {_rows(self.rows)}, such as {shown}'
+            declare = "declare the values that should have a category of their own"
+            told.append((found, self.advice or declare))
+        return told
+
+    def _place(self, value: str) -> str:
+        """The first file that holds a value, as a part of a text."""
+        return f", first in {self.files[value]!r}" if value in self.files else ""
+
+    def lines(self) -> list[str]:
+        """The misfit in words, one line for each problem."""
+        return [": ".join(filter(None, pair)) for pair in self.told()]
+
+    def to_json(self) -> dict[str, Any]:
+        """The misfit for programs. Its texts are those of `lines`. The numbers of rows are None if
+        the column cannot be read."""
+        told = self.told()
+        numbers = {
+            "missing": self.missing,
+            "unseen": self.unseen,
+            "others": self.others,
+            "rows": self.rows,
+        }
+        return {
+            "column": self.column,
+            "fits": self.fits,
+            "is_unit": self.is_unit,
+            "problem": "; ".join(found for found, _ in told),
+            "advice": "; ".join(advice for _, advice in told if advice),
+            **(dict.fromkeys(numbers) if self.problem else numbers),
+            "values": [list(shown) for shown in self.values],
+            "files": self.files,
+            "has_bins": self.has_bins,
+        }
 
 
 @dataclass(frozen=True)
@@ -235,10 +272,10 @@ def check_fit(
         totals = Totals(domain, set(present))
         read = list(dict.fromkeys([*present, *([units.name] if units else [])]))
         if read:
-            for arrays in source.columns(read):
+            for file, arrays in _batches(source, read):
                 # The attributes come first; a unit that is not declared is the last column.
                 pairs = zip(columns, arrays, strict=False)
-                codes = {column.name: column.add(array) for column, array in pairs}
+                codes = {column.name: column.add(array, file) for column, array in pairs}
                 if codes:
                     rules.add(codes)
                 if unit is None:
@@ -265,6 +302,17 @@ def check_fit(
                 totals.add(batch, len(next(iter(batch.values()))))
             false += totals.found()
     return Fit(found, false, rules.rows)
+
+
+def _batches(source: Tabular, names: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """The named columns in batches of rows, each with its file if the table consists of many; else
+    with an empty text."""
+    if isinstance(source, FilesSource):
+        for path, arrays in source.columns_by_file(names):
+            yield str(path), arrays
+    else:
+        for arrays in source.columns(names):
+            yield "", arrays
 
 
 def _unit_column(
@@ -364,20 +412,21 @@ class _Column:
         self._encoder = Encoder(name, attribute)
         self._values: Counter[str] = Counter()
         self._other_values: Counter[str] = Counter()
+        self._files: dict[str, str] = {}
 
-    def _misspelt(self) -> list[str]:
+    def _misspelt(self, spellings: Spellings) -> list[str]:
         """The values in `other` that look like a category, the most frequent ones first."""
-        labels = self._labels()
         common = self._other_values.most_common(_MOST_COMPARED)
-        return [value for value, _ in common if _hint(value, labels)]
+        return [value for value, _ in common if spellings.hint(value)]
 
-    def _labels(self) -> list[str]:
+    def _spellings(self) -> Spellings:
         """The categories with which spellings are compared."""
-        return [str(label) for label in self._attribute.labels] if _is_listed(self) else []
+        labels = self._attribute.labels if _is_listed(self) else []
+        return Spellings([str(label) for label in labels])
 
-    def add(self, array: Any) -> NDArray[np.integer[Any]]:
-        """Look at the values of some rows, an Arrow array. Returns their codes, shape (rows,):
-        `UNSEEN` where the attribute has no category."""
+    def add(self, array: Any, file: str) -> NDArray[np.integer[Any]]:
+        """Look at the values of some rows, an Arrow array, of a file. Returns their codes, shape
+        (rows,): `UNSEEN` where the attribute has no category."""
         import pyarrow as pa
 
         self.rows += len(array)
@@ -385,13 +434,13 @@ class _Column:
         try:
             codes = self._encoder.encode(array)
         except DataError:
-            return self._count(array)
+            return self._count(array, file)
         # Only the rows in `other` are looked at one by one.
         if other != UNSEEN and (codes == other).any():
-            self._count(array.filter(pa.array(codes == other)))
+            self._count(array.filter(pa.array(codes == other)), file)
         return codes
 
-    def _count(self, array: Any) -> NDArray[np.int64]:
+    def _count(self, array: Any, file: str) -> NDArray[np.int64]:
         """Count the values that do not fit, by one look at each distinct value. Returns the codes
         of all rows."""
         values, places = _distinct(array)
@@ -405,17 +454,34 @@ class _Column:
                     self.missing += rows
             elif code == UNSEEN:
                 self.unseen += rows
-                _note(self._values, value, rows)
+                self._note(self._values, value, rows, file)
             elif code == self._attribute.other_code:
                 self.others += rows
-                _note(self._other_values, value, rows)
+                self._note(self._other_values, value, rows, file)
         return codes[places]
+
+    def _note(
+        self,
+        counted: Counter[str],
+        value: object,
+        rows: int,
+        file: str,
+    ) -> None:
+        """Count a value, as long as not too many different ones are counted."""
+        text = written(value) or ""
+        if text in counted or len(counted) < _MOST_COUNTED:
+            counted[text] += rows
+            if file:
+                self._files.setdefault(text, file)
 
     def misfit(self) -> Misfit | None:
         """The result; None if the column fits, and its rows in `other` look right."""
+        if not (self.missing or self.unseen or self.others):
+            return None
         counted = self._values or self._other_values
         null_words = _null_words(counted)
-        misspelt = [] if self._values else self._misspelt()
+        spellings = self._spellings()
+        misspelt = [] if self._values else self._misspelt(spellings)
         is_mostly_other = self.others > _MANY_OTHERS * self.rows
         # Probably a mistake of the declaration, or of spelling. Values without a category come
         # before it.
@@ -423,9 +489,8 @@ class _Column:
         if not (self.missing or self.unseen or has_odd_others):
             return None
         shown = dict.fromkeys([*null_words, *misspelt, *dict(counted.most_common(_SHOWN))])
-        labels = self._labels()
         values = [
-            (value, counted[value], _hint(value, labels))
+            (value, counted[value], spellings.hint(value))
             for value in itertools.islice(shown, _SHOWN)
         ]
         advice = _advice(self.name, self._attribute, [value for value, _, _ in values], null_words)
@@ -434,6 +499,7 @@ class _Column:
             missing=self.missing,
             unseen=self.unseen,
             values=values,
+            files={value: self._files[value] for value, _, _ in values if value in self._files},
             has_bins=self._attribute.bins is not None,
             rows=self.rows,
             others=self.others if has_odd_others else 0,
@@ -457,13 +523,6 @@ def _distinct(array: Any) -> tuple[Sequence[object], NDArray[np.int64]]:
     values = [*plain_values(encoded.dictionary), None]
     places = encoded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
     return values, places.astype(np.int64)
-
-
-def _note(counted: Counter[str], value: object, rows: int) -> None:
-    """Count a value, as long as not too many different ones are counted."""
-    text = written(value) or ""
-    if text in counted or len(counted) < _MOST_COUNTED:
-        counted[text] += rows
 
 
 def _null_words(values: Iterable[str]) -> list[str]:
@@ -547,20 +606,6 @@ def _is_listed(column: _Column) -> bool:
     """Whether the categories of an attribute are listed texts, which may be misspelt."""
     values: Sequence[object] | None = column._attribute.values
     return values is not None and any(isinstance(value, str) for value in values)
-
-
-def _hint(value: str, labels: Sequence[str]) -> str:
-    """A suggestion for a misspelt value.
-
-    A value that differs from a label in upper and lower case only gets this label. A value that
-    looks like a code, with digits or without small letters, gets no other: a wrong code is not a
-    misspelt one.
-    """
-    for label in labels:
-        if label.lower() == value.lower():
-            return f"; did you mean {label!r}?"
-    is_code = any(map(str.isdigit, value)) or value.upper() == value
-    return "" if is_code else did_you_mean(value, labels)
 
 
 def _rows(number: int) -> str:

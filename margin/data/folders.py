@@ -77,6 +77,17 @@ class FilesSource:
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
         """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
+        for _, arrays in self.columns_by_file(names, numbers=numbers):
+            yield arrays
+
+    def columns_by_file(
+        self,
+        names: Sequence[str],
+        *,
+        numbers: bool = False,
+    ) -> Generator[tuple[Path, Sequence[Any]]]:
+        """`columns`, each batch with the path of its file. The path may hold a value in the name of
+        a folder."""
         for path, place in zip(self.paths, _places(self.paths), strict=True):
             partitions = _partitions(path)
             source = self._file(path)
@@ -91,7 +102,7 @@ class FilesSource:
                     for name in names:
                         if name in partitions:
                             found[name] = _constant(partitions[name], rows)
-                    yield [found[name] for name in names]
+                    yield path, [found[name] for name in names]
 
     def query(self) -> tuple[str, list[Field]]:
         """The SQL text with which DuckDB reads all files, and their columns. The columns are named

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..domain.attribute import UNSEEN, Attribute, Value
 from ..domain.domain import DRAFT
+from ..domain.spelling import alike
 from ..domain.values import faithful
 from ..errors import DataError
 from ..interrupts.share import tell, within
@@ -203,6 +204,9 @@ def suggest_domain(data: object) -> dict[str, Any]:
     columns whose cells are not plain values; dates; and, if they have more than 50 values,
     identifiers, free texts, numbers with a decimal comma and texts that are nearly all different.
 
+    The mark also lists the categories of one attribute that look like spellings of each other, such
+    as "Female" and "female".
+
     Parameters
     ----------
     data
@@ -261,7 +265,19 @@ def suggest_domain(data: object) -> dict[str, Any]:
     if rare:
         numbers = ", ".join(f"{name!r} ({number:,})" for name, number in rare.items())
         note += f"; texts in fewer than {_FEWEST_ROWS} rows each, counted as other: {numbers}"
+    twice = [f"{name!r} ({group})" for name, form in forms.items() for group in _twice(form)]
+    if twice:
+        note += f"; these look like spellings of one category: {', '.join(twice)}"
     return {DRAFT: note, **forms}
+
+
+def _twice(form: Any) -> list[str]:
+    """The categories of a suggested attribute that look like spellings of one category, a text for
+    each group. The draft lists all of them."""
+    values = form.get("values", []) if isinstance(form, dict) else form
+    listed = values if isinstance(values, list) else []
+    texts = [value for value in listed if isinstance(value, str)]
+    return [", ".join(map(repr, group)) for group in alike(texts)]
 
 
 def _named_anew(schema: Any) -> str:

@@ -26,7 +26,12 @@ from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Statement, for_unit
 from .strength import Strength, together
 
-__all__ = ["Charge", "Charged", "Dataset", "Ledger", "Token"]
+__all__ = ["Charge", "Charged", "Dataset", "Ledger", "Token", "is_nearly_spent"]
+
+_USEFUL = Fraction(1, 1000)
+"""Share of a budget below which what remains pays for no useful release. The noise of a release
+that spends it has more than 1,000 times the standard deviation that the whole budget allows, or 31
+times if the budget is a rho."""
 
 
 @dataclass(
@@ -576,13 +581,39 @@ def _check_rest(
     units: int,
 ) -> None:
     left = total.units - spent
-    if units > left:
-        measure = "epsilon" if total.kind == "pure" else "rho"
-        raise BudgetSpentError(
-            f"a release from data set {name!r} may spend at most what remains of its budget, "
-            f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
-            f"for {text(units * UNIT)}; spend less"
+    if units <= left:
+        return
+    measure = "epsilon" if total.kind == "pure" else "rho"
+    advice = "spend less"
+    if is_nearly_spent(total, left * UNIT):
+        advice = (
+            f"the budget is {'practically ' if left else ''}used up, so make no further release "
+            "from this data set, and use the files that are released already"
         )
+    raise BudgetSpentError(
+        f"a release from data set {name!r} may spend at most what remains of its budget, "
+        f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
+        f"for {text(units * UNIT)}; {advice}"
+    )
+
+
+def is_nearly_spent(total: Budget, remaining: Fraction) -> bool:
+    """Whether so little remains of the budget of a data set that it pays for no useful release.
+
+    Parameters
+    ----------
+    total
+        The budget.
+    remaining
+        What remains of it: epsilon if it is `PureDP`, else rho.
+
+    Examples
+    --------
+    >>> from margin import PureDP
+    >>> is_nearly_spent(PureDP(3), Fraction("0.001")), is_nearly_spent(PureDP(3), Fraction("0.1"))
+    (True, False)
+    """
+    return remaining < _USEFUL * total.units * UNIT
 
 
 def _datasets(path: Path, entries: tuple[Entry, ...]) -> dict[str, Entry]:

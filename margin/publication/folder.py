@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._replace import unwritable
 from .._version import __version__
 from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
@@ -303,7 +304,7 @@ def _replacing(target: Path) -> Iterator[Path]:
             target.rename(old)
         part.rename(target)
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = unwritable(target, error)
     finally:
         # The older publication stays if the new one did not take its place.
         if old.exists() and not target.exists():
@@ -311,6 +312,4 @@ def _replacing(target: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
     if problem:
-        raise FileError(
-            f"{str(target)!r} cannot be written ({problem}); choose a folder that you can write to"
-        )
+        raise FileError(problem)

@@ -160,7 +160,10 @@ def test_a_disk_without_room_is_told_before_the_charge(folder, capsys, monkeypat
 
     monkeypatch.setattr("margin.cli.outputs.tried", full)
     assert main([*RELEASE, *PAID, "-o", "x.margin"]) == 2
-    assert "'x.margin' cannot be written (No space left on device)" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(
+        "'x.margin' cannot be written (No space left on device); 1 MB of room is needed: free some "
+        "space, or choose a folder on another disk\n"
+    )
     assert not margin.Ledger("l.db").charged("p")
 
 

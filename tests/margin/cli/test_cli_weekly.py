@@ -80,3 +80,13 @@ def test_the_codes_of_the_weekly_script(weekly, tmp_path):
         assert other.stdout is not None and other.stdout.readline() == "locked\n"
         assert weekly("2026-W50").returncode == 75
         other.communicate()
+
+
+def test_a_path_without_margin_is_told_before_anything_is_done(weekly, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "sh").symlink_to(shutil.which("sh"))
+    lost = weekly("2026-W47", PATH=str(bare))
+    assert lost.returncode == 127
+    assert f"margin is not found in PATH={bare}; add its folder to PATH" in lost.stderr
+    assert not (tmp_path / "releases").exists() and not (tmp_path / "ledger.db").exists()

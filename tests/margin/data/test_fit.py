@@ -13,8 +13,9 @@ import pytest
 import margin
 from margin import DataError, Domain, Sql
 from margin.cli.main import main
-from margin.data.fit import _hint, check_fit
+from margin.data.fit import check_fit
 from margin.data.rows_per_person import bound
+from margin.domain.spelling import Spellings
 
 DOMAIN = Domain(
     {
@@ -111,6 +112,46 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     assert "all 1 attributes fit" in capsys.readouterr().out
 
 
+def test_the_file_of_an_unseen_value_is_named(tmp_path, capsys):
+    for month, sex in (("03", "F"), ("04", "x"), ("05", "x")):
+        folder = tmp_path / "t" / f"month={month}"
+        folder.mkdir(parents=True)
+        (folder / "rows.csv").write_text(f"sex\nF\n{sex}\n")
+    (tmp_path / "d.json").write_text('{"sex": ["F", "M"]}')
+    assert main(["domain", "check", str(tmp_path / "t"), str(tmp_path / "d.json")]) == 2
+    first = tmp_path / "t" / "month=04" / "rows.csv"
+    assert f"'x' (2 rows, first in {str(first)!r})" in capsys.readouterr().out
+
+
+def test_the_result_of_a_query_begins_with_a_short_name(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("sex\nF\n")
+    (tmp_path / "d.json").write_text('{"sex": ["F", "M"]}')
+    given = ["--sql", "SELECT * FROM t", "--table", f"t={tmp_path / 't.csv'}"]
+    assert main(["domain", "check", *given, str(tmp_path / "d.json")]) == 0
+    assert capsys.readouterr().out == "the query: all 1 attributes fit\n"
+
+
+def test_json_says_which_attributes_do_not_fit_and_what_to_do_as_the_text_does(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("sex,age,town\nF,200,a\nx,,femal\nx,3,b\n")
+    (tmp_path / "d.json").write_text(
+        '{"sex": ["F"], "age": {"bins": [0, 9]}, "town": {"values": ["a", "b", "female"], '
+        '"other": "other"}, "status": 2}'
+    )
+    given = ["domain", "check", str(tmp_path / "t.csv"), str(tmp_path / "d.json")]
+    assert main(given) == 2
+    text = capsys.readouterr().out
+    assert main([*given, "--json"]) == 2
+    told = {one["column"]: one for one in json.loads(capsys.readouterr().out)["attributes"]}
+    fits = {name: one["fits"] for name, one in told.items()}
+    assert fits == {"sex": False, "age": False, "town": True, "status": False}
+    for one in told.values():
+        for part in [*one["problem"].split("; "), *one["advice"].split("; ")]:
+            assert part in text
+    assert all(told[name]["advice"] for name in ("sex", "age", "town"))
+    assert (told["sex"]["unseen"], told["sex"]["rows"]) == (2, 3)
+    assert told["status"]["unseen"] is None and told["status"]["rows"] is None
+
+
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
@@ -123,7 +164,60 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     ],
 )
 def test_hints_are_for_misspelt_words_not_for_wrong_codes(value, hint):
-    assert _hint(value, ["DE-NW", "DE-BY", "117", "female"]) == hint
+    assert Spellings(["DE-NW", "DE-BY", "117", "female"]).hint(value) == hint
+
+
+CATEGORIES = [
+    *("under 10k", "10-20k", "over 60k", "1 year", "9", "<5 km", "class 3 a", "Köln-Süd", "12-14"),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        # A difference in blanks, hyphens, case and accents alone.
+        ("under 10 k", "under 10k"),
+        ("under-10k", "under 10k"),
+        ("UNDER\u00a010K", "under 10k"),
+        ("Under \u2013 10k", "under 10k"),
+        ("10 \u2013 20 k", "10-20k"),
+        ("< 5km", "<5 km"),
+        ("koln süd", "Köln-Süd"),
+        # Other letters, but the same numbers.
+        ("undr 10k", "under 10k"),
+        ("undr-10 k", "under 10k"),
+        ("10 20k", "10-20k"),
+        ("12 14", "12-14"),
+        # Other numbers, signs or words.
+        ("20-30k", None),
+        ("over 10k", None),
+        ("under 100k", None),
+        ("under 10m", None),
+        ("1020k", None),
+        (">5 km", None),
+        ("5 km", None),
+        ("class 3 b", None),
+        ("-9", None),
+        ("1214", None),
+        ("12 years", None),
+        ("-", None),
+    ],
+)
+def test_values_with_digits_are_misspelt_only_if_they_say_the_same(value, meant):
+    hint = "" if meant is None else f"; did you mean {meant!r}?"
+    assert Spellings(CATEGORIES).hint(value) == hint
+
+
+@pytest.mark.parametrize("value", ["under 10 k", "under-10k", "undr 10k"])
+def test_misspelt_values_with_digits_are_named_though_they_are_counted_as_other(value):
+    listed = {"values": ["under 10k", "10-20k", "over 60k"], "other": "other"}
+    rows = ["under 10k", "10-20k"] * 100 + ["20-30k"] * 30 + [value] * 20
+    (misfit,) = check_fit({"income": rows}, Domain({"income": listed})).misfits
+    assert misfit.fits and misfit.others == 50
+    assert misfit.values == [
+        (value, 20, "; did you mean 'under 10k'?"),
+        ("20-30k", 30, ""),
+    ]
 
 
 def test_what_to_declare_fits_the_attribute():

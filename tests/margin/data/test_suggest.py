@@ -182,6 +182,23 @@ def test_edges_are_round_and_ascend(low, width):
         assert np.allclose(steps, steps[0], rtol=1e-3)
 
 
+def test_spellings_of_one_category_are_told():
+    table = {
+        "sex": ["Female", "female", "male"] * 40,
+        "income": ["under 10k", "under 10 k", "10-20k"] * 40,
+        "town": ["north", "south", "east"] * 40,
+    }
+    draft = suggest_domain(table)
+    assert draft["sex"] == ["Female", "female", "male"]
+    assert draft["$draft"].endswith(
+        "; these look like spellings of one category: 'sex' ('Female', 'female'), "
+        "'income' ('under 10 k', 'under 10k')"
+    )
+    # A rare text is not shown, here neither.
+    table["sex"][0] = "FEMALE"
+    assert "FEMALE" not in str(suggest_domain(table))
+
+
 def test_cells_that_are_no_numbers_are_counted():
     """Amounts that are nearly all different, with a few texts among them, have bins; identifiers do
     not, and of mixed codes the draft says how many are no numbers."""

@@ -16,7 +16,16 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, ApproxDP, BudgetError, FileError, PriView, PureDP, Statement
+from margin import (
+    ZCDP,
+    ApproxDP,
+    BudgetError,
+    BudgetSpentError,
+    FileError,
+    PriView,
+    PureDP,
+    Statement,
+)
 from margin.cli.main import main
 from margin.data.opening import open_source
 from margin.noise.entropy import SeededEntropy
@@ -89,6 +98,41 @@ def test_a_release_that_does_not_fit_draws_nothing(ledger):
         with pytest.raises(BudgetError):
             gate.measure([["a"]])
     assert ledger.spent("census") == 0
+
+
+@pytest.mark.parametrize(
+    ("charges", "advice"),
+    [
+        ([], "; spend less"),
+        (["1"], "; spend less"),
+        (["2.999"], "; the budget is practically used up, so make no further release "),
+        (["1", "2"], "; the budget is used up, so make no further release "),
+    ],
+)
+def test_what_is_advised_where_a_release_does_not_fit_can_be_done(tmp_path, charges, advice):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(3))
+    for epsilon in charges:
+        ledger.charge("p", PureDP(epsilon))
+    with pytest.raises(BudgetSpentError) as found:
+        ledger.charge("p", PureDP("3.5"))
+    assert advice in str(found.value)
+
+
+def test_show_says_that_a_useless_rest_is_none(tmp_path, capsys):
+    path = tmp_path / "l.db"
+    run("ledger", "create", path, "--dataset", "jobs", "--epsilon", "5", "--delta", "1e-6")
+    ledger = Ledger(path)
+    ledger.charge("jobs", ZCDP("0.2315"))
+    capsys.readouterr()
+    run("ledger", "show", path)
+    told = capsys.readouterr().out
+    assert "of n equal releases" in told and "the registration of a data set is one" in told
+    ledger.charge("jobs", ZCDP("0.2315"))
+    run("ledger", "show", path)
+    told = capsys.readouterr().out
+    assert "the budget is used up: what remains pays for no useful release" in told
+    assert "of n equal releases" not in told
 
 
 def test_a_whole_ledger_is_no_data_set(ledger):
