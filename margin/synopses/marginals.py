@@ -46,7 +46,8 @@ class MarginalSynopsis(Synopsis):
         See `Synopsis`.
     held
         The marginals, each with its attributes in the order in which they were asked for. The
-        variance is of the noise, before negative counts were removed.
+        variance is of the noise, before negative counts were removed. `missed_variance` is NaN for
+        an estimate that misses something else, of a size that is not known.
     """
 
     held: tuple[Marginal, ...]
@@ -89,8 +90,9 @@ class MarginalSynopsis(Synopsis):
             self._answered(
                 view,
                 answer.counts,
-                answer.variance,
+                answer.noise_variance,
                 answer.noise_kurtosis,
+                missed=_missed(answer),
             )
             for view, answer in answers
         ]
@@ -105,15 +107,21 @@ class MarginalSynopsis(Synopsis):
         return {"marginals": f"{len(self.held)}, {cells:,} cells: {self._listing}"}
 
     def pack(self) -> Packed:
-        """The content of a file: the marginals one after another, then their variances.
+        """The content of a file: the marginals one after another, then the variances of noise.
 
-        If all counts have one kurtosis, it is a field; otherwise an array like the variances.
+        If all counts have one kurtosis, it is a field; otherwise an array like the variances. The
+        field `missing` has the places of the marginals that miss something.
         """
         arrays = {
             "tables": np.concatenate([marginal.counts.ravel() for marginal in self.held]),
-            "variances": np.concatenate([marginal.variance.ravel() for marginal in self.held]),
+            "variances": np.concatenate(
+                [marginal.noise_variance.ravel() for marginal in self.held]
+            ),
         }
         fields: dict[str, Any] = {"views": [marginal.attributes for marginal in self.held]}
+        missing = [place for place, marginal in enumerate(self.held) if marginal.reconstructed]
+        if missing:
+            fields["missing"] = missing
         kurtosis = [
             np.broadcast_to(marginal.noise_kurtosis, marginal.counts.shape).ravel()
             for marginal in self.held
@@ -152,9 +160,18 @@ class MarginalSynopsis(Synopsis):
         if "kurtosis" in packed.arrays:
             law = _parts(packed.arrays["kurtosis"], domain, views)
             check_kurtosis(np.concatenate([np.ravel(kurtosis) for kurtosis in law]))
+        missing = set(packed.fields.get("missing", ()))
         held = [
-            Marginal(domain.restrict(view, checked=True), table, variance, noise_kurtosis=kurtosis)
-            for view, table, variance, kurtosis in zip(views, counts, variances, law, strict=True)
+            Marginal(
+                domain.restrict(view, checked=True),
+                counts[place],
+                variances[place],
+                missed_variance=np.full(counts[place].shape, math.nan)
+                if place in missing
+                else None,
+                noise_kurtosis=law[place],
+            )
+            for place, view in enumerate(views)
         ]
         return cls(
             domain=domain,
@@ -192,14 +209,20 @@ def _changed(
     change: Callable[[Tables], Tables],
 ) -> Marginal:
     """Apply `change` to the table of one marginal; the variance stays."""
-    mean = marginal.variance.mean()
+    mean = marginal.noise_variance.mean()
     tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [mean])
     return Marginal(
         marginal.domain,
         change(tables).values[0],
-        marginal.variance,
+        marginal.noise_variance,
+        missed_variance=_missed(marginal),
         noise_kurtosis=marginal.noise_kurtosis,
     )
+
+
+def _missed(marginal: Marginal) -> Floats | None:
+    """The missed variance of a marginal, and None if it misses nothing."""
+    return marginal.missed_variance if marginal.reconstructed else None
 
 
 def _reordered(marginal: Marginal, view: View) -> Marginal:
@@ -207,13 +230,15 @@ def _reordered(marginal: Marginal, view: View) -> Marginal:
     if marginal.attributes == view:
         return marginal
     order = marginal.domain.axes(view)
+    missed = _missed(marginal)
     kurtosis = marginal.noise_kurtosis
     if isinstance(kurtosis, np.ndarray):
         kurtosis = kurtosis.transpose(order)
     return Marginal(
         marginal.domain.restrict(view),
         marginal.counts.transpose(order),
-        marginal.variance.transpose(order),
+        marginal.noise_variance.transpose(order),
+        missed_variance=None if missed is None else missed.transpose(order),
         noise_kurtosis=kurtosis,
     )
 

@@ -63,8 +63,11 @@ class UniformSynopsis(Synopsis):
                 )
             # The noise of the total is spread like the total itself. What is missed is not known.
             share = self._shares(view)
-            missed = np.full(share.shape, math.nan)
-            answers.append(self._answered(view, total * share, variance * share**2, missed=missed))
+            answers.append(
+                self._answered(
+                    view, total * share, variance * share**2, missed=np.full(share.shape, math.nan)
+                )
+            )
         return answers
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:

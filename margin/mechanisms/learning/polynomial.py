@@ -37,8 +37,9 @@ class Learning:
 
     A small `gamma` needs a high degree, with more counts and larger coefficients: less
     approximation error, but more noise. The approximation error is up to `gamma` times the number
-    of rows. A larger budget does not reduce it, so there is no `expected_error`. Without a workload
-    all pairs of attributes are released.
+    of rows. A larger budget does not reduce it, so there is no `expected_error`, and answers have
+    intervals only where the polynomial is exact. Without a workload all pairs of attributes are
+    released.
 
     Parameters
     ----------
@@ -82,19 +83,23 @@ class Learning:
         for view in views:
             counts = np.zeros(domain.shape(view))
             variance = fourth = 0.0
-            for subset, coefficient in self._terms(domain, view):
+            terms = self._terms(domain, view)
+            for subset, coefficient in terms:
                 term = measured[subset]
                 counts += coefficient * _spread(term.values, subset, view)
                 variance += coefficient**2 * term.variance
                 # Fourth cumulants of independent noise add up, as variances do.
                 fourth += (coefficient**2 * term.variance) ** 2
             variances = np.full(counts.shape, variance)
+            # Only the count of the cell itself is exact; what other polynomials miss is not known.
+            is_exact = all(len(subset) == len(view) for subset, _ in terms)
             concentration = fourth / variance**2 if variance > 0 else 0.0
             marginals.append(
                 Marginal(
                     domain.restrict(view, checked=True),
                     counts,
                     variances,
+                    missed_variance=None if is_exact else np.full(counts.shape, np.nan),
                     noise_kurtosis=private.budget.kurtosis * concentration,
                 )
             )

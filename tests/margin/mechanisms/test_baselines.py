@@ -520,6 +520,26 @@ def test_learning_has_an_error_that_no_budget_removes(codes):
     assert errors[0.4] > 0 and errors[0.2] > 0 and errors[1e-6] == 0
 
 
+@pytest.mark.parametrize("mechanism", [Uniform(), Learning(gamma=0.4)], ids=repr)
+def test_what_is_approximated_has_no_interval(codes, mechanism, tmp_path):
+    """Noise is not all of the error, and nothing tells the rest. Of single attributes the
+    polynomial is exact."""
+    made = margin.release(
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(1),
+        mechanism=mechanism,
+        workload=[("a", "b", "c"), ("d",)],
+    )
+    made.save(tmp_path / "file.margin")
+    for synopsis in (made, margin.load(tmp_path / "file.margin")):
+        answer = synopsis.marginal(["c", "a", "b"])
+        assert answer.reconstructed and np.isfinite(answer.noise_variance).all()
+        assert np.isnan(answer.interval(0.95)).all()
+        exact = np.isfinite(synopsis.marginal(["d"]).interval(0.95)).all()
+        assert exact == isinstance(mechanism, Learning)
+
+
 @pytest.mark.parametrize("make", [Learning, Learning.paper])
 def test_learning_keeps_within_gamma(codes, make):
     for gamma in (0.4, 0.25, 0.125):
