@@ -36,8 +36,7 @@ class BoxSynopsis(Synopsis):
     A box is a product of ranges of codes. The children of a box divide it, and the boxes without
     children, the leaves, divide all cells. Answers are sums over leaves. A leaf that lies in an
     answer only in part contributes in proportion to its possible cells: its rows are taken to be
-    spread evenly. The stated variance is that of the noise; it does not hold the error of this
-    assumption.
+    spread evenly. How far that is from the truth is not known, so such an answer has no interval.
 
     Attributes
     ----------
@@ -152,9 +151,18 @@ class BoxSynopsis(Synopsis):
             # The cell of the marginal of each cell of the table.
             cells = np.arange(counts.size).reshape(counts.shape)
             spread = np.broadcast_to(np.expand_dims(cells, dropped), self._table.shape)
-            variance = self._variance(..., spread, counts.size).reshape(counts.shape)
             order = tuple(kept.index(axis) for axis in axes)
-            answers.append(self._answered(view, counts.transpose(order), variance.transpose(order)))
+            noise, missed = self._variances(spread, counts.size)
+            if missed is not None:
+                missed = missed.reshape(counts.shape).transpose(order)
+            answers.append(
+                self._answered(
+                    view,
+                    counts.transpose(order),
+                    noise.reshape(counts.shape).transpose(order),
+                    missed=missed,
+                )
+            )
         return answers
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
@@ -171,8 +179,7 @@ class BoxSynopsis(Synopsis):
             covariance = (both - noise[row, row] - noise[column, column]) / 2
             noise[row, column] = covariance
             noise[column, row] = covariance
-        whole = np.isclose(weights, 0) | np.isclose(weights, 1)
-        spread = ~whole.all(axis=1)
+        spread = ~_are_whole(weights).all(axis=1)
         return Sums(
             estimates=weights @ self.counts[self.leaves],
             noise=noise,
@@ -287,30 +294,44 @@ class BoxSynopsis(Synopsis):
         """The estimated count of each cell, array of the shape of the view."""
         return np.asarray(self._shares * self.counts[self.leaves][self._leaf])
 
-    def _variance(self, chosen: Any, answer: Integers, number: int) -> Floats:
-        """The noise variance of answers that are sums of cells, shape (number,).
+    def _variances(self, answer: Integers, number: int) -> tuple[Floats, Floats | None]:
+        """The variances of answers that are sums of cells: of the noise, and of what is missed,
+        each of shape (number,).
+
+        What is missed is not known where a leaf lies in an answer only in part, and zero elsewhere.
+        It is None if it is zero in all answers.
 
         Parameters
         ----------
-        chosen
-            The index of the cells in the answers, such as a slice for each attribute.
         answer
-            The answer to which each of these cells belongs.
+            The answer to which each cell of the table belongs, array of its shape.
         number
             The number of answers.
         """
         # The weight of a leaf in an answer is the share of its rows that the answer holds.
         pairs, place = np.unique(
-            self._leaf[chosen].ravel() * number + answer.ravel(),
+            self._leaf.ravel() * number + answer.ravel(),
             return_inverse=True,
         )
-        weights = np.bincount(place, self._shares[chosen].ravel()).astype(np.float64)
-        return self._tree.variance_of(
+        weights = np.bincount(place, self._shares.ravel()).astype(np.float64)
+        noise = self._tree.variance_of(
             self.variances,
             self.leaves[pairs // number],
             pairs % number,
             weights,
         )
+        in_part = pairs[~_are_whole(weights)] % number
+        if not in_part.size:
+            return noise, None
+        missed = np.zeros(number)
+        missed[in_part] = math.nan
+        return noise, missed
+
+
+def _are_whole(weights: Floats) -> NDArray[np.bool_]:
+    """Whether all rows of a leaf are in an answer, or none."""
+    whole: NDArray[np.bool_] = np.isclose(weights, 0) | np.isclose(weights, 1)
+    return whole
 
 
 def box_of_cells(boxes: Integers, shape: tuple[int, ...]) -> Integers:
