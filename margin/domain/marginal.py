@@ -42,7 +42,8 @@ class Marginal:
     missed_variance
         For a marginal that was reconstructed from smaller ones, the variance of each count that
         comes from what these do not say, in squared rows, with the shape of `counts`. It is NaN
-        where it is not known. None if nothing was missed: then noise is the only error.
+        where it is not known, as for counts that were approximated in another way. None if nothing
+        was missed: then noise is the only error.
     attributes
         The names of the axes; the names in `domain` if None.
     noise_kurtosis
@@ -176,7 +177,8 @@ class Marginal:
 
     @property
     def reconstructed(self) -> bool:
-        """Whether the counts were reconstructed from marginals on fewer attributes."""
+        """Whether noise is not the only error: the counts were reconstructed from smaller marginals,
+        or approximated in another way."""
         return self._missed is not None
 
     @property

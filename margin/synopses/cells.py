@@ -247,7 +247,8 @@ class CellSynopsis(Synopsis):
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Estimate the marginals of some views by sums over the kept cells.
 
-        The variance of a count is the square of its `Estimate.standard_error`; NaN if not known.
+        The noise variance of a count is the square of its `Estimate.standard_error`; NaN if not
+        known. What a count misses is not known if a filter dropped cells.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload)]
 
@@ -342,7 +343,8 @@ class CellSynopsis(Synopsis):
         """The numbers of rows with some codes, with the squares of their standard errors.
 
         If every node is a cell, the errors of different cells are independent, and the covariance
-        of two sums is the variance of the sum of their common cells. Otherwise it is not known.
+        of two sums is the variance of the sum of their common cells. Otherwise it is not known. Nor
+        is what a sum misses if a filter dropped cells.
         """
         count = len(chosen)
         noise = np.full((count, count), math.nan)
@@ -362,7 +364,8 @@ class CellSynopsis(Synopsis):
         return Sums(
             estimates=estimates,
             noise=noise,
-            missed=np.zeros_like(noise),
+            missed=np.full_like(noise, math.nan if self._filtered else 0.0),
+            reconstructed=self._filtered,
             kurtosis=kurtosis,
         )
 
@@ -516,7 +519,8 @@ class CellSynopsis(Synopsis):
         variance = _table(flat, spread, nodes) + noise
         squares = np.where(variance > 0, variance**2, 1.0)
         kurtosis = LAPLACE_KURTOSIS * np.minimum(fourth / squares, 1.0)
-        return self._answered(view, counts, variance, kurtosis)
+        missed = np.full(counts.shape, math.nan) if self._filtered else None
+        return self._answered(view, counts, variance, kurtosis, missed)
 
     def _shares(self, places: Sequence[int]) -> tuple[Floats, float]:
         """The share with which each kept cell counts in the marginal on some attributes, given by

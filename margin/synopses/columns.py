@@ -37,8 +37,10 @@ class ColumnCounts(Synopsis):
     counts
         The noisy number of rows that hold each item: floats of shape (items,), possibly negative.
     variance
-        The variance of the noise in each count, in squared rows: shape (items,). It does not
-        include the bias of truncation or selection.
+        The variance of the noise in each count, in squared rows: shape (items,).
+    missed_variance
+        NaN for each count that truncation, selection or smoothing may move away from the truth, by
+        how much is not known, and 0 for others: shape (items,). None if noise is the only error.
     kurtosis
         The excess kurtosis of the noise in each count; see `Marginal`.
     ranking
@@ -55,6 +57,7 @@ class ColumnCounts(Synopsis):
     ranking: Integers
     parameters: dict[str, float]
     kurtosis: float = 0.0
+    missed_variance: Floats | None = None
 
     def order(self, k: int) -> Integers:
         """The places of the k most frequent items, the most frequent first: shape (k,).
@@ -93,6 +96,7 @@ class ColumnCounts(Synopsis):
                 self.domain,
                 self.counts.copy(),
                 self.variance.copy(),
+                missed_variance=self.missed_variance,
                 noise_kurtosis=self.kurtosis,
             )
             for _ in workload
@@ -115,10 +119,15 @@ class ColumnCounts(Synopsis):
             places.append(items[0])
         same = np.equal.outer(places, places)
         noise = np.where(same, self.variance[places], 0.0)
+        missed = np.zeros_like(noise)
+        if self.missed_variance is not None:
+            unknown = np.isnan(self.missed_variance[places])
+            missed[np.logical_or.outer(unknown, unknown)] = math.nan
         return Sums(
             estimates=self.counts[places],
             noise=noise,
-            missed=np.zeros_like(noise),
+            missed=missed,
+            reconstructed=bool(np.isnan(missed).any()),
             kurtosis=np.full(len(places), self.kurtosis),
         )
 
@@ -148,6 +157,9 @@ class ColumnCounts(Synopsis):
     def pack(self) -> Packed:
         """The content to write to a file; see `Synopsis.pack`."""
         arrays = {"counts": self.counts, "variance": self.variance, "ranking": self.ranking}
+        if self.missed_variance is not None:
+            # The places of the counts that miss something: files hold no NaN.
+            arrays["missing"] = np.flatnonzero(np.isnan(self.missed_variance)).astype(np.int64)
         fields = {"parameters": self.parameters, **packed_kurtosis(self.kurtosis)}
         return Packed(fields, arrays)  # type: ignore[arg-type]
 
@@ -159,7 +171,8 @@ class ColumnCounts(Synopsis):
         domain: Domain,
     ) -> Mapping[str, int]:
         """The largest number of entries that `unpack` accepts in each array of a file, by name."""
-        return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
+        names = ("counts", "variance", "ranking", "missing")
+        return dict.fromkeys(names, math.prod(domain.sizes))
 
     @classmethod
     def unpack(
@@ -180,6 +193,10 @@ class ColumnCounts(Synopsis):
                 f"but their shapes are {counts.shape}, {variance.shape} and {ranking.shape}; get a "
                 "fresh copy of the file"
             )
+        missed = None
+        if "missing" in packed.arrays:
+            missed = np.zeros(domain.sizes)
+            missed[packed.arrays["missing"]] = math.nan
         parameters = packed.fields["parameters"].items()
         return cls(
             domain=domain,
@@ -189,4 +206,5 @@ class ColumnCounts(Synopsis):
             ranking=np.asarray(ranking, np.int64),
             parameters={str(name): float(value) for name, value in parameters},
             kurtosis=read_kurtosis(packed.fields),
+            missed_variance=missed,
         )

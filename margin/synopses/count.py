@@ -27,7 +27,8 @@ class Count:
         The variance of its error that comes from what a reconstruction misses, in squared rows: 0
         if nothing was reconstructed, NaN where it is not known.
     reconstructed
-        Whether the number was reconstructed from tables on fewer attributes.
+        Whether noise is not the only error: the number was reconstructed from tables on fewer
+        attributes, or approximated in another way.
     noise_kurtosis
         The excess kurtosis of the noise; see `Marginal`.
     source

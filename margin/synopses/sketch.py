@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._numbers import shown
+from .._types import Floats
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -132,9 +133,28 @@ class SketchSynopsis(Synopsis):
             places = [view.index(name) for name in self.domain]
             counts = self.counts(codes[:, places]).reshape(sizes)
             # For the median, the variance of a single row of the sketch is stated.
-            variance = self.variance / (1 if self.median else len(self.sums))
-            answers.append(self._answered(view, counts, np.full(sizes, variance)))
+            noise = np.full(sizes, self.variance / (1 if self.median else len(self.sums)))
+            missed = np.full(sizes, math.nan) if self.median else self._missed(1.0, counts**2)
+            answers.append(self._answered(view, counts, noise, missed=missed))
         return answers
+
+    def _missed(self, shared: Any, products: Floats) -> Floats:
+        """The covariances of what pairs of conditions miss, if the mean of the rows answers.
+
+        Two cells meet in a bucket with probability 1 / width. So the covariance of what two
+        conditions q and r miss is at most (q.r |x|**2 + (q.x) (r.x)) / width in each row.
+
+        Parameters
+        ----------
+        shared
+            The numbers of cells that two conditions share, q.r.
+        products
+            The products of their estimates, (q.x) (r.x).
+        """
+        rows, width = self.sums.shape
+        squares = (self.sums.astype(np.float64) ** 2).sum(axis=1).mean()
+        norm = max(squares - width * self.variance, 0.0)
+        return np.asarray((shared * norm + products) / (rows * width))
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes, by sums of at most 2**22 cells."""
@@ -154,12 +174,8 @@ class SketchSynopsis(Synopsis):
             unknown = np.full_like(noise, math.nan)
             return Sums(estimates=np.median(readings, axis=0), noise=unknown, missed=unknown)
         estimates = readings.mean(axis=0)
-        # Two cells meet in a bucket with probability 1 / width. So the covariance of what two
-        # conditions q and r miss is at most (q.r |x|**2 + (q.x) (r.x)) / width in each row.
-        squares = (self.sums.astype(np.float64) ** 2).sum(axis=1).mean()
-        norm = max(squares - width * self.variance, 0.0)
-        shared = _shared(cells) * norm + np.outer(estimates, estimates)
-        return Sums(estimates=estimates, noise=noise, missed=shared / (rows * width))
+        missed = self._missed(_shared(cells), np.outer(estimates, estimates))
+        return Sums(estimates=estimates, noise=noise, missed=missed)
 
     def _cells(self, chosen: Chosen) -> NDArray[np.int64]:
         """The codes of the cells that a condition selects, shape (cells, attributes)."""

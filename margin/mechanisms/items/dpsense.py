@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._checks import positive_integer
 from ..._numbers import Number, exact, shown
@@ -110,7 +111,11 @@ class DPSense:
             )
             theta = grid[place]
         counted = private.truncated_counts(self.attributes, most=theta)
-        return column_counts(counted, parameters={"theta": float(theta)})
+        return column_counts(
+            counted,
+            missing=theta < counted.counts.size,
+            parameters={"theta": float(theta)},
+        )
 
 
 @dataclass(
@@ -194,16 +199,23 @@ class DPSenseS:
             alpha**2 * counted.variance,
             noise_kurtosis=counted.noise_kurtosis,
         )
-        return column_counts(scaled, parameters={"theta": float(grid[place]), "alpha": alpha})
+        return column_counts(
+            scaled,
+            missing=grid[place] < counted.counts.size or alpha != 1,
+            parameters={"theta": float(grid[place]), "alpha": alpha},
+        )
 
 
 def column_counts(
     counted: Marginal,
     *,
+    missing: bool | NDArray[np.bool_] = False,
     ranking: Sequence[int] = (),
     parameters: dict[str, float] | None = None,
 ) -> ColumnCounts:
-    """Make a synopsis from a table of noisy counts of items."""
+    """Make a synopsis from a table of noisy counts of items; `missing` says of which noise is not
+    the only error: of all, of none, or for each item."""
+    missed = np.where(np.broadcast_to(missing, counted.counts.shape), math.nan, 0.0)
     return ColumnCounts(
         domain=counted.domain,
         counts=counted.counts,
@@ -211,6 +223,7 @@ def column_counts(
         kurtosis=float(counted.noise_kurtosis),
         ranking=np.array(ranking, np.int64),
         parameters=parameters or {},
+        missed_variance=missed if np.any(missing) else None,
     )
 
 

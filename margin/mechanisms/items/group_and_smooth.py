@@ -133,9 +133,11 @@ class GroupAndSmooth:
             sums = np.bincount(groups, counted.counts).astype(np.float64)
         variances = noise / sizes**2 if pure else noise / sizes
         means = sums / sizes
-        return column_counts(
-            Marginal(items, means[groups], variances[groups], noise_kurtosis=counted.noise_kurtosis)
+        smoothed = Marginal(
+            items, means[groups], variances[groups], noise_kurtosis=counted.noise_kurtosis
         )
+        # The mean of a group is not the count of each of its items.
+        return column_counts(smoothed, missing=sizes[groups] > 1)
 
     def _groups(
         self,

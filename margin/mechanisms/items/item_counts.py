@@ -99,7 +99,8 @@ class SampledItems:
         workload: Workload | None,
     ) -> ColumnCounts:
         """Run the mechanism: count the kept items with noise. The workload is not used."""
-        return column_counts(private.sampled_counts(self.attributes, most=self.most))
+        counted = private.sampled_counts(self.attributes, most=self.most)
+        return column_counts(counted, missing=self.most < counted.counts.size)
 
 
 @dataclass(
@@ -143,7 +144,8 @@ class PeeledItems:
             spend=self.share,
         )
         counted = private.chosen_counts(self.attributes, chosen=chosen)
-        return column_counts(counted, ranking=chosen)
+        others = ~np.isin(np.arange(counted.counts.size), chosen)
+        return column_counts(counted, missing=others, ranking=chosen)
 
 
 @dataclass(
@@ -204,4 +206,5 @@ class FourierItems:
         variance = np.full(items, each)
         # Each count is the sum of all coefficients, with a sign.
         kurtosis = noise.kurtosis / first
-        return column_counts(Marginal(domain, counts, variance, noise_kurtosis=kurtosis))
+        smoothed = Marginal(domain, counts, variance, noise_kurtosis=kurtosis)
+        return column_counts(smoothed, missing=first < size)

@@ -167,7 +167,11 @@ class Zealous:
 
 
 def _published(found: FrequentItems) -> ColumnCounts:
-    """The counts of the published items, the most frequent first; all others are zero."""
+    """The counts of the published items, the most frequent first; all others are zero.
+
+    An item is published if its noisy count is large, and rows may have been cut, so noise is not
+    the only error of any count.
+    """
     size = found.items.sizes[0]
     counts = np.zeros(size)
     variance = np.zeros(size)
@@ -181,4 +185,5 @@ def _published(found: FrequentItems) -> ColumnCounts:
         kurtosis=LAPLACE_KURTOSIS,
         ranking=found.places[order],
         parameters={"threshold": float(found.threshold)},
+        missed_variance=np.full(size, math.nan),
     )
