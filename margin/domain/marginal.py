@@ -177,8 +177,8 @@ class Marginal:
 
     @property
     def reconstructed(self) -> bool:
-        """Whether noise is not the only error: the counts were reconstructed from smaller marginals,
-        or approximated in another way."""
+        """Whether noise is not the only error: the counts were reconstructed from smaller
+        marginals, or approximated in another way."""
         return self._missed is not None
 
     @property
