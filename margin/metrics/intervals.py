@@ -1,5 +1,6 @@
 """Measures of the intervals of answers: how often they hold, and how wide they are."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,12 +10,46 @@ import numpy as np
 from .._types import Floats
 from ..domain.bounds import check_level
 from ..domain.marginal import Marginal
+from .tables import true_rows
 
 __all__ = ["Inside", "IntervalScore"]
 
 
 @dataclass(frozen=True)
-class Inside:
+class _OfIntervals(ABC):
+    """A measure of the intervals of one level, with one number for each view: NaN if its answer has
+    no intervals."""
+
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+
+    def __call__(
+        self,
+        answers: Sequence[Marginal],
+        truths: Sequence[Marginal],
+        /,
+    ) -> list[float]:
+        numbers = []
+        for answer, truth in zip(answers, truths, strict=True):
+            low, high = answer.interval(self.level)
+            is_known = not np.isnan(low).any()
+            numbers.append(self._measure(low, high, truth.counts) if is_known else np.nan)
+        return numbers
+
+    @abstractmethod
+    def _measure(
+        self,
+        low: Floats,
+        high: Floats,
+        truth: Floats,
+    ) -> float:
+        """The number for a view, from the bounds and the true counts of its cells."""
+
+
+@dataclass(frozen=True)
+class Inside(_OfIntervals):
     """The share of the cells whose interval holds the true count, for each view.
 
     It should be near the level. A larger share says that intervals are too wide, not that a
@@ -31,36 +66,25 @@ class Inside:
         If `level` is not > 0 and < 1.
     """
 
-    level: float = 0.95
     larger_is_better: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_level(self.level)
 
     @property
     def name(self) -> str:
         """The heading of its column in a table."""
         return f"inside({self.level:g})"
 
-    def __call__(
+    def _measure(
         self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        return [
-            self._share(answer, truth.counts) for answer, truth in zip(answers, truths, strict=True)
-        ]
-
-    def _share(self, answer: Marginal, truth: Floats) -> float:
-        low, high = answer.interval(self.level)
-        if np.isnan(low).any():
-            return np.nan
-        return float(((low <= truth) & (truth <= high)).mean())
+        low: Floats,
+        high: Floats,
+        truth: Floats,
+    ) -> float:
+        holds = (low <= truth) & (truth <= high)
+        return float(holds.mean())
 
 
 @dataclass(frozen=True)
-class IntervalScore:
+class IntervalScore(_OfIntervals):
     """The mean interval score of the cells as a share of the rows, for each view.
 
     The score of an interval from l to u of level 1 - alpha is u - l, and 2 / alpha times the
@@ -80,30 +104,20 @@ class IntervalScore:
         If `level` is not > 0 and < 1.
     """
 
-    level: float = 0.95
     larger_is_better: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_level(self.level)
 
     @property
     def name(self) -> str:
         """The heading of its column in a table."""
         return f"interval({self.level:g})"
 
-    def __call__(
+    def _measure(
         self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        return [
-            self._score(answer, truth.counts) for answer, truth in zip(answers, truths, strict=True)
-        ]
-
-    def _score(self, answer: Marginal, truth: Floats) -> float:
-        low, high = answer.interval(self.level)
+        low: Floats,
+        high: Floats,
+        truth: Floats,
+    ) -> float:
+        width = high - low
         outside = np.maximum(low - truth, 0.0) + np.maximum(truth - high, 0.0)
-        score = high - low + 2 / (1 - self.level) * outside
-        rows = max(float(truth.sum()), 1.0)
-        return float(score.mean()) / rows
+        score = width + 2 / (1 - self.level) * outside
+        return float(score.mean()) / true_rows(truth)

@@ -10,6 +10,9 @@ from .metric import Metric
 
 __all__ = ["metric_of", "metrics_of"]
 
+_ROOMS = (intervals, itemsets, tables)
+"""The files of the classes."""
+
 _WITH_PARAMETER = ("relative", "useful", "inside", "interval", "ndcg", "f1")
 
 
@@ -60,7 +63,7 @@ def _named(text: str) -> Metric:
             f"a metric must be one of {', '.join(METRICS)}, but it is {name!r}"
             f"{did_you_mean(name, METRICS)}; name one of these"
         )
-    (room,) = (room for room in (intervals, itemsets, tables) if METRICS[name] in room.__all__)
+    room = next(room for room in _ROOMS if METRICS[name] in room.__all__)
     kind: Any = getattr(room, METRICS[name])
     if not colon:
         return cast(Metric, kind())

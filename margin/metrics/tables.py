@@ -23,6 +23,7 @@ __all__ = [
     "RelativeError",
     "Usefulness",
     "jensen_shannon",
+    "true_rows",
 ]
 
 
@@ -43,7 +44,7 @@ class L2:
         /,
     ) -> list[float]:
         def distance(answer: Floats, truth: Floats) -> float:
-            return float(np.linalg.norm(answer - truth)) / _rows(truth)
+            return float(np.linalg.norm(answer - truth)) / true_rows(truth)
 
         return _by_view(distance, answers, truths)
 
@@ -66,7 +67,7 @@ class L1:
         /,
     ) -> list[float]:
         def distance(answer: Floats, truth: Floats) -> float:
-            return float(np.abs(answer - truth).sum()) / _rows(truth)
+            return float(np.abs(answer - truth).sum()) / true_rows(truth)
 
         return _by_view(distance, answers, truths)
 
@@ -147,7 +148,7 @@ class RelativeError:
         /,
     ) -> list[float]:
         def relative(answer: Floats, truth: Floats) -> float:
-            bound = self.sanity * _rows(truth)
+            bound = self.sanity * true_rows(truth)
             return float((np.abs(answer - truth) / np.maximum(truth, bound)).mean())
 
         return _by_view(relative, answers, truths)
@@ -231,10 +232,10 @@ def _by_view(
     return [distance(answer.counts, truth.counts) for answer, truth in pairs]
 
 
-def _rows(truth: Floats) -> float:
+def true_rows(truth: Floats) -> float:
     """N, or 1 for a table without rows."""
     return max(float(truth.sum()), 1.0)
 
 
 def _largest(answer: Floats, truth: Floats) -> float:
-    return float(np.abs(answer - truth).max()) / _rows(truth)
+    return float(np.abs(answer - truth).max()) / true_rows(truth)

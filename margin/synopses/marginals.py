@@ -160,18 +160,20 @@ class MarginalSynopsis(Synopsis):
         if "kurtosis" in packed.arrays:
             law = _parts(packed.arrays["kurtosis"], domain, views)
             check_kurtosis(np.concatenate([np.ravel(kurtosis) for kurtosis in law]))
-        missing = set(packed.fields.get("missing", ()))
+        missed: list[Floats | None] = [None] * len(views)
+        for place in packed.fields.get("missing", ()):
+            missed[place] = np.full(counts[place].shape, math.nan)
         held = [
             Marginal(
                 domain.restrict(view, checked=True),
-                counts[place],
-                variances[place],
-                missed_variance=np.full(counts[place].shape, math.nan)
-                if place in missing
-                else None,
-                noise_kurtosis=law[place],
+                table,
+                variance,
+                missed_variance=unknown,
+                noise_kurtosis=kurtosis,
             )
-            for place, view in enumerate(views)
+            for view, table, variance, unknown, kurtosis in zip(
+                views, counts, variances, missed, law, strict=True
+            )
         ]
         return cls(
             domain=domain,

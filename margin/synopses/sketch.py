@@ -132,13 +132,14 @@ class SketchSynopsis(Synopsis):
             codes = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
             places = [view.index(name) for name in self.domain]
             counts = self.counts(codes[:, places]).reshape(sizes)
-            # For the median, the variance of a single row of the sketch is stated.
-            noise = np.full(sizes, self.variance / (1 if self.median else len(self.sums)))
-            missed = np.full(sizes, math.nan) if self.median else self._missed(1.0, counts**2)
+            noise = missed = np.full(sizes, math.nan)
+            if not self.median:
+                noise = np.full(sizes, self.variance / len(self.sums))
+                missed = self._missed(1.0, counts**2)
             answers.append(self._answered(view, counts, noise, missed=missed))
         return answers
 
-    def _missed(self, shared: Any, products: Floats) -> Floats:
+    def _missed(self, shared: Floats | float, products: Floats) -> Floats:
         """The covariances of what pairs of conditions miss, if the mean of the rows answers.
 
         Two cells meet in a bucket with probability 1 / width. So the covariance of what two
