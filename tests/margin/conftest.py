@@ -1,13 +1,18 @@
+import tempfile
+
 import pytest
 
 from margin.data import files, rows_per_person, sql
 
 
 @pytest.fixture(autouse=True)
-def a_folder_of_its_own(tmp_path_factory, monkeypatch):
+def a_folder_of_its_own():
     """The audit watches the working folder: neither another process nor the test itself may write
     there meanwhile."""
-    monkeypatch.chdir(tmp_path_factory.mktemp("working"))
+    # A numbered folder of pytest would take longer with each test, since pytest looks for the last number.
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield
 
 
 @pytest.fixture
