@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..domain.domain import View
-from ..metrics import L2, Metric
+from ..metrics import L2, Inside, IntervalScore, Metric
 from ..notebook import html_table, latex_table
 from ..privacy.budget import Budget
 
@@ -175,7 +175,7 @@ class Comparison:
         lines = [self._title(), head]
         lines += [_line(row, self.metrics, longest) for row in self.rows]
         if self.best:
-            lines += [self._note()] if self.runs > 1 else []
+            lines += filter(None, [self._note(), self._note_on_intervals()])
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
             lines.append(f"{extreme} {_heading(self.metrics[0])}: {self.best}{self._doubt()}")
         else:
@@ -191,6 +191,24 @@ class Comparison:
         return (
             f"std. error: of the mean over {self.runs} runs on this table ({freedom}); it covers "
             "the noise alone, not other tables or views"
+        )
+
+    def _note_on_intervals(self) -> str:
+        """Which mechanisms have no number in columns that measure intervals, as a line; empty if
+        none."""
+        unknown: dict[str, None] = {}
+        columns: dict[str, None] = {}
+        for place, metric in enumerate(self.metrics):
+            if not isinstance(metric, Inside | IntervalScore):
+                continue
+            names = [row.name for row in self.rows if row.values and math.isnan(row.means[place])]
+            unknown |= dict.fromkeys(names)
+            columns |= {_heading(metric): None} if names else {}
+        if not unknown:
+            return ""
+        return (
+            f"{', '.join(columns)}: nan for {', '.join(unknown)}, because some or all of the "
+            "answers have no interval; see docs/howto/error_bars.md"
         )
 
     def _doubt(self) -> str:
@@ -275,7 +293,8 @@ class Comparison:
         names |= {"release_seconds": "release CPU s", "answer_seconds": "answer CPU ms"}
         if not any(row.problem for row in self.rows):
             table = table.drop(columns="problem")
-        heading = "; ".join(filter(None, [self._title(), self._note()]))
+        parts = [self._title(), self._note(), self._note_on_intervals()]
+        heading = "; ".join(filter(None, parts))
         return html_table(heading, table.rename(columns=names), index=False)
 
     def to_json(self) -> dict[str, Any]:

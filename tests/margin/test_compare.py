@@ -284,6 +284,17 @@ def test_a_metric_that_is_unknown_for_a_mechanism_comes_after_those_that_are_kno
     assert [row.name for row in found.rows] == ["third", "second", "first"]
 
 
+def test_a_column_without_intervals_says_why(table, domain):
+    mechanisms = {"known": NARROW, "fitted": margin.MWEM(rounds=1), "broken": BROKEN}
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]], "runs": 1}
+    found = compare(table, mechanisms=mechanisms, metrics=["l2", "inside", "interval"], **asked)
+    said = "mean inside(0.95), mean interval(0.95): nan for fitted, because some"
+    assert said in str(found) and said in found._repr_html_()
+    del mechanisms["fitted"]
+    again = compare(table, mechanisms=mechanisms, metrics=["l2", "inside"], **asked)
+    assert "nan" not in str(again)
+
+
 def test_the_display_of_progress_counts_all_simulations(table, domain, caplog):
     caplog.set_level("INFO", logger="margin")
     mechanisms = {"a": NARROW, "b": BROKEN, "c": NARROW}
