@@ -23,6 +23,9 @@ __all__ = ["Compared", "Comparison"]
 _LEVEL = 0.95
 """Two means are clearly different if a t-test at this level says so."""
 
+_MEAN_DIGITS = 5
+"""Largest number of significant digits of a mean beside its standard error."""
+
 
 @dataclass(
     frozen=True,
@@ -263,7 +266,8 @@ class Comparison:
 
         It has one row per mechanism, in the order of `rows`, and needs the package booktabs. Names
         are escaped. A standard error has two significant digits, and its mean ends at the same
-        place; a mean without an error has four digits. A mechanism that failed has dashes. A
+        place, or after five significant digits: a smaller error has one. A mean without an error
+        has four digits. A mechanism that failed has dashes. A
         comment above the table says what was compared, and that it is *not private*.
         """
         columns = ["mechanism"]
@@ -322,7 +326,8 @@ class Comparison:
 
 
 def _rounded(mean: float, error: float) -> tuple[str, str]:
-    """A mean and its standard error as texts, to the second significant digit of the error.
+    """A mean and its standard error as texts, to the second significant digit of the error, but
+    with at most `_MEAN_DIGITS` digits of the mean. An error below these has one digit.
 
     >>> _rounded(0.013512, 0.0004211), _rounded(0.013512, math.nan)
     (('0.01351', '0.00042'), ('0.01351', '--'))
@@ -334,8 +339,12 @@ def _rounded(mean: float, error: float) -> tuple[str, str]:
     # The power of ten of the first digit, after rounding: 0.0996 becomes 0.10.
     _, power = f"{error:.1e}".split("e")
     decimals = 1 - int(power)
+    if mean:
+        digits_of_whole = math.floor(math.log10(abs(mean))) + 1
+        decimals = min(decimals, max(0, _MEAN_DIGITS - digits_of_whole))
     places = max(decimals, 0)
-    return f"{round(mean, decimals):.{places}f}", f"{round(error, decimals):.{places}f}"
+    shown = f"{error:.1g}" if error < 10.0**-decimals else f"{round(error, decimals):.{places}f}"
+    return f"{round(mean, decimals):.{places}f}", shown
 
 
 def _differ(first: Compared, second: Compared) -> bool:
