@@ -22,6 +22,7 @@ from .based.reconstruction import BasedReconstruction, BasedStructure
 from .based.trust import learnt_trust
 from .known.known import Contradiction, Known
 from .known.margin import KnownTable
+from .reconstruct.bars import Bars
 from .reconstruct.batch import Batch, Solutions
 from .reconstruct.context import Reconstruction
 from .reconstruct.convex.clarabel_direct import ClarabelDirect
@@ -72,6 +73,7 @@ __all__ = [
     "AbsoluteConsistency",
     "Anneal",
     "AxisMetric",
+    "Bars",
     "Base",
     "BasedReconstruction",
     "BasedStructure",

@@ -250,7 +250,8 @@ def _features(first: Floats, second: Floats) -> Iterator[tuple[str, Feature]]:
     with np.errstate(invalid="ignore"):
         shift = np.nan_to_num(second.mean(axis=0) - first.mean(axis=0))
     order = np.argsort(-np.abs(shift), kind="stable")[:_CELLS]
-    yield "the total", partial(_weighted, weights=np.ones(shift.size))
+    name = "the output" if shift.size == 1 else "the total"
+    yield name, partial(_weighted, weights=np.ones(shift.size))
     changed = np.zeros(shift.size)
     changed[order[:4]] = np.sign(shift[order[:4]])
     yield "the sum of the changed cells", partial(_weighted, weights=changed)

@@ -108,26 +108,32 @@ class Replay:
         for reply in recorder.tape:
             self.law.add(reply.events, reply.true, reply.answer)
         player = self._gate(Player, second(), watches_ledger)
-        try:
-            self._play(recorder.tape, player, before)
-        except Violation:
+        violation = self._violation(recorder.tape, player, before)
+        if violation is not None:
+            # Outside a handler of the violation: Python would make it the context of all errors
+            # that the repeated runs raise, and no repetition would be equal to the recorded run.
             for _ in range(_REPETITIONS if repeats else 0):
                 again = self._gate(Player, first(), watches_ledger)
                 again.table = "the same table"
                 self._check_repeatable(recorder.tape, again, before)
-            raise
+            raise violation
         return [reply.true for reply in recorder.tape], player.true
 
-    def _play(
+    def _violation(
         self,
         tape: Sequence[Reply],
         player: Player,
         before: Outcome,
-    ) -> None:
-        """Run with the answers of a tape, and compare with the run in which it was recorded."""
+    ) -> Violation | None:
+        """What a run with the answers of a tape does differently from the run in which it was
+        recorded; None if nothing."""
         player.tape = list(tape)
-        after = outcome(self.mechanism, player, self.workload)
-        check_replay(player, before, after)
+        try:
+            after = outcome(self.mechanism, player, self.workload)
+            check_replay(player, before, after)
+        except Violation as violation:
+            return violation
+        return None
 
     def _check_repeatable(
         self,
@@ -136,10 +142,9 @@ class Replay:
         before: Outcome,
     ) -> None:
         """Check that a replay on the recorded table itself is like the recorded run."""
-        try:
-            self._play(tape, player, before)
-        except Violation as violation:
-            raise NotRepeatable(f"{_NOT_REPEATABLE}{violation}") from None
+        violation = self._violation(tape, player, before)
+        if violation is not None:
+            raise NotRepeatable(f"{_NOT_REPEATABLE}{violation}")
 
     def observe(self, source: Source) -> None:
         """Run on a table once, and let `law` look at many draws of each answer."""

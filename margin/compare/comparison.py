@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..domain.domain import View
-from ..metrics import L2, Metric
+from ..metrics import L2, Inside, IntervalScore, Metric
 from ..notebook import html_table, latex_table
 from ..privacy.budget import Budget
 
@@ -22,6 +22,9 @@ __all__ = ["Compared", "Comparison"]
 
 _LEVEL = 0.95
 """Two means are clearly different if a t-test at this level says so."""
+
+_MEAN_DIGITS = 5
+"""Largest number of significant digits of a mean beside its standard error."""
 
 
 @dataclass(
@@ -175,7 +178,7 @@ class Comparison:
         lines = [self._title(), head]
         lines += [_line(row, self.metrics, longest) for row in self.rows]
         if self.best:
-            lines += [self._note()] if self.runs > 1 else []
+            lines += filter(None, [self._note(), self._note_on_intervals()])
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
             lines.append(f"{extreme} {_heading(self.metrics[0])}: {self.best}{self._doubt()}")
         else:
@@ -191,6 +194,24 @@ class Comparison:
         return (
             f"std. error: of the mean over {self.runs} runs on this table ({freedom}); it covers "
             "the noise alone, not other tables or views"
+        )
+
+    def _note_on_intervals(self) -> str:
+        """Which mechanisms have no number in columns that measure intervals, as a line; empty if
+        none."""
+        unknown: dict[str, None] = {}
+        columns: dict[str, None] = {}
+        for place, metric in enumerate(self.metrics):
+            if not isinstance(metric, Inside | IntervalScore):
+                continue
+            names = [row.name for row in self.rows if row.values and math.isnan(row.means[place])]
+            unknown |= dict.fromkeys(names)
+            columns |= {_heading(metric): None} if names else {}
+        if not unknown:
+            return ""
+        return (
+            f"{', '.join(columns)}: nan for {', '.join(unknown)}, because some or all of the "
+            "answers have no interval; see docs/howto/error_bars.md"
         )
 
     def _doubt(self) -> str:
@@ -245,7 +266,8 @@ class Comparison:
 
         It has one row per mechanism, in the order of `rows`, and needs the package booktabs. Names
         are escaped. A standard error has two significant digits, and its mean ends at the same
-        place; a mean without an error has four digits. A mechanism that failed has dashes. A
+        place, or after five significant digits: a smaller error has one. A mean without an error
+        has four digits. A mechanism that failed has dashes. A
         comment above the table says what was compared, and that it is *not private*.
         """
         columns = ["mechanism"]
@@ -275,7 +297,8 @@ class Comparison:
         names |= {"release_seconds": "release CPU s", "answer_seconds": "answer CPU ms"}
         if not any(row.problem for row in self.rows):
             table = table.drop(columns="problem")
-        heading = "; ".join(filter(None, [self._title(), self._note()]))
+        parts = [self._title(), self._note(), self._note_on_intervals()]
+        heading = "; ".join(filter(None, parts))
         return html_table(heading, table.rename(columns=names), index=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -303,7 +326,8 @@ class Comparison:
 
 
 def _rounded(mean: float, error: float) -> tuple[str, str]:
-    """A mean and its standard error as texts, to the second significant digit of the error.
+    """A mean and its standard error as texts, to the second significant digit of the error, but
+    with at most `_MEAN_DIGITS` digits of the mean. An error below these has one digit.
 
     >>> _rounded(0.013512, 0.0004211), _rounded(0.013512, math.nan)
     (('0.01351', '0.00042'), ('0.01351', '--'))
@@ -315,8 +339,12 @@ def _rounded(mean: float, error: float) -> tuple[str, str]:
     # The power of ten of the first digit, after rounding: 0.0996 becomes 0.10.
     _, power = f"{error:.1e}".split("e")
     decimals = 1 - int(power)
+    if mean:
+        digits_of_whole = math.floor(math.log10(abs(mean))) + 1
+        decimals = min(decimals, max(0, _MEAN_DIGITS - digits_of_whole))
     places = max(decimals, 0)
-    return f"{round(mean, decimals):.{places}f}", f"{round(error, decimals):.{places}f}"
+    shown = f"{error:.1g}" if error < 10.0**-decimals else f"{round(error, decimals):.{places}f}"
+    return f"{round(mean, decimals):.{places}f}", shown
 
 
 def _differ(first: Compared, second: Compared) -> bool:

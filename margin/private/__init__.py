@@ -61,6 +61,16 @@ class Private(
     ledger
         The data set of a ledger. It is charged with the whole budget once, before the first draw.
 
+    Attributes
+    ----------
+    domain, budget
+        As they were passed. Both are public, so a mechanism may decide by them: a `run` that cannot
+        use a budget raises a `BudgetError` before its first question, and nothing is charged.
+    events, spent
+        Records of the answers so far, and the guarantee of all of them.
+    token
+        The receipt of the ledger; None before the charge, or without a ledger.
+
     Examples
     --------
     >>> import margin

@@ -284,6 +284,17 @@ def test_a_metric_that_is_unknown_for_a_mechanism_comes_after_those_that_are_kno
     assert [row.name for row in found.rows] == ["third", "second", "first"]
 
 
+def test_a_column_without_intervals_says_why(table, domain):
+    mechanisms = {"known": NARROW, "fitted": margin.MWEM(rounds=1), "broken": BROKEN}
+    asked = {"domain": domain, "budget": PureDP(1), "workload": [["sex"]], "runs": 1}
+    found = compare(table, mechanisms=mechanisms, metrics=["l2", "inside", "interval"], **asked)
+    said = "mean inside(0.95), mean interval(0.95): nan for fitted, because some"
+    assert said in str(found) and said in found._repr_html_()
+    del mechanisms["fitted"]
+    again = compare(table, mechanisms=mechanisms, metrics=["l2", "inside"], **asked)
+    assert "nan" not in str(again)
+
+
 def test_the_display_of_progress_counts_all_simulations(table, domain, caplog):
     caplog.set_level("INFO", logger="margin")
     mechanisms = {"a": NARROW, "b": BROKEN, "c": NARROW}
@@ -334,6 +345,10 @@ def test_all_metrics_have_standard_errors_in_every_form(table, domain, runs):
         (0.5, 0.0996, ("0.50", "0.10")),
         (12345.6, 678.9, ("12350", "680")),
         (3.14159, 1.26, ("3.1", "1.3")),
+        (0.0013164, 0.0000005, ("0.0013164", "0.0000005")),
+        (0.0013164, 0.000000005, ("0.0013164", "5e-09")),
+        (12345.6, 0.52, ("12346", "0.5")),
+        (0.0, 0.52, ("0.00", "0.52")),
         (0.25, 0.0, ("0.25", "0")),
         (0.123456, math.nan, ("0.1235", "--")),
         (math.nan, math.nan, ("--", "--")),

@@ -77,7 +77,9 @@ class StrongPairs:
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
-        The solver for marginals that no view covers.
+        The solver for marginals that no view covers. With one that tells no error bars
+        (`Solution.undetermined`), the last distance, a fiftieth of what the look leaves, is of no
+        use.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -176,6 +177,12 @@ class ViewSynopsis(Synopsis):
         distance
             The sum of their L1 distances from the true tables, in rows.
 
+        Warns
+        -----
+        UserWarning
+            If an answer has no error bars, because the solver tells none: nothing changes, and the
+            distance is of no use. A simulation of the mechanism shows it before a budget is spent.
+
         Examples
         --------
         >>> from margin.synopses.estimate import from_measurements
@@ -190,6 +197,14 @@ class ViewSynopsis(Synopsis):
         answers = self.marginals(asked)
         noise = np.concatenate([answer.noise_variance.ravel() for answer in answers])
         missed = np.concatenate([answer.missed_variance.ravel() for answer in answers])
+        if np.isnan(missed).any():
+            warnings.warn(
+                f"the distance changes no error bars, because {type(self.reconstruction).__name__} "
+                "tells none: the intervals of its answers stay NaN; ask for no distance, or take "
+                "a solver with error bars, such as margin.solvers.Newton()",
+                stacklevel=2,
+            )
+            return self
         if not missed.sum() > 0:
             return self
 

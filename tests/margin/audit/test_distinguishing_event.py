@@ -50,6 +50,13 @@ def test_too_little_noise_is_found(scale):
     assert 0.6 < event.least_loss(PureDP(1)) * scale <= 1
 
 
+def test_the_only_number_of_an_output_is_called_the_output():
+    claim = largest_probability(PureDP(1))
+    outputs = [laplace(F(1, 2), shift, 20_000, seed, cells=1) for shift, seed in ((0, 1), (1, 2))]
+    finding = distinguishing_event(*outputs, claim, 1e-6).finding(claim)
+    assert "the output" in finding and "total" not in finding
+
+
 @pytest.mark.parametrize(
     "budget", [PureDP, lambda e: ApproxDP(e, F(1, 1000)), ZCDP], ids=["pure", "approx", "zcdp"]
 )

@@ -243,6 +243,25 @@ def test_a_choice_by_the_rows_is_still_accused():
     assert findings and all("a neighbouring table" in finding for finding in findings)
 
 
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("1/2"), ApproxDP(1, "1e-6")], ids=repr)
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [((10, 11), "asks for more answers"), ((11, 10), "asks for fewer answers")],
+)
+def test_a_refusal_by_the_rows_is_accused_in_both_orders(sizes, said, budget):
+    """It draws nothing of its own: an error is the same whenever the run is repeated."""
+
+    class RefusesSmall:
+        def run(self, private, workload):
+            if private._tables([("a",)])[0].sum() < 11:
+                raise MarginError("too few")
+            return private.measure([["a"]])
+
+    pair = tuple({name: [0] * size for name in DOMAIN} for size in sizes)
+    findings = audit(RefusesSmall(), domain=DOMAIN, budget=budget, pairs=[pair]).findings
+    assert said in findings[0] and "cannot replay" not in "".join(findings)
+
+
 @pytest.mark.parametrize("mechanism", [PriView, None, "priview", object()])
 def test_a_mechanism_is_an_object_with_run(mechanism):
     with pytest.raises(MarginError, match="run"):

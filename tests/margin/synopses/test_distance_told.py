@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from margin import Domain
+from margin.solvers import IPF
 from margin.synopses.estimate import from_measurements
 
 NAMES = "abcdef"
@@ -58,4 +59,11 @@ def test_what_is_missed_is_at_least_as_large_as_the_noise(distance):
 
 def test_views_within_views_change_nothing():
     made = of_the_strongest_pair()
+    assert made.with_distance([["a"], ["a", "b"]], 0.0) is made
+
+
+def test_a_solver_without_error_bars_is_told():
+    made = of_the_strongest_pair().with_reconstruction(IPF())
+    with pytest.warns(UserWarning, match=r"changes no error bars, because IPF tells none"):
+        assert made.with_distance(PAIRS, 100.0) is made
     assert made.with_distance([["a"], ["a", "b"]], 0.0) is made
