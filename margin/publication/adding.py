@@ -4,12 +4,12 @@ __all__ = ["adding"]
 
 _ADDING = (
     "For the sum of two lines of a measured table, add their low bounds, and add their high "
-    "bounds. For a difference, the bounds are low minus high, and high minus low. These bounds "
-    "are wider than need be, and hold with a probability of about 95 % or more. For a sum of more "
-    "than two lines, use a table with fewer attributes, in which the sum is a line. If there is "
-    "none, {} can compute the sum with its bounds (margin count). To add all low bounds and all "
-    "high bounds is safe only for lines that you chose before you saw their numbers, and only if "
-    "none of the low bounds is 0. It gives bounds that are much too wide."
+    "bounds. For a difference, the bounds are low minus high, and high minus low. The rows outside "
+    "a line are such a difference: all rows minus that line. These bounds are wider than need be, "
+    "and hold with a probability of about 95 % or more. Do not add up the bounds of more than two "
+    "lines: low bounds stop at 0, so their sum may be too high. For a sum of more lines, use a "
+    "table with fewer attributes, in which the sum is a line. If there is none, {} can compute the "
+    "sum with its bounds (margin count)."
 )
 
 
@@ -17,9 +17,8 @@ def adding(*, has_contact: bool) -> str:
     """How to give bounds to a sum or a difference, in words.
 
     Let two errors have the standard deviations s and t. The error of their sum or difference has at
-    most s + t, whatever their correlation is, so bounds at the ends are not too narrow. The same
-    holds for more errors. But the low bound of an empty cell stops at 0, and a sum of many such
-    bounds is too high.
+    most s + t, whatever their correlation is, so bounds at the ends are not too narrow. But the low
+    bound of an empty cell stops at 0, and a sum of many such bounds is too high.
 
     Parameters
     ----------

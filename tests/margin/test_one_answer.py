@@ -139,6 +139,12 @@ def test_the_page_offers_as_many_attributes_as_there_are():
     assert set(data["sources"]) == {source.value for source in Source}
 
 
+@pytest.mark.parametrize("with_known", [False, True])
+def test_the_page_computes_bounds_of_sums_unless_tables_are_known(with_known):
+    data = page_of(released(with_base=False, with_known=with_known))
+    assert data["sums"] is not with_known
+
+
 def test_the_source_of_each_answer():
     plain = released(with_base=False, with_known=True)
     based = released(with_base=True, with_known=True)

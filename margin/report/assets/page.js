@@ -8,8 +8,8 @@ const MOST_ROWS = 1000;
 const MOST_BARS = 60;
 /** Rows by which a bound may lie beyond a whole number because of rounding errors of floats. */
 const ROUNDING = 1e-6;
-/** The number of lines from which a table has lists of categories to choose lines. */
-const MANY_LINES = 13;
+/** The number of lines from which a table has lists of categories, to choose lines and to add them up. */
+const MANY_LINES = 3;
 /** The number of categories from which such a list has a field to search in it. */
 const MANY_CATEGORIES = 13;
 /** The number of categories in a sentence, above which only their number is told. */
@@ -63,36 +63,45 @@ function project(counts, axes, asked) {
   return result;
 }
 
-/** The share of one answer in the part of a component in a cell: see `concentration_of_component` in the Python source. */
-const componentShare = (counts) => product(counts.map((n) => (n > 2 ? ((n - 1) ** 3 + 1) / (n ** 2 * (n - 1)) : 1)));
+/** The share of one answer along an axis of n categories in a sum of m of them: see `ComponentErrors.concentration_of` in the Python source.
+ *
+ * The n answers have the weights 1 - m / n, m times, and -m / n. Two categories have one answer, their difference. */
+function answerShare(n, m) {
+  if (n <= 2) return 1;
+  const part = m / n;
+  const squares = m * (1 - part) ** 2 + (n - m) * part ** 2;
+  return (m * (1 - part) ** 4 + (n - m) * part ** 4) / squares ** 2;
+}
 
-/** The variance of each cell of a marginal of a view, and the sum of the squares of the shares that the answers on
- * components have in it: see `Tables.covered_variances` and `Tables.component_concentration` in the Python source. */
-function coveredVariance(view, asked) {
+/** The variance of a sum of cells of a marginal of a view, and the sum of the squares of the shares that the answers on
+ * components have in it: see `covered_covariance` and `Tables.component_concentration` in the Python source.
+ *
+ * The sum is over a number of categories of each axis, by default one: then it is a cell. */
+function coveredVariance(view, asked, many = asked.map(() => 1)) {
   const precision = doubles(view.precision);
   const places = asked.map((axis) => view.axes.indexOf(axis));
   let sum = 0;
   let squares = 0;
   for (let part = 0; part < 1 << asked.length; part += 1) {
-    const functions = product(asked.map((axis, place) => (part >> place & 1 ? sizes[axis] - 1 : 1)));
+    const functions = product(asked.map((axis, place) => many[place] * (part >> place & 1 ? sizes[axis] - many[place] : many[place])));
     const mask = places.reduce((all, own, place) => (part >> place & 1 ? all | 1 << own : all), 0);
     if (functions) {
       const own = functions / precision[mask];
       sum += own;
-      squares += own ** 2 * componentShare(asked.filter((_, place) => part >> place & 1).map((axis) => sizes[axis]));
+      squares += own ** 2 * product(asked.map((axis, place) => (part >> place & 1 ? answerShare(sizes[axis], many[place]) : 1)));
     }
   }
   const variance = sum / product(asked.map((axis) => sizes[axis])) ** 2;
   return { variance, ofComponents: sum > 0 ? squares / sum ** 2 : 0 };
 }
 
-/** Half the width of the interval of each cell of a marginal of a view: see `Tables.concentration` and `half_widths`. */
-function halfWidthOf({ variance, ofComponents }, asked) {
+/** Half the width of the interval of a sum of cells of a marginal of a view: see `Tables.concentration` and `half_widths`. */
+function halfWidthOf({ variance, ofComponents }, asked, number = 1) {
   const cells = product(asked.map((axis) => sizes[axis]));
   let concentration = data.by_components ? ofComponents : 0;
   for (const table of data.measured) {
     if (asked.every((axis) => table.axes.includes(axis))) {
-      const summed = product(table.axes.map((axis) => sizes[axis])) / cells;
+      const summed = number * product(table.axes.map((axis) => sizes[axis])) / cells;
       concentration += variance ** 2 / (summed ** 3 * table.variance ** 2);
     }
   }
@@ -166,6 +175,9 @@ function wholeBounds(low, high) {
   return [Math.floor(low + ROUNDING), Math.ceil(high - ROUNDING)];
 }
 
+/** The bounds of a count, as whole numbers, from half the width of its interval. */
+const boundsAround = (count, half) => wholeBounds(Math.max(count - half, 0), Math.max(count + half, 0));
+
 /** One record per cell, in the order of the table. Its bounds are whole numbers. */
 function records(asked, answer) {
   return Array.from(answer.counts, (count, cell) => {
@@ -178,7 +190,7 @@ function records(asked, answer) {
       rest = Math.floor(rest / sizes[asked[place]]);
     }
     const half = answer.halfWidths[cell];
-    const [low, high] = wholeBounds(Math.max(count - half, 0), Math.max(count + half, 0));
+    const [low, high] = boundsAround(count, half);
     return { labels, codes, count, low, high, known: half === 0 };
   });
 }
@@ -352,7 +364,7 @@ function narrowHeads() {
   const share = document.createElement("span");
   share.className = "narrow";
   share.append(sortButton("share", shareName()));
-  return [bounds, share];
+  return [bounds, share, ...(hasShareEnds() ? [cell("span", "bounds of %", "narrow")] : [])];
 }
 
 /** What the whole is called: if the rows of a person were limited, not all rows were counted. */
@@ -391,6 +403,9 @@ function sums() {
   return (row) => found.get(group(row));
 }
 
+/** The share of a line in the sum of `sums`; 0 if that is not positive. */
+const shareIn = (row, sumOf) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
+
 /** A sentence that quotes the largest count of the lines that are shown. */
 function quote() {
   const bounded = shown && shown.rows.every((row) => isKnown(row.low));
@@ -406,14 +421,19 @@ function quote() {
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
   const measured = shown.source === "measured";
   const number = unit === null ? "the true number" : "the true number of counted rows";
-  const sure = measured ? "With a probability of about 95 %" : "As for 95 % of such estimates on average";
-  const how = measured ? "" : shown.source === "based" ? ", and a part of the number is an estimate" : ", and the number was not measured but estimated from smaller tables";
-  element("quoted").textContent = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `
-    + `${sure}, ${number} is from ${bounds(row)}; noise was added for privacy${how}.”`;
+  const how = shown.source === "based" ? "estimated in part" : "not measured, but estimated from smaller tables";
+  const start = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `;
+  element("quoted").textContent = measured
+    ? `${start}With a probability of about 95 %, ${number} is from ${bounds(row)}; noise was added for privacy.”`
+    : `${start}This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${bounds(row)}.”`;
   element("compare").textContent = comparing();
   element("shares").textContent = measured ? sharing(row) : "";
-  element("sums").textContent = measured ? data.adding : "";
+  element("sums").textContent = measured
+    ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
+    : `Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds (margin count).`;
 }
+
+const SUMMING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum with its bounds. Where it gives none, follow these rules. ";
 
 /** What bounds say about which of two counts is larger. */
 function comparing() {
@@ -429,8 +449,11 @@ function comparing() {
 function sharing(row) {
   const first = shareOf(row, within);
   return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
-    + `${first && ` Here, ${first}.`} These bounds are wider than need be, so they hold at least as often.${shareOfGroup(row)}`;
+    + `${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
+    + ` If those of two shares overlap, do not conclude which one is larger. How far two shares are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup(row)}`;
 }
+
+const APART = "For example, shares of 48.0% to 54.8% and of 31.6% to 34.6% are 13.4 to 23.2 percentage points apart.";
 
 /** Where the two counts stand that give the share of one category in a group, with an example. */
 function shareOfGroup(row) {
@@ -448,24 +471,35 @@ function shareOfGroup(row) {
 
 /** The share of a line in the rows with the same categories at some places of the table, in words; empty without bounds. */
 function shareOf(row, places) {
-  const { low, high } = wholeOf(row, places);
-  // The comparison is false for bounds that are not known, too.
-  if (!(low > 0)) return "";
+  const ends = shareEnds(row, wholesAt(places));
+  if (!ends) return "";
   const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
   const having = told(row.labels.map((_, place) => place).filter((place) => !places.includes(place)));
   const of = places.length ? `${allRows()} with ${told(places)}` : allRows();
-  const least = percents("floor").format(row.low / high);
-  const most = percents("ceil").format(Math.min(row.high / low, 1));
-  return `${least} to ${most} of ${of} have ${having}`;
+  return `${ends.join(" to ")} of ${of} have ${having}`;
 }
 
-/** The bounds of the number of rows with the same categories as a line at some places of the table. */
-function wholeOf(row, places) {
-  if (!places.length) return data.total ?? {};
+const downwards = percents("floor");
+const upwards = percents("ceil");
+
+/** The bounds of the share of a line as texts, as `sharing` explains them; null where they are not known. */
+function shareEnds(row, wholeOf) {
+  const { low, high } = wholeOf(row);
+  // The comparison is false for bounds that are not known, too.
+  if (!(low > 0)) return null;
+  return [downwards.format(row.low / high), upwards.format(Math.min(row.high / low, 1))];
+}
+
+/** Whether the shares of the table have bounds. Those of estimates would invite to compare groups. */
+const hasShareEnds = () => shown.source === "measured";
+
+/** For each line, the bounds of the number of rows with the same categories at some places of the table. */
+function wholesAt(places) {
+  if (!places.length) return () => data.total ?? {};
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
-  const found = answer ? records(axes, answer) : [];
-  return found.find(({ codes }) => codes.every((code, at) => code === row.codes[places[at]])) ?? {};
+  const found = new Map(answer ? records(axes, answer).map((row) => [row.codes.join(","), row]) : []);
+  return (row) => found.get(places.map((place) => row.codes[place]).join(",")) ?? {};
 }
 
 /** What counts lack if only some rows of a person were counted. */
@@ -497,27 +531,35 @@ function adding(rows) {
 
 /** The bounds of the sum of the lines with the ticked categories, if the page can tell them.
  *
- * The sum is that of the lines with these categories in the table of the attributes with a condition. One line has its own bounds. Those
- * of two lines of a measured table are added up. More lines get none: see `adding` in the Python source. */
+ * The sum is that of the lines with these categories in the table of the attributes with a condition. */
 function boundsOfSum() {
   const places = limited();
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
   const found = answer ? records(axes, answer).filter(({ codes }) => codes.every((code, at) => ticked[places[at]].has(code))) : [];
-  const smaller = axes.length < shown.asked.length;
-  const bounded = found.length && found.every((row) => isKnown(row.low));
-  if (bounded && found.length === 1) {
-    return smaller ? ` The table ${namesAt(places)} has this sum as a line: ${whole.format(found[0].count)}, with bounds of ${bounds(found[0])}.` : "";
+  const isSmaller = axes.length < shown.asked.length;
+  if (found.length === 1 && isKnown(found[0].low)) {
+    return isSmaller ? ` The table ${namesAt(places)} has this sum as a line: ${whole.format(found[0].count)}, with bounds of ${bounds(found[0])}.` : "";
   }
-  if (bounded && found.length === 2 && answer.source === "measured") {
-    const [low, high] = ["low", "high"].map((name) => found[0][name] + found[1][name]);
-    const where = smaller ? ` of the table ${namesAt(places)}` : "";
-    return ` Bounds of this sum are ${range(low, high)}: those of two lines${where} add up to them.`;
+  if (found.length && found.every((row) => row.known)) return "";
+  const ends = endsOfSum(axes, answer, found);
+  if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)},` : "the first sum"} are ${range(...ends)}.`;
+  const advice = element("quote").hidden ? "" : ": “How to quote a number” says what to do";
+  return ` This page has no bounds for the sum of the chosen lines${advice}.`;
+}
+
+/** The bounds of the sum of some lines of a table; null if the page cannot compute them.
+ *
+ * The errors within a view are known with their covariances. Those of two other lines of a measured table follow from the rule of `adding`
+ * in the Python source. Cells that are known have the weight 0, so they break the product of numbers of categories. */
+function endsOfSum(axes, answer, found) {
+  if (answer?.source !== "measured") return null;
+  const view = coveringView(axes);
+  if (view && data.sums && !found.some((row) => row.known)) {
+    const many = axes.map((_, at) => new Set(found.map(({ codes }) => codes[at])).size);
+    return boundsAround(sumOfCounts(found), halfWidthOf(coveredVariance(view, axes, many), axes, found.length));
   }
-  const none = " This page has no bounds for this sum.";
-  if (!shown.rows.every((row) => isKnown(row.low))) return none;
-  const whom = "Contact" in data.imprint ? "the contact below" : "whoever has the file of the release";
-  return `${none} Do not add up those of its lines: ask ${whom}, who can compute the sum with its bounds (margin count).`;
+  return found.length === 2 ? ["low", "high"].map((name) => found[0][name] + found[1][name]) : null;
 }
 
 /** The places of the attributes of which some categories are ticked, but not all. */
@@ -575,8 +617,9 @@ function choice(axis, place) {
   };
   const changed = () => {
     told();
-    table();
     quote();
+    table();
+    chart();
   };
   const fill = () => {
     const wanted = folded(search.value.trim());
@@ -643,8 +686,10 @@ function table() {
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
+  if (hasShareEnds()) title.append(cell("th", "bounds of %", "ends"));
   const sumOf = sums();
-  const partOf = (row) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
+  const partOf = (row) => shareIn(row, sumOf);
+  const wholeOf = wholesAt(within);
   const rows = lines(partOf);
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
@@ -656,16 +701,17 @@ function table() {
     const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(partOf(row))}` : "–";
     const count = cell("td", whole.format(row.count), "number");
     // A narrow screen has the bounds and the share below the count; see the style sheet.
-    [bounds(row) || "–", share].forEach((text) => count.append(cell("span", text, "narrow")));
+    const ends = hasShareEnds() ? [shareEnds(row, wholeOf)?.join(" to ") ?? "–"] : [];
+    [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
     line.append(count);
     [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
-    line.append(cell("td", share, "share"));
+    line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
   }
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
   element("total").textContent = `${adding(rows)}${leftOut()}${nobody(shown.rows)} ${about}`;
   const of = `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines`;
   const ticks = ticked.some((codes) => codes.size);
-  const found = rows.length < shown.rows.length ? `The table shows ${of}: those with ${condition()}. The chart and the download have all lines of the table. `
+  const found = rows.length < shown.rows.length ? `The table shows ${of}: those with ${condition()}. The download has all lines of the table. `
     : ticks ? "All lines of the table have a ticked category. " : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
@@ -833,33 +879,37 @@ async function draw(place, spec, description) {
   place.querySelector("svg").setAttribute("aria-hidden", "true");
 }
 
+/** Draw the chosen lines of the table, and say so. */
 async function chart() {
   const place = element("chart");
   element("drawn").textContent = "";
   if (!shown) { place.replaceChildren(); return; }
-  const names = shown.asked.map((axis) => data.attributes[axis].name);
-  const [first, second] = shown.asked.map((axis) => sizes[axis]);
-  if (shown.asked.length === 2 && first > 2 && second > 2 && second <= 60) {
-    const labels = shown.asked.map((axis) => data.attributes[axis].labels);
-    await draw(place, heat(shown.rows, names, labels, place.clientWidth), countsBy(names));
+  const names = shown.asked.map(nameOf);
+  const rows = matching();
+  const isPart = rows.length < shown.rows.length;
+  const description = `${countsBy(names)}${isPart ? `: the lines with ${condition()}` : ""}`;
+  // The categories that have a line.
+  const labels = shown.asked.map((axis, own) => data.attributes[axis].labels.filter((_, code) => !ticked[own].size || ticked[own].has(code)));
+  const [first, second] = labels.map((own) => own.length);
+  if (isPart) element("drawn").textContent = "The chart shows the chosen lines.";
+  if (names.length === 2 && first > 2 && second > 2 && second <= 60) {
+    await draw(place, heat(rows, names, labels, place.clientWidth), description);
     return;
   }
-  if (shown.asked.length > 1 && shown.rows.length <= MOST_BARS) {
-    const labels = data.attributes[shown.asked.at(-1)].labels;
-    await draw(place, panels(shown.rows, names, labels, place.clientWidth), countsBy(names));
+  if (names.length > 1 && rows.length <= MOST_BARS) {
+    await draw(place, panels(rows, names, labels.at(-1), place.clientWidth), description);
     return;
   }
-  const rows = [...shown.rows];
-  if (shown.asked.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[0]].ordered) {
-    await draw(place, line(rows, names[0]), countsBy(names));
+  if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[0]].ordered) {
+    await draw(place, line(rows, names[0]), description);
     return;
   }
   if (rows.length > MOST_BARS) {
     rows.sort((one, other) => other.count - one.count);
     rows.length = MOST_BARS;
-    element("drawn").textContent = `The chart shows the ${MOST_BARS} largest counts.`;
+    element("drawn").textContent = `The chart shows the ${MOST_BARS} largest counts of ${isPart ? "the chosen lines" : "the table"}.`;
   }
-  await draw(place, bars(rows, names.join(" · "), place.clientWidth), countsBy(names));
+  await draw(place, bars(rows, names.join(" · "), place.clientWidth), description);
 }
 
 /** The beginnings of texts that spreadsheets run as formulae: see `for_spreadsheet` in the Python source. */
@@ -891,10 +941,24 @@ const LEVEL_TEXT = `${100 * LEVEL}%`;
 /** The head of a column of a download, which no attribute has. */
 const free = (name) => (data.attributes.some((attribute) => attribute.name === name) ? free(`${name}_`) : name);
 
+const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"];
+
+/** For each line its percentage and the bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers. */
+function shareColumns() {
+  const sumOf = sums();
+  const wholeOf = wholesAt(within);
+  const of = quoted(within.length ? `each ${namesAt(within)}` : allRows());
+  return (row) => {
+    const texts = [percent.format(shareIn(row, sumOf)), ...(shareEnds(row, wholeOf) ?? ["", ""])];
+    return [...texts.map((text) => text && Number(text.replace(/[.,%]/g, ""))), of];
+  };
+}
+
 function download() {
-  const names = shown.asked.map((axis) => data.attributes[axis].name);
-  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row), LEVEL_TEXT, shown.source]);
-  const head = [...names, ...[...FIELDS, "level", "source"].map(free)];
+  const names = shown.asked.map(nameOf);
+  const shares = hasShareEnds() ? shareColumns() : () => [];
+  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, shown.source]);
+  const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), names, "csv");
 }
 
@@ -956,6 +1020,8 @@ function downloadMeaning() {
     "Columns of the tables",
     `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
+    `${free("per_1000")}: only in the file of one measured table: the percentage that the page shows, with its bounds, per 1,000 rows (331 is 33.1 %).`,
+    `  ${free("per_1000_of")} says which rows these are of. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
     ...Object.entries(data.sources).map(([name, words]) => `  ${name}: ${words}`),
@@ -966,6 +1032,12 @@ function downloadMeaning() {
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];
   save(`${lines.join("\n")}\n`, ["columns"], "plain");
+}
+
+/** What stands beside the name of an attribute: its number of categories, or that it was not measured. */
+function sizeOf(axis) {
+  if (data.not_measured.includes(nameOf(attributeOf(axis)))) return "not measured";
+  return sizes[axis] === 1 ? "1 category" : `${sizes[axis]} categories`;
 }
 
 function picker() {
@@ -980,8 +1052,7 @@ function picker() {
     });
     const size = document.createElement("span");
     size.className = "size";
-    size.textContent = attribute.labels.length === 1 ? "1 category" : `${attribute.labels.length} categories`;
-    if (data.not_measured.includes(data.attributes[attributeOf(axis)].name)) size.textContent = "not measured";
+    size.textContent = sizeOf(axis);
     label.append(box, attribute.name, size);
     if (attribute.level_of !== null) label.className = "level";
     return box;
@@ -994,13 +1065,17 @@ function picker() {
   boxes[0].checked = true;
   selected = [0];
   element("search").addEventListener("input", (event) => {
-    const wanted = event.target.value.toLowerCase();
+    const wanted = folded(event.target.value.trim());
     boxes.forEach((box, axis) => {
-      box.parentElement.hidden = !data.attributes[axis].name.toLowerCase().includes(wanted);
+      const { name, labels } = data.attributes[axis];
+      const label = folded(name).includes(wanted) ? undefined : labels.find((one) => folded(one).includes(wanted));
+      box.parentElement.hidden = !folded(name).includes(wanted) && label === undefined;
       box.parentElement.style.display = box.parentElement.hidden ? "none" : "";
+      // Say which category was found.
+      box.parentElement.lastElementChild.textContent = label === undefined ? sizeOf(axis) : `“${label}”`;
     });
     const none = boxes.every((box) => box.parentElement.hidden);
-    element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name.` : "";
+    element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name or its categories.` : "";
   });
   element("clear").addEventListener("click", () => {
     selected = [];
