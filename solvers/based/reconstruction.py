@@ -423,9 +423,10 @@ class BasedStructure(Structure):
 
     The scales of marginals that no view holds are learnt as `Structure` does, with the base. Beyond
     the widest view nothing tells, and `scale` follows from the two estimates that are mixed. The
-    rows of the base are a sample, too, so they add to the structure of a random sample. Where a
-    view holds the marginal, `held_solutions` has computed the missed part. The noise of the base is
-    added in both cases. But what a view holds is never said to be less certain than its own table.
+    rows of the base are a sample, too, so they add to the structure of a random sample, and the
+    noise of the base is added. Where a view holds the marginal, `held_solutions` has computed the
+    missed part without the noise of the base; `_with_noise_of_base` adds it. So what a view holds
+    is never said to be less certain than its own table.
 
     Parameters
     ----------
@@ -471,10 +472,10 @@ class BasedStructure(Structure):
         noise = self._noise(asked).reshape(missed.shape)
         missed = missed + sampling * solutions.undetermined + (weights**2).reshape(per_row) * noise
         if held.any():
-            # What noise leaves to the missed part, if the whole error is that of a view's table.
-            variances = self.tables.covered_variances(asked[held]).reshape(per_row)
-            rest = np.maximum(variances - solutions.variance[held], 0.0)
-            missed[held] = np.minimum(solutions.undetermined[held] + noise[held], rest)
+            variance = solutions.variance[held]
+            own = self.tables.covered_variances(asked[held]).reshape(per_row)
+            whole = _with_noise_of_base(own, variance + solutions.undetermined[held], noise[held])
+            missed[held] = np.maximum(whole - variance, 0.0)
         return np.asarray(missed)
 
     def missed_covariance(
@@ -488,7 +489,7 @@ class BasedStructure(Structure):
         # The errors of the base's cells are taken to be independent.
         noise = (weights * self._noise(asked).ravel()[:, None]).T @ weights
         if self.tables.covered(asked)[0]:
-            return self._held_covariance(asked, weights, sums, sums.undetermined + noise)
+            return self._held_covariance(asked, weights, sums, noise)
         share = float(self.based.weights(asked)[0])
         sampling = share**2 / self.based.base.rows * sums.undetermined
         return super().missed_covariance(axes, weights, sums) + sampling + share**2 * noise
@@ -498,13 +499,16 @@ class BasedStructure(Structure):
         asked: Integers,
         weights: Floats,
         sums: Sums,
-        missed: Floats,
+        noise: Floats,
     ) -> Floats:
-        """The covariance of the missed parts of sums that a view holds, lowered as for cells: the
-        whole error is at most that of the view's own sums."""
+        """The covariance of the missed parts of sums that a view holds: the variances are those of
+        `missed_variance`, and the correlations those of the estimate and the noise of the base."""
+        variance = sums.variance.diagonal()
         own = own_covariance(Batch.of(self.tables, asked), weights).diagonal()
-        rest = np.maximum(own - sums.variance.diagonal(), 0.0)
-        share = np.minimum(1.0, rest / np.maximum(missed.diagonal(), 1e-300))
+        whole = _with_noise_of_base(own, variance + sums.undetermined.diagonal(), noise.diagonal())
+        missed = sums.undetermined + noise
+        rest = np.maximum(whole - variance, 0.0)
+        share = rest / np.maximum(missed.diagonal(), 1e-300)
         return np.asarray(missed * np.sqrt(np.outer(share, share)))
 
     def _alone(self, asked: Integers) -> Floats:
@@ -527,6 +531,32 @@ class BasedStructure(Structure):
     ) -> BasedReconstruction:
         """The reconstruction with the base from the views' marginals on `depth` axes."""
         return self.based.fewer(depth, self.based.weight(depth, count))
+
+
+def _with_noise_of_base(
+    own: Floats,
+    whole: Floats,
+    noise: Floats,
+) -> Floats:
+    """The error variances of estimates whose base has noise, at most those of the views' tables.
+
+    A view's table, of the variance v, and a base of the variance p have a weighted mean of the
+    variance v p / (v + p). So `whole` tells p, which becomes p plus the noise of the base. This is
+    cautious, because the trust in a base was learnt with its noise, and p may hold a part of it.
+
+    Parameters
+    ----------
+    own
+        The variances of the views' tables, v.
+    whole
+        The error variances if the base had no noise.
+    noise
+        The variances of the noise of the base.
+    """
+    least = np.maximum(whole, 1e-300)
+    of_base = np.maximum(1 / least - 1 / own, 0.0)
+    with_noise = of_base / (1 + of_base * noise)
+    return np.where(whole > 0, own / (1 + own * with_noise), 0.0)
 
 
 def _joined(
