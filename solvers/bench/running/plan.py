@@ -19,6 +19,7 @@ from ..libraries.by_model import ByModel
 from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
 from .fingerprint import fingerprint
+from .solving import library_of
 
 __all__ = ["Entry", "listed", "named", "planned"]
 
@@ -30,12 +31,14 @@ __all__ = ["Entry", "listed", "named", "planned"]
 class Entry:
     """A solver with its name, its description, and the bytes that are sent to its process.
 
-    `takes_model` tells that it takes the programme as arrays; `has_loops`, that loops of margin's
-    are compiled when it is first called.
+    `library` is the package that solves, with its version; `takes_model` tells that the solver
+    takes the programme as arrays; `has_loops`, that loops of margin's are compiled when it is first
+    called.
     """
 
     name: str
     options: str
+    library: str
     pickled: bytes
     takes_model: bool
     has_loops: bool
@@ -114,6 +117,7 @@ def planned(
         entries[name] = Entry(
             name=name,
             options=_described(limited),
+            library=library_of(limited),
             pickled=_pickled(name, limited),
             takes_model=callable(getattr(limited, "solve_instance", None)),
             has_loops=has_loops(limited),

@@ -161,7 +161,7 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
-    lines = [*caption(clock), *uneven(rows)]
+    lines = [*caption(clock), *uneven(rows), *_solved_by(rows)]
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (
@@ -169,6 +169,15 @@ def _section(
         f'<div class="scroll">{_table(summary(rows, clock=clock))}</div>{below}'
         f'<div class="pictures">{"".join(figures)}</div>'
     )
+
+
+def _solved_by(rows: list[Row]) -> list[str]:
+    """A sentence with the library of each solver, if the rows tell it."""
+    found = {row["solver"]: row["library"] for row in rows if row.get("library")}
+    if not found:
+        return []
+    named = ", ".join(f"{solver} by {library}" for solver, library in found.items())
+    return [f"solved by these packages: {named}"]
 
 
 def _table(lines: list[dict[str, Any]]) -> str:
