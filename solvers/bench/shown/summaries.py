@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
-from .times import NOT_TRIED, Clock, Row, by_family, check_comparable, times
+from .times import NOT_TRIED, Clock, Row, Times, by_family, check_comparable, times
 
 __all__ = [
     "SHIFT",
@@ -145,6 +145,21 @@ def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
     return worst
 
 
+def _best_mean(table: Times, means: dict[str, float]) -> float:
+    """The least mean of the solvers that were tried on all instances, or of all if there is none.
+
+    A solver that takes the easy instances only is no measure of those that solve the others.
+    """
+    full: list[float] = []
+    partial: list[float] = []
+    for solver, column in zip(table.solvers, table.seconds.T, strict=True):
+        # Without a solved instance, the mean would be the time limit.
+        if np.isfinite(column).any():
+            group = partial if np.isnan(column).any() else full
+            group.append(means[solver])
+    return max(min(full or partial, default=1.0), 1e-9)
+
+
 def _counts(outcomes: Iterable[str]) -> dict[str, int]:
     """How many of the instances that were tried and not solved ended in which way."""
     counts = dict.fromkeys((*_COUNTED, "other"), 0)
@@ -169,7 +184,8 @@ def summary(
     `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
     ``died``. `not tried` counts the other instances of the family: the solver does not take them
     (``unsupported``), the machine failed it (``lost``), or there are no rows. A solver that solved
-    no instance has no mean (NaN).
+    no instance has no mean (NaN). `ratio` is that of the mean to the best one of a solver that was
+    tried on all instances.
 
     Parameters
     ----------
@@ -185,7 +201,7 @@ def summary(
         means = shifted_geometric_means(part, shift=shift, clock=clock, warm=warm, gap=gap)
         integrals = primal_integrals(part, warm=warm)
         ended = _worst(part)
-        best = max(min((mean for mean in means.values() if mean == mean), default=1.0), 1e-9)
+        best = _best_mean(table, means)
         found: list[dict[str, Any]] = []
         for place, solver in enumerate(table.solvers):
             column = table.seconds[:, place]

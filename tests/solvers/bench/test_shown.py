@@ -131,6 +131,18 @@ def test_a_line_adds_up_to_all_instances(grid, gap):
     assert is_marked["A"] == bool(line["not tried"])
 
 
+def test_who_takes_the_easy_instances_only_is_no_measure():
+    rows = [row("easy", "A", 0.1), row("hard", "A", 0.1, "unsupported")]
+    rows += [row("easy", "B", 0.2), row("hard", "B", 8.0), row("easy", "C", 0.3)]
+    rows += [row("hard", "C", 9.0)]
+    ratios = {line["solver"]: line["ratio"] for line in bench.summary(rows)}
+    assert ratios["A"] < 1 == ratios["B"] < ratios["C"]
+    # Where none of all instances has solved any, the best of the others is the measure.
+    failed = [row("easy", "D", 1.0, "time"), row("hard", "D", 1.0, "time")]
+    for chosen in ([rows[0], rows[3]], [rows[0], *failed]):
+        assert next(line["ratio"] for line in bench.summary(chosen)) == 1
+
+
 def test_rows_of_an_edited_solver_are_told():
     """A line that mixes two versions of a solver says nothing of either."""
     rows = [
