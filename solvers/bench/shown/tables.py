@@ -65,8 +65,8 @@ def caption(clock: Clock = "cpu") -> list[str]:
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
         "instance that is not solved counts with the time limit, and a solver that solved none has "
         "no mean",
-        "ratio: that of the mean to the best one of a solver that was tried on all instances; * marks "
-        "one over fewer instances",
+        "ratio: that of the mean to the best one of a solver that was tried on all instances; one "
+        "with * is over fewer",
         "primal integral: the mean gap over the wall seconds of the time limit, from 0 (the best "
         "known at once) to 1 (no answer); gaps are relative to the size of the best known "
         "objective, at least 0.01, and at most 1",
