@@ -27,6 +27,7 @@ class Status(enum.Enum):
         "drop some, or use a solver that relaxes them (`Newton`, `Ladder`)"
     )
     MISSING = "the back-end is not installed; install it or choose another"
+    UNSUPPORTED = "the solver does not take problems of this kind; choose another"
     FAILED = "no answer was found; the problem may be badly scaled: try another solver"
 
     @property
@@ -38,7 +39,8 @@ class Status(enum.Enum):
 class UnsolvedError(RuntimeError):
     """The error of a projection that found no tables, because tables carry no status.
 
-    A mechanism ends with this error. In a comparison of solvers the outcome is ``nothing``.
+    A mechanism ends with this error. In a comparison of solvers the outcome is ``nothing``, or
+    ``unsupported`` with the status `UNSUPPORTED`.
 
     Parameters
     ----------

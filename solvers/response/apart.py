@@ -1,7 +1,9 @@
 """`CpSat` and `MaxSat`: solvers of a `BestResponse` that run in a separate process.
 
 There are two reasons. ortools and highspy cannot be loaded into one process, and a solver that
-crashes ends only its own process. The script `apart_process` is the separate process.
+crashes ends only its own process. The script `apart_process` is the separate process. A comparison
+gives each solver a process anyway: there they run in it (``apart=False``), so that a solve does not
+include the start of a process and the import of the library.
 """
 
 import io
@@ -17,6 +19,7 @@ import numpy as np
 from ..backends import available
 from ..status import Status
 from ..types import Floats
+from . import apart_process
 from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
@@ -38,10 +41,13 @@ class CpSat:
         result is the same on every machine.
     time_limit
         Seconds, or None.
+    apart
+        Whether to solve in a separate process. `bench.compare` sets False; see `call`.
     """
 
     steps: float | None = None
     time_limit: float | None = None
+    apart: bool = True
 
     def solve(
         self,
@@ -55,7 +61,8 @@ class CpSat:
         options = {"seed": number, "steps": self.steps, "seconds": self.time_limit}
         # The solver keeps its limit by itself. If it does not, its process is ended.
         patience = None if self.time_limit is None else 10.0 + 1.5 * self.time_limit
-        return _solve("cpsat", "ortools", instance, seed, options, patience)
+        calling = Calling("cpsat", options, patience, apart=self.apart)
+        return _solve(calling, "ortools", instance, seed)
 
 
 @dataclass(
@@ -66,15 +73,19 @@ class MaxSat:
     """The MaxSAT solver RC2 of python-sat. It returns a record only if it proves it optimal.
 
     It takes conjunctions and forbidden cells only. Other instances, with parities or other
-    constraints, end with `Status.FAILED`. `Response.work` is zero.
+    constraints, end with `Status.UNSUPPORTED`. `Response.work` is zero.
 
     Parameters
     ----------
     time_limit
-        Seconds, including the start of the process, or None.
+        Seconds, including the start of the process, or None. RC2 has no limit of its own: only a
+        separate process can be ended.
+    apart
+        Whether to solve in a separate process. `bench.compare` sets False; see `call`.
     """
 
     time_limit: float | None = None
+    apart: bool = True
 
     def solve(
         self,
@@ -84,7 +95,8 @@ class MaxSat:
         seed: Seed = 0,
     ) -> Response:
         """Find a good record for the instance; see `Responder.solve`."""
-        return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
+        calling = Calling("maxsat", {}, self.time_limit, apart=self.apart)
+        return _solve(calling, "pysat", instance, seed)
 
 
 class Sent(NamedTuple):
@@ -97,8 +109,30 @@ class Sent(NamedTuple):
     cost: Floats
 
 
+class Calling(NamedTuple):
+    """Which solver of `apart_process` is called, and how.
+
+    Parameters
+    ----------
+    which
+        The solver's name in `apart_process`.
+    options
+        The solver's options.
+    patience
+        Seconds after which the separate process is ended, or None.
+    apart
+        Whether to solve in a separate process. Otherwise the solver's library is loaded into this
+        process, which must not hold highspy; a crash ends this process, and `patience` is not kept.
+    """
+
+    which: str
+    options: dict[str, Any]
+    patience: float | None
+    apart: bool = True
+
+
 class Told(NamedTuple):
-    """What the other process says: nothing in it is checked."""
+    """What the solver says: nothing in it is checked."""
 
     status: Status
     point: Floats | None = None
@@ -107,25 +141,11 @@ class Told(NamedTuple):
     detail: str = ""
 
 
-def call(
-    which: str,
-    sent: Sent,
-    options: dict[str, Any],
-    patience: float | None,
-) -> Told:
-    """Solve an integer programme in another process.
-
-    Parameters
-    ----------
-    which
-        The solver's name in `apart_process`.
-    sent
-        The programme; all its numbers are whole.
-    options
-        The solver's options.
-    patience
-        Seconds after which the process is ended, or None.
-    """
+def call(calling: Calling, sent: Sent) -> Told:
+    """Solve an integer programme, all of whose numbers are whole; see `Calling`."""
+    which, options, patience, apart = calling
+    if not apart:
+        return _told(apart_process.SOLVERS[which](_arrays(sent), options))
     # -P: the folder of the file is not searched for modules. It has names such as pulp.py.
     script = str(Path(__file__).with_name("apart_process.py"))
     command = [sys.executable, "-P", script, which]
@@ -145,14 +165,12 @@ def call(
 
 
 def _solve(
-    which: str,
+    calling: Calling,
     module: str,
     instance: BestResponse,
     seed: Seed,
-    options: dict[str, Any],
-    patience: float | None,
 ) -> Response:
-    """Solve an instance by the solver `which`, which needs a module; see `call`."""
+    """Solve an instance by a solver that needs a module; see `call`."""
     if not available(module):
         return instance.respond(
             None,
@@ -169,7 +187,7 @@ def _solve(
         top=programme.top,
         cost=programme.cost,
     )
-    told = call(which, sent, options, patience)
+    told = call(calling, sent)
     return conclude(
         instance,
         programme,
@@ -185,36 +203,44 @@ def _solve(
 def _read(done: subprocess.CompletedProcess[bytes], which: str) -> Told:
     """Read the answer that the process wrote."""
     try:
-        answer = json.loads(done.stdout)
-        point = answer["point"]
-        bound = answer["bound"]
-        return Told(
-            status=Status[answer["status"]],
-            point=None if point is None else np.array(point, np.float64),
-            bound=None if bound is None else float(bound),
-            work=int(answer["work"]),
-            detail=str(answer["detail"]),
-        )
+        return _told(json.loads(done.stdout))
     except (ValueError, KeyError, TypeError):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         detail = ": ".join([f"{which} ended with code {done.returncode}", *last])
         return Told(Status.FAILED, detail=detail)
 
 
-def _packed(sent: Sent, options: dict[str, Any]) -> bytes:
-    """Write the programme and the options as an .npz file in memory."""
+def _told(answer: dict[str, Any]) -> Told:
+    """Read an `apart_process.answer`."""
+    point = answer["point"]
+    bound = answer["bound"]
+    return Told(
+        status=Status[answer["status"]],
+        point=None if point is None else np.array(point, np.float64),
+        bound=None if bound is None else float(bound),
+        work=int(answer["work"]),
+        detail=str(answer["detail"]),
+    )
+
+
+def _arrays(sent: Sent) -> dict[str, Any]:
+    """The programme as the arrays that `apart_process` takes."""
     matrix = sent.matrix
     none = 2.0**62  # stands for no bound
+    return {
+        "start": matrix.indptr,
+        "column": matrix.indices,
+        "value": matrix.data.astype(np.int64),
+        "lower": np.clip(sent.lower, -none, none).astype(np.int64),
+        "upper": np.clip(sent.upper, -none, none).astype(np.int64),
+        "top": sent.top.astype(np.int64),
+        "cost": sent.cost.astype(np.int64),
+    }
+
+
+def _packed(sent: Sent, options: dict[str, Any]) -> bytes:
+    """Write the programme and the options as an .npz file in memory."""
     file = io.BytesIO()
-    np.savez(
-        file,
-        start=matrix.indptr,
-        column=matrix.indices,
-        value=matrix.data.astype(np.int64),
-        lower=np.clip(sent.lower, -none, none).astype(np.int64),
-        upper=np.clip(sent.upper, -none, none).astype(np.int64),
-        top=sent.top.astype(np.int64),
-        cost=sent.cost.astype(np.int64),
-        options=np.frombuffer(json.dumps(options).encode(), np.uint8),
-    )
+    written = np.frombuffer(json.dumps(options).encode(), np.uint8)
+    np.savez(file, options=written, **_arrays(sent))
     return file.getvalue()

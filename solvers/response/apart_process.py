@@ -1,5 +1,7 @@
 """The script that `apart` runs in a separate process: it reads arrays and writes JSON.
 
+In a comparison, `apart` calls the functions of `SOLVERS` instead.
+
 It imports no other module of margin.
 
 It solves an integer programme: maximise cost . y subject to lower <= matrix y <= upper and
@@ -17,6 +19,12 @@ import numpy as np
 
 FAR = 2**61
 """A bound beyond this number means no bound."""
+
+NO_CLAUSES = (
+    "RC2 takes conjunctions, forbidden cells and covers only: rows of literals of which at least "
+    "one, not all, or at most one must hold"
+)
+"""Why `maxsat` does not take a programme."""
 
 
 def answer(
@@ -73,7 +81,7 @@ def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
     for members, values, lower, upper in rows(arrays):
         hard = clauses(members, values, lower, upper)
         if hard is None:
-            return answer("FAILED", detail="MaxSat takes conjunctions and forbidden cells only")
+            return answer("UNSUPPORTED", detail=NO_CLAUSES)
         formula.extend(hard)
     # The value of the answer: all positive costs less those of the clauses that fail.
     lost = 0
@@ -92,6 +100,10 @@ def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
             lost -= solver.cost
     true = {literal for literal in model if literal > 0}
     return answer("OPTIMAL", [int(place + 1 in true) for place in range(len(arrays["cost"]))], lost)
+
+
+SOLVERS = {"cpsat": cpsat, "maxsat": maxsat}
+"""The solvers by name; each takes the arrays and its options, and returns an `answer`."""
 
 
 def rows(arrays: Any) -> Any:
@@ -147,7 +159,7 @@ def main() -> None:
     os.dup2(2, 1)
     arrays = np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False)
     options = json.loads(arrays["options"].tobytes())
-    out.write(json.dumps({"cpsat": cpsat, "maxsat": maxsat}[sys.argv[1]](arrays, options)))
+    out.write(json.dumps(SOLVERS[sys.argv[1]](arrays, options)))
     out.close()
 
 

@@ -1,12 +1,11 @@
 """`CpSatEngine` and `Rc2Engine`: CP-SAT and a MaxSAT solver, for models of whole numbers alone."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...backends import available
-from ...response.apart import Sent, call
+from ...response.apart import Calling, Sent, call
 from ...status import Status
 from ...types import Floats
 from ..models.model import Model
@@ -29,14 +28,18 @@ class CpSatEngine:
     ----------
     seed
         The random seed of the solver.
+    apart
+        Whether to solve in a separate process. `compare` sets False, so that a solve does not
+        include the start of a process.
     """
 
     seed: int = 0
+    apart: bool = True
 
     def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
         options = {"seed": self.seed, "steps": None, "seconds": time_limit}
         patience = None if time_limit is None else 10.0 + 1.5 * time_limit
-        return _ended("cpsat", "ortools", model, options, patience)
+        return _ended(Calling("cpsat", options, patience, apart=self.apart), "ortools", model)
 
 
 @dataclass(
@@ -44,26 +47,30 @@ class CpSatEngine:
     kw_only=True,
 )
 class Rc2Engine:
-    """Solves models of 0 and 1 whose rows are clauses by the MaxSAT solver RC2 of python-sat."""
+    """Solves models of 0 and 1 whose rows are clauses by the MaxSAT solver RC2 of python-sat.
+
+    These are covers, and best responses to conjunctions whose constraints are forbidden cells.
+
+    Parameters
+    ----------
+    apart
+        See `CpSatEngine`. RC2 keeps its time limit only in a separate process, which is ended.
+    """
+
+    apart: bool = True
 
     def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
-        return _ended("maxsat", "pysat", model, {}, time_limit)
+        return _ended(Calling("maxsat", {}, time_limit, apart=self.apart), "pysat", model)
 
 
-def _ended(
-    which: str,
-    module: str,
-    model: Model,
-    options: dict[str, Any],
-    patience: float | None,
-) -> Ended:
-    """Solve a model in the process of `response.apart`, which maximises."""
+def _ended(calling: Calling, module: str, model: Model) -> Ended:
+    """Solve a model by `response.apart`, which maximises."""
     if not available(module):
         return Ended(status=Status.MISSING, detail=f"{module} is not installed")
     whole = [model.cost, model.matrix.data, model.most]
     if not model.linear or (model.least != 0).any() or not all(map(_is_whole, whole)):
-        detail = f"{which} takes models of whole numbers >= 0 with whole coefficients only"
-        return Ended(status=Status.FAILED, detail=detail)
+        detail = f"{calling.which} takes models of whole numbers >= 0 with whole coefficients only"
+        return Ended(status=Status.UNSUPPORTED, detail=detail)
     sent = Sent(
         matrix=model.matrix,
         lower=np.ceil(model.lower),
@@ -71,7 +78,7 @@ def _ended(
         top=model.most,
         cost=-model.cost,
     )
-    found = call(which, sent, options, patience)
+    found = call(calling, sent)
     return Ended(
         status=found.status,
         point=found.point,

@@ -62,7 +62,7 @@ class PulpEngine:
         if not available("pulp"):
             return Ended(status=Status.MISSING, detail="pulp is not installed")
         if not model.linear:
-            return Ended(status=Status.FAILED, detail="PuLP takes linear models only")
+            return Ended(status=Status.UNSUPPORTED, detail="PuLP takes linear models only")
         pulp = load_pulp()
         if self.solver not in pulp.listSolvers(onlyAvailable=True):
             return Ended(status=Status.MISSING, detail=f"PuLP finds no solver {self.solver}")

@@ -40,7 +40,7 @@ class Library(ABC):
             return Ended(status=Status.MISSING, detail=f"{self.module} is not installed")
         refused = self.refusal(model)
         if refused:
-            return Ended(status=Status.FAILED, detail=refused)
+            return Ended(status=Status.UNSUPPORTED, detail=refused)
         ended = self.solve(importlib.import_module(self.module), model, time_limit)
         is_number = ended.point is None or bool(np.isfinite(ended.point).all())
         return ended if is_number else dataclasses.replace(ended, point=None)

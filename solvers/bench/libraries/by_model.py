@@ -4,9 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ...types import Floats
 from ..engines.ended import Engine
 from ..families.family import Claim
 from ..instance import Instance
+from ..models.model import Model
 
 __all__ = ["Answered", "ByModel"]
 
@@ -86,9 +90,23 @@ class ByModel:
             options["improved"] = lambda point: improved(family.answer(problem, point))
         ended = self.engine(instance.model, **options)
         answer = None if ended.point is None else family.answer(problem, ended.point)
+        detail = ended.detail
+        if ended.point is not None and answer is None:
+            detail = "; ".join(filter(None, [detail, _no_answer(instance.model, ended.point)]))
         bound = None if ended.bound is None else family.from_model(ended.bound)
         return Answered(
             answer=answer,
             claim=Claim(status=ended.status, bound=bound),
-            detail=ended.detail,
+            detail=detail,
         )
+
+
+def _no_answer(model: Model, point: Floats) -> str:
+    """Why a point of a model gives no answer."""
+    shape = np.shape(point)
+    if shape != (model.columns,):
+        return f"its point has shape {shape}; expected {(model.columns,)}"
+    if not np.isfinite(point).all():
+        return "its point is not finite"
+    broken = model.violation(point)
+    return f"its point breaks a row, a bound or an integrality of the model by {broken:.3g}"

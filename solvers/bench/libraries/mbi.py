@@ -45,7 +45,7 @@ class Mbi:
             return Answered(answer=None, claim=missing, detail="mbi is not installed")
         if problem.zeros is not None:
             detail = "this adapter takes no cells that must be zero"
-            return Answered(answer=None, claim=Claim(status=Status.FAILED), detail=detail)
+            return Answered(answer=None, claim=Claim(status=Status.UNSUPPORTED), detail=detail)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # mbi warns of the precision, which is set here
             jax: Any = importlib.import_module("jax")

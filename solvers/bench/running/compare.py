@@ -248,6 +248,7 @@ class _Comparison:
             "bound": instance.bound,
             "solver": entry.name,
             "options": entry.options,
+            "library": entry.library,
             "repeats": self.repeats,
             "time_limit": self.limits.seconds,
             "memory_limit": self.limits.memory,

@@ -10,12 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...response.apart import CpSat, MaxSat
+from ..engines.apart import CpSatEngine, Rc2Engine
 from ..families.every import FAMILIES
 from ..families.family import Family
 from ..instance import Instance
+from ..libraries.by_model import ByModel
 from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
 from .fingerprint import fingerprint
+from .solving import library_of
 
 __all__ = ["Entry", "listed", "named", "planned"]
 
@@ -27,12 +31,14 @@ __all__ = ["Entry", "listed", "named", "planned"]
 class Entry:
     """A solver with its name, its description, and the bytes that are sent to its process.
 
-    `takes_model` tells that it takes the programme as arrays; `has_loops`, that loops of margin's
-    are compiled when it is first called.
+    `library` is the package that solves, with its version; `takes_model` tells that the solver
+    takes the programme as arrays; `has_loops`, that loops of margin's are compiled when it is first
+    called.
     """
 
     name: str
     options: str
+    library: str
     pickled: bytes
     takes_model: bool
     has_loops: bool
@@ -107,10 +113,11 @@ def planned(
     entries = {}
     for name, solver in solvers.items():
         _check_solver(name, solver)
-        limited = _limited(solver, seconds)
+        limited = _here(_limited(solver, seconds))
         entries[name] = Entry(
             name=name,
             options=_described(limited),
+            library=library_of(limited),
             pickled=_pickled(name, limited),
             takes_model=callable(getattr(limited, "solve_instance", None)),
             has_loops=has_loops(limited),
@@ -199,6 +206,19 @@ def _limited(solver: Any, seconds: float) -> Any:
             f"{type(solver).__name__} cannot be set; let it have another name or value"
         ) from None
     return limited
+
+
+def _here(solver: Any) -> Any:
+    """The solver, without a further process where it would start one for each solve.
+
+    The comparison gives it a process of its own. Else each of its times would include the start of
+    a process and the import of a library, and no other solver's would.
+    """
+    if isinstance(solver, ByModel):
+        return dataclasses.replace(solver, engine=_here(solver.engine))
+    if isinstance(solver, CpSat | MaxSat | CpSatEngine | Rc2Engine):
+        return dataclasses.replace(solver, apart=False)
+    return solver
 
 
 def _fields(solver: Any) -> list[str]:

@@ -25,6 +25,7 @@ COLUMNS: dict[str, str] = {
     "bound": _NUMBER,
     "solver": _TEXT,
     "options": _TEXT,
+    "library": _TEXT,
     "repeat": _WHOLE,
     "repeats": _WHOLE,
     "cold": _FLAG,
@@ -109,6 +110,8 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
         )
     try:
         table = pyarrow.parquet.read_table(path)
+        if "library" not in table.column_names:  # the column was added later than the others
+            table = table.append_column("library", pyarrow.nulls(len(table), pyarrow.string()))
         return list(table.select(list(COLUMNS)).cast(_schema()).to_pylist())
     except (pyarrow.ArrowInvalid, KeyError, ValueError):
         raise ValueError(

@@ -33,6 +33,7 @@ class Outcome(enum.StrEnum):
     TIME = "time"
     MEMORY = "memory"
     DIED = "died"
+    UNSUPPORTED = "unsupported"
     LOST = "lost"
 
 
@@ -50,9 +51,10 @@ class Verdict:
         called optimal. ``feasible``: feasible, but worse than that, and not called optimal.
         ``nothing``: no answer, and the solver says so. ``wrong``: the answer or a claim is wrong.
         ``raised``, ``time``, ``memory`` and ``died`` say how a solve without an answer ended.
-        ``lost``: the machine is the reason: the process ended before the solver began, was killed
-        by somebody else, or waited for a processor until a time limit. This says nothing of the
-        solver, and counts as not tried.
+        ``unsupported``: the solver says that it does not take problems of this kind, and counts
+        as not tried. ``lost``: the machine is the reason: the process ended before the solver
+        began, was killed by somebody else, or waited for a processor until a time limit. This says
+        nothing of the solver, and counts as not tried.
     cause
         Why it is not solved; empty if it is.
     check
@@ -121,8 +123,12 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     if fault:
         return Verdict(outcome=Outcome.WRONG, cause=fault, check=check, gap=gap)
     if check is None or not check.feasible:
+        words = _in_its_words(found.claim)
+        if status is Status.UNSUPPORTED:
+            cause = f"the solver does not take this problem{words}"
+            return Verdict(outcome=Outcome.UNSUPPORTED, cause=cause, check=check, gap=gap)
         cause = "no answer" if status is None else f"no answer: {status.name}"
-        return Verdict(outcome=Outcome.NOTHING, cause=cause, check=check, gap=gap)
+        return Verdict(outcome=Outcome.NOTHING, cause=f"{cause}{words}", check=check, gap=gap)
     unknown = instance.best_known is None
     is_best = status is Status.OPTIMAL if unknown else gap <= tolerance
     if is_best:
@@ -164,8 +170,10 @@ def _wrong_answer(
     if status is Status.INFEASIBLE and (known is not None or (check and check.feasible)):
         return "called infeasible, but a feasible answer is known"
     if check is None:
-        has_claim = status is None or status.ok
-        return "no answer, but none is claimed to be missing" if has_claim else ""
+        if status is not None and not status.ok:
+            return ""
+        called = "no status says why" if status is None else f"it is called {status.name}"
+        return f"there is no answer, but {called}{_in_its_words(claim)}"
     if not check.feasible:
         # A bare array carries no status: then it is the answer.
         if status is not None and not status.ok:
@@ -181,6 +189,12 @@ def _wrong_answer(
     if status is Status.OPTIMAL and gap > tolerance:
         return f"called OPTIMAL, but {_worse(instance, check)}"
     return ""
+
+
+def _in_its_words(claim: dict[str, Any]) -> str:
+    """What the solver says of its end, after a colon; empty if it says nothing."""
+    detail = claim.get("detail")
+    return f": {detail}" if detail else ""
 
 
 def _worse(instance: Instance, check: Check) -> str:

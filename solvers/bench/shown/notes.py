@@ -74,12 +74,16 @@ def uneven(rows: Iterable[Row]) -> list[str]:
 
 def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
     """A sentence if the solver of these rows was not tried on all instances, else none."""
-    lost = [row for row in own if row["outcome"] == NOT_TRIED]
-    tried = {row["instance"] for row in own} - {row["instance"] for row in lost}
+    wrong = {row["instance"] for row in own if row["outcome"] == "wrong"}
+    left = [row for row in own if row["outcome"] in NOT_TRIED and row["instance"] not in wrong]
+    tried = {row["instance"] for row in own} - {row["instance"] for row in left}
     if len(tried) == instances:
         return []
-    why = f"; not counted: {lost[0]['cause']}" if lost and lost[0]["cause"] else ""
-    return [f"{solver} was tried on {len(tried)} of {in_words(instances)}{why}"]
+    # The first cause of each kind tells enough.
+    first = {row["outcome"]: row["cause"] for row in reversed(left) if row["cause"]}
+    why = "; ".join(first[name] for name in NOT_TRIED if name in first)
+    counted = f"; not counted: {why}" if why else ""
+    return [f"{solver} was tried on {len(tried)} of {in_words(instances)}{counted}"]
 
 
 def _edited(solver: str, own: list[Row]) -> list[str]:

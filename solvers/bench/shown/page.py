@@ -161,7 +161,7 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
-    lines = [*caption(clock), *uneven(rows)]
+    lines = [*caption(clock), *uneven(rows), *_solved_by(rows)]
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (
@@ -171,6 +171,15 @@ def _section(
     )
 
 
+def _solved_by(rows: list[Row]) -> list[str]:
+    """A sentence with the library of each solver, if the rows tell it."""
+    found = {row["solver"]: row["library"] for row in rows if row.get("library")}
+    if not found:
+        return []
+    named = ", ".join(f"{solver} by {library}" for solver, library in found.items())
+    return [f"solved by these packages: {named}"]
+
+
 def _table(lines: list[dict[str, Any]]) -> str:
     """The summary of one family as a table."""
     names = [name for name in lines[0] if name != "family"]
@@ -178,14 +187,14 @@ def _table(lines: list[dict[str, Any]]) -> str:
     head = "".join(f"<th{marks[name]}>{html.escape(name)}</th>" for name in names)
     body = []
     for line in lines:
-        cells = "".join(f"<td{marks[name]}>{_cell(name, line[name])}</td>" for name in names)
+        cells = "".join(f"<td{marks[name]}>{_cell(name, line)}</td>" for name in names)
         body.append(f"<tr>{cells}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _cell(name: str, value: Any) -> str:
-    text = html.escape(shown(name, value))
-    return f'<span class="wrong">{text}</span>' if name == "wrong" and value else text
+def _cell(name: str, line: dict[str, Any]) -> str:
+    text = html.escape(shown(name, line))
+    return f'<span class="wrong">{text}</span>' if name == "wrong" and line[name] else text
 
 
 def _figure(figure: Any, salt: str, name: str, text: str) -> str:
@@ -247,7 +256,7 @@ def _values(rows: list[Row], name: str, form: str) -> list[str]:
 
 def _wrong(rows: list[Row]) -> str:
     """The list of wrong answers, and of solves that ended without one."""
-    bad = ("wrong", "raised", "died", "memory", "time", "lost", "nothing")
+    bad = ("wrong", "raised", "died", "memory", "time", "lost", "nothing", "unsupported")
     seen = dict.fromkeys(
         (row["outcome"], row["solver"], row["instance"], row["cause"])
         for row in rows

@@ -44,6 +44,7 @@ _OUTCOMES = {
     "memory": "#CC79A7",
     "raised": "#0072B2",
     "died": "#7A5C00",
+    "unsupported": "#445555",
     "lost": "#9A7FD1",
     "wrong": "#D55E00",
 }
@@ -54,7 +55,7 @@ _ROW = 0.12
 of ten apart."""
 
 _LEAST_POWERS = 3
-"""Number of powers of ten that the axis of gaps shows above `_BEST_GAP`, at least."""
+"""Least number of powers of ten that the axis of gaps shows above the line, if a gap is there."""
 
 _FEWEST = 2
 _TICKS = 7
@@ -214,8 +215,10 @@ def _title(rows: Sequence[Row]) -> str:
 def _gap_axis(axes: Any, solvers: int, largest: float) -> None:
     """The axis of gaps: rows for small ones, a line, and powers of ten above it."""
     lowest = round(math.log10(_BEST_GAP))
-    highest = max(math.ceil(math.log10(max(largest, _BEST_GAP))), lowest + _LEAST_POWERS)
-    powers = range(lowest, highest + 1, math.ceil((highest - lowest) / _TICKS))
+    # If all gaps are small, there is nothing above the line, and the rows fill the picture.
+    shown = _LEAST_POWERS if largest > _BEST_GAP else 0
+    highest = max(math.ceil(math.log10(max(largest, _BEST_GAP))), lowest + shown)
+    powers = range(lowest, highest + 1, max(1, math.ceil((highest - lowest) / _TICKS)))
     labels = [f"$10^{{{power}}}$" for power in powers]
     axes.set_yscale("log")
     axes.set_ylim(_BEST_GAP / 10 ** (_ROW * (solvers + 2)), 1.5 * 10.0**highest)

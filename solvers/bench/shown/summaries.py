@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
-from .times import NOT_TRIED, Clock, Row, by_family, check_comparable, times
+from .times import NOT_TRIED, Clock, Row, Times, by_family, check_comparable, times
 
 __all__ = [
     "SHIFT",
@@ -103,7 +103,7 @@ def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, flo
     held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
     for row in listed:
         instances = held.setdefault(row["solver"], {})
-        if row["outcome"] == NOT_TRIED:
+        if row["outcome"] in NOT_TRIED:
             continue
         runs = instances.setdefault(row["instance"], [])
         runs.append((bool(row["cold"]), primal_integral(row)))
@@ -132,12 +132,42 @@ def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
     listed = list(rows)
     for part in by_family(listed).values():
         check_comparable(part)
+    return {solver: Counter(ended.values()) for solver, ended in _worst(listed).items()}
+
+
+def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
+    """The worst outcome of each solver on each instance."""
     worst: dict[str, dict[str, str]] = {}
-    for row in listed:
+    for row in rows:
         ended = worst.setdefault(row["solver"], {})
         before = ended.get(row["instance"], "solved")
         ended[row["instance"]] = max(before, row["outcome"], key=_ORDER.index)
-    return {solver: Counter(ended.values()) for solver, ended in worst.items()}
+    return worst
+
+
+def _best_mean(table: Times, means: dict[str, float]) -> float:
+    """The least mean of the solvers that were tried on all instances, or of all if there is none.
+
+    A solver that takes the easy instances only is no measure of those that solve the others.
+    """
+    full: list[float] = []
+    partial: list[float] = []
+    for solver, column in zip(table.solvers, table.seconds.T, strict=True):
+        # Without a solved instance, the mean would be the time limit.
+        if np.isfinite(column).any():
+            group = partial if np.isnan(column).any() else full
+            group.append(means[solver])
+    return max(min(full or partial, default=1.0), 1e-9)
+
+
+def _counts(outcomes: Iterable[str]) -> dict[str, int]:
+    """How many of the instances that were tried and not solved ended in which way."""
+    counts = dict.fromkeys((*_COUNTED, "other"), 0)
+    for outcome in outcomes:
+        # An answer that is too far from the best for a `gap` that the reader chose is feasible.
+        named = "feasible" if outcome == "solved" else outcome
+        counts[named if named in _COUNTED else "other"] += 1
+    return counts
 
 
 def summary(
@@ -150,8 +180,12 @@ def summary(
 ) -> list[dict[str, Any]]:
     """One dictionary for each family and solver, the fastest solver of each family first.
 
-    `instances` counts those that the solver was tried on, and `lost` those that it was not, because
-    the machine failed it. A solver that solved no instance has no mean (NaN).
+    `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
+    `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
+    ``died``. `not tried` counts the other instances of the family: the solver does not take them
+    (``unsupported``), the machine failed it (``lost``), or there are no rows. A solver that solved
+    no instance has no mean (NaN). `ratio` is that of the mean to the best one of a solver that was
+    tried on all instances.
 
     Parameters
     ----------
@@ -166,21 +200,25 @@ def summary(
         cold = times(part, clock=clock, warm=False, gap=gap)
         means = shifted_geometric_means(part, shift=shift, clock=clock, warm=warm, gap=gap)
         integrals = primal_integrals(part, warm=warm)
-        ended = failures(part)
-        best = max(min((mean for mean in means.values() if mean == mean), default=1.0), 1e-9)
+        ended = _worst(part)
+        best = _best_mean(table, means)
         found: list[dict[str, Any]] = []
         for place, solver in enumerate(table.solvers):
             column = table.seconds[:, place]
+            tried = int((~np.isnan(column)).sum())
             solved = int(np.isfinite(column).sum())
+            unsolved = [table.instances[one] for one in np.flatnonzero(np.isinf(column))]
+            counts = _counts(ended[solver][instance] for instance in unsolved)
             # Without a solved instance, the mean would be the time limit.
             mean = means[solver] if solved else math.nan
             found.append(
                 {
                     "family": family,
                     "solver": solver,
-                    "instances": int((~np.isnan(column)).sum()),
+                    "instances": tried,
                     "solved": solved,
-                    **{name: ended[solver][name] for name in _COUNTED},
+                    **counts,
+                    "not tried": len(column) - tried,
                     "mean seconds": mean,
                     "ratio": mean / best,
                     "first solve": _middle(cold.seconds[:, place]),
@@ -229,9 +267,9 @@ def agreement(
 
 
 def _tried(rows: Iterable[Row]) -> set[tuple[str, str]]:
-    """The pairs of an instance and a solver of which no solve was lost."""
+    """The pairs of an instance and a solver of which every solve says something of the solver."""
     listed = list(rows)
-    lost = {_pair(row) for row in listed if row["outcome"] == NOT_TRIED}
+    lost = {_pair(row) for row in listed if row["outcome"] in NOT_TRIED}
     return {_pair(row) for row in listed} - lost
 
 
@@ -240,10 +278,13 @@ def _pair(row: Row) -> tuple[str, str]:
     return row["instance"], row["solver"]
 
 
-_COUNTED = ("feasible", "time", "lost", "wrong")
-"""The outcomes that a summary counts; the worst solve of an instance decides."""
+_COUNTED = ("feasible", "time", "wrong")
+"""The outcomes that have a column of their own; the worst solve of an instance decides."""
 
-_ORDER = ("solved", "feasible", "nothing", "time", "memory", "raised", "died", "lost", "wrong")
+_ORDER = (
+    *("solved", "feasible", "nothing", "time", "memory", "raised", "died"),
+    *("unsupported", "lost", "wrong"),
+)
 """The outcomes from best to worst."""
 
 

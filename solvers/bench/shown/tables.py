@@ -59,17 +59,23 @@ def caption(clock: Clock = "cpu") -> list[str]:
     """What the columns of a `summary` hold, in words: one line for each kind."""
     kind = "processor" if clock == "cpu" else "wall"
     return [
+        "instances: those that the solver was tried on, the sum of the five columns that follow; "
+        "other: no answer, an error, the end of the process, or the memory limit; not tried: the "
+        "solver does not take them, the machine failed it, or it did not run on them",
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
         "instance that is not solved counts with the time limit, and a solver that solved none has "
         "no mean",
+        "ratio: that of the mean to the best one of a solver that was tried on all instances; one "
+        "with * is over fewer",
         "primal integral: the mean gap over the wall seconds of the time limit, from 0 (the best "
         "known at once) to 1 (no answer); gaps are relative to the size of the best known "
         "objective, at least 0.01, and at most 1",
     ]
 
 
-def shown(name: str, value: Any) -> str:
+def shown(name: str, line: dict[str, Any]) -> str:
     """A value of a line of the summary as a text of a few digits."""
+    value = line[name]
     if isinstance(value, str | int):
         return str(value)
     if math.isnan(value):
@@ -77,14 +83,15 @@ def shown(name: str, value: Any) -> str:
     if name == "peak MB":
         return f"{value:.0f}"
     if name == "ratio":
-        return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+        number = f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+        return f"{number}*" if line["not tried"] else number
     return f"{value:.3g}"
 
 
 def _markdown(lines: list[dict[str, Any]]) -> str:
     names = list(lines[0])
     kinds = ["---" if isinstance(lines[0][name], str) else "---:" for name in names]
-    cells = [[shown(name, line[name]).replace("|", "\\|") for name in names] for line in lines]
+    cells = [[shown(name, line).replace("|", "\\|") for name in names] for line in lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in [names, kinds, *cells]) + "\n"
 
 
@@ -97,7 +104,7 @@ def _latex(lines: list[dict[str, Any]]) -> str:
         if line["family"] != family:
             written.append(r"\midrule")
             family = line["family"]
-        written.append(_latex_row([shown(name, line[name]) for name in names]))
+        written.append(_latex_row([shown(name, line) for name in names]))
     return "\n".join([*written, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 

@@ -14,8 +14,9 @@ __all__ = ["Clock", "Row", "Times", "by_family", "check_comparable", "in_words",
 Row = Mapping[str, Any]
 Clock = Literal["cpu", "wall"]
 
-NOT_TRIED = "lost"
-"""The outcome of a solve that says nothing of the solver."""
+NOT_TRIED = ("unsupported", "lost")
+"""The outcomes of solves that say nothing of the solver's speed: it does not take the problem, or
+the machine failed it."""
 
 LEAST = 1e-6
 """Shortest time in seconds: clocks tell no less."""
@@ -140,8 +141,12 @@ def _time(
     warm: bool,
     gap: float | None,
 ) -> float:
-    """The time of one solver on one instance; infinite if a solve failed, NaN if one was lost."""
-    if any(row["outcome"] == NOT_TRIED for row in solves):
+    """The time of one solver on one instance; infinite if a solve failed, NaN if it was not tried.
+
+    A wrong answer counts, whatever became of the other solves.
+    """
+    outcomes = {row["outcome"] for row in solves}
+    if "wrong" not in outcomes and not outcomes.isdisjoint(NOT_TRIED):
         return math.nan
     if not all(_is_solved(row, gap) for row in solves):
         return math.inf

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from margin.solvers import bench
 from margin.solvers.bench.running.rows import primal_gap
-from margin.solvers.bench.running.verdict import gap_to
+from margin.solvers.bench.running.verdict import Outcome, gap_to
 from margin.solvers.bench.shown.pictures import _style as style
 
 LIMIT = 10.0
@@ -102,6 +102,45 @@ def test_a_profile_is_its_definition(grid, failed, factor):
             if solver in solved and line[column] / min(solved.values()) <= factor:
                 count += 1
         assert profile.share(solver, factor) == pytest.approx(count / len(grid))
+
+
+OUTCOMES = [outcome.value for outcome in Outcome]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from([*OUTCOMES, None]), min_size=2, max_size=3), max_size=6),
+    st.sampled_from([None, 1e-4, 0.6]),
+)
+def test_a_line_adds_up_to_all_instances(grid, gap):
+    """Of each instance there are several solves of A, or none; None stands for no row."""
+    rows = [row("all", "A", 1.0), *(row(str(place), "B", 1.0) for place in range(len(grid)))]
+    rows += [
+        row(str(place), "A", 1.0, outcome, repeat=repeat, cold=not repeat)
+        for place, outcomes in enumerate(grid)
+        if None not in outcomes
+        for repeat, outcome in enumerate(outcomes)
+    ]
+    (line,) = [line for line in bench.summary(rows, gap=gap) if line["solver"] == "A"]
+    ended = ("solved", "feasible", "time", "wrong", "other")
+    assert sum(line[name] for name in ended) == line["instances"]
+    assert line["instances"] + line["not tried"] == 1 + len(grid)
+    assert line["wrong"] == bench.failures(rows)["A"]["wrong"]
+    written = bench.table_of(rows, gap=gap).splitlines()
+    is_marked = {text.split(" | ")[1]: "*" in text for text in written[2:]}
+    assert is_marked["A"] == bool(line["not tried"])
+
+
+def test_who_takes_the_easy_instances_only_is_no_measure():
+    rows = [row("easy", "A", 0.1), row("hard", "A", 0.1, "unsupported")]
+    rows += [row("easy", "B", 0.2), row("hard", "B", 8.0), row("easy", "C", 0.3)]
+    rows += [row("hard", "C", 9.0)]
+    ratios = {line["solver"]: line["ratio"] for line in bench.summary(rows)}
+    assert ratios["A"] < 1 == ratios["B"] < ratios["C"]
+    # Where none of all instances has solved any, the best of the others is the measure.
+    failed = [row("easy", "D", 1.0, "time"), row("hard", "D", 1.0, "time")]
+    for chosen in ([rows[0], rows[3]], [rows[0], *failed]):
+        assert next(line["ratio"] for line in bench.summary(chosen)) == 1
 
 
 def test_rows_of_an_edited_solver_are_told():
@@ -196,9 +235,9 @@ def test_tables_for_papers():
     assert r"a\_b\&c" in latex and latex.count(r"\midrule") == 1
     markdown = bench.table_of(ROWS)
     assert markdown.splitlines()[0].startswith(
-        "| family | solver | instances | solved | feasible | time | lost | wrong |"
+        "| family | solver | instances | solved | feasible | time | wrong | other | not tried |"
     )
-    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 | 1 | 0 | 0 |")
+    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 | 1 | 0 | 0 | 0 |")
     assert bench.table_of(ROWS, "csv").splitlines()[0].startswith("family,solver,instances")
     with pytest.raises(ValueError, match="form must be"):
         bench.table_of(ROWS, "word")
@@ -275,7 +314,9 @@ def test_the_picture_of_gaps_shows_its_line_and_all_points(gap):
     axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, gap=gap), row("two", "A", 2.0)]))
     low, high = axes.get_ylim()
     assert low < 1e-9 < high and gap < high
-    assert labels(axes.yaxis)[0] == r"$\leq 10^{-9}$" and 3 <= len(labels(axes.yaxis)) <= 8
+    assert labels(axes.yaxis)[0] == r"$\leq 10^{-9}$" and len(labels(axes.yaxis)) <= 8
+    # Without a gap above the line, the picture has no empty part above it.
+    assert (len(labels(axes.yaxis)) >= 3) == (gap > 1e-9) == (high > 1e-8)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,132 @@
+"""What a comparison says of the libraries behind solvers: their times, versions and refusals."""
+
+import dataclasses
+import importlib.metadata
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from margin.solvers import BestResponse, CpSat, LeastSquares, MaxSat, MinimaxLP, Status, bench
+from margin.solvers.bench import Instance
+from margin.solvers.bench.engines.ended import Ended
+from margin.solvers.bench.running.machine import LIBRARIES
+from margin.solvers.bench.running.plan import planned
+from margin.solvers.bench.running.solving import library_of
+
+COVER = bench.instance("cover-design-6-3-2")
+PARITY = Instance.of(
+    BestResponse.parities([2] * 4, [[0, 1, 2, 3]], [1]), name="parity", family="response"
+)
+CLASSES = bench.instance("response-m12x40-classes-round2")
+
+
+@pytest.mark.parametrize(
+    ("solver", "package"),
+    [
+        (bench.ROSTER["cpsat"].make(), "ortools"),
+        (bench.ROSTER["rc2"].make(), "python-sat"),
+        (bench.ROSTER["cbc"].make(), "PuLP"),
+        (LeastSquares(), "clarabel"),
+        (LeastSquares(solver="osqp"), "osqp"),
+        (MinimaxLP(), "scipy"),
+        (bench.ROSTER["Newton"].make(), "margin"),
+    ],
+    ids=repr,
+)
+def test_a_row_names_the_package_that_solves(solver, package):
+    try:
+        expected = f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        expected = ""
+    assert library_of(solver) == expected
+
+
+def test_every_solver_of_the_roster_names_the_library_that_it_needs():
+    for name, listed in bench.ROSTER.items():
+        if listed.needs and listed.is_installed:
+            assert library_of(listed.make()).split()[0] == LIBRARIES[listed.needs], name
+
+
+class Named:
+    """Somebody's solver, which says by what it solves."""
+
+    module = "numpy"
+
+    def solve(self, problem):
+        return problem.uniform
+
+
+def test_a_solver_of_somebody_names_its_library_or_has_none():
+    assert library_of(Named()) == f"numpy {np.__version__}"
+    assert library_of(bench.ByModel(engine=Named())) == f"numpy {np.__version__}"
+    assert library_of(lambda: None) == ""
+
+
+@pytest.mark.parametrize("name", ["cpsat", "rc2", "CpSat", "MaxSat"])
+def test_a_comparison_starts_no_further_process(name):
+    instance = CLASSES if name in ("CpSat", "MaxSat") else COVER
+    ((_, entry),) = planned([instance], {name: bench.ROSTER[name].make()}, 7.0)
+    options = json.loads(entry.options)
+    assert options.get("apart") == "False" or "apart=False" in options["engine"]
+    # Anybody else's call is safe from a crash, and from highspy.
+    assert CpSat().apart and MaxSat().apart
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cpsat", "rc2"])
+def test_a_warm_solve_does_not_load_the_library_again(name):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    cold, *warm = bench.compare([COVER], {name: listed.make()}, repeats=3)
+    package, version = cold["library"].split()
+    assert json.loads(cold["versions"])[package] == version
+    assert [row["outcome"] for row in (cold, *warm)] == ["solved"] * 4
+    # The import alone takes more than ten times as long as the solve.
+    assert min(row["cpu"] for row in warm) < cold["cpu"] / 3
+
+
+def test_what_a_solver_does_not_take_is_not_charged_to_it():
+    listed = bench.ROSTER["rc2"]
+    if not listed.is_installed:
+        pytest.skip("python-sat is not installed")
+    rows = bench.compare([COVER, PARITY], {"rc2": listed.make()}, repeats=0)
+    assert [row["outcome"] for row in rows] == ["solved", "unsupported"]
+    assert rows[1]["detail"] in rows[1]["cause"] and "RC2 takes" in rows[1]["detail"]
+    assert math.isnan(bench.times(rows[1:]).seconds[0, 0])
+    (line,) = bench.summary(rows[1:])
+    assert (line["instances"], line["not tried"], line["other"]) == (0, 1, 0)
+    (note,) = bench.notes(rows)
+    assert "rc2 was tried on 0 of 1 instance; not counted" in note and "RC2 takes" in note
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """Says that a point is optimal, without a look at the model."""
+
+    value: float
+    missing: int = 0
+
+    def __call__(self, model, *, time_limit=None):
+        point = np.full(model.columns - self.missing, self.value)
+        return Ended(status=Status.OPTIMAL, point=point, detail="all well")
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        (Engine(0.0), r"its point breaks a row, a bound or an integrality of the model by 1$"),
+        (Engine(1.0), r"its point breaks a row, a bound or an integrality of the model by [2-9]$"),
+        (Engine(math.nan), "its point is not finite$"),
+        (Engine(0.0, missing=50), r"its point has shape \(\d+,\); expected \(\d+,\)$"),
+    ],
+    ids=["no value", "all values", "no number", "too short"],
+)
+def test_a_point_that_is_no_answer_is_explained(engine, words):
+    """Of the attributes with several values, no value holds, or all of them."""
+    (row,) = bench.compare([CLASSES], {"x": bench.ByModel(engine=engine)}, repeats=0)
+    assert row["outcome"] == "wrong" and re.search(words, row["cause"]), row["cause"]
+    assert "it is called OPTIMAL: all well; " in row["cause"]
