@@ -554,7 +554,7 @@ def _with_noise_of_base(
         The variances of the noise of the base.
     """
     least = np.maximum(whole, 1e-300)
-    of_base = np.maximum(1 / least - 1 / own, 0.0)
+    of_base = np.maximum(1 / least - 1 / np.maximum(own, 1e-300), 0.0)
     with_noise = of_base / (1 + of_base * noise)
     return np.where(whole > 0, own / (1 + own * with_noise), 0.0)
 

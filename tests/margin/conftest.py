@@ -9,7 +9,7 @@ from margin.data import files, rows_per_person, sql
 def a_folder_of_its_own():
     """The audit watches the working folder: neither another process nor the test itself may write
     there meanwhile."""
-    # A numbered folder of pytest would take longer with each test, since pytest looks for the last number.
+    # pytest looks for the last number among all numbered folders, so each takes longer to make.
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         yield

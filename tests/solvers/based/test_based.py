@@ -5,6 +5,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from margin.solvers import (
@@ -26,6 +28,7 @@ from margin.solvers import (
 from margin.solvers.based import beyond
 from margin.solvers.based.base import positive_shares
 from margin.solvers.based.held import own_covariance
+from margin.solvers.based.reconstruction import _with_noise_of_base
 from margin.solvers.based.relative import relative
 from margin.solvers.based.trust import _components
 from margin.solvers.basis import transform
@@ -566,3 +569,27 @@ def test_tables_without_a_positive_total_keep_it():
     found = learnt(negative, base_of("good"))
     assert found.total[0] == negative.total < 0
     assert found.trust[0].shape == (SIZES[0], SIZES[1])
+
+
+@given(*[st.floats(1e-3, 1e6)] * 3)
+def test_noise_of_a_base_counts_as_far_as_the_base_does(own, of_base, noise):
+    without = own * of_base / (own + of_base)
+    stated = _with_noise_of_base(np.array(own), np.array(without), np.array(noise))
+    # The mean, weighted by precision, of a view's table and a base with noise.
+    assert stated == pytest.approx(own * (of_base + noise) / (own + of_base + noise), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("own", "whole", "noise", "stated"),
+    [
+        (4.0, 2.0, 0.0, 2.0),
+        (4.0, 5.0, 1.0, 4.0),
+        (4.0, 5.0, 0.0, 4.0),
+        (0.0, 2.0, 3.0, 0.0),
+        (4.0, 0.0, 3.0, 0.0),
+    ],
+    ids=["no noise", "the base is useless", "and has no noise", "known", "impossible"],
+)
+def test_noise_of_a_base_at_its_limits(own, whole, noise, stated):
+    found = _with_noise_of_base(np.array([own]), np.array([whole]), np.array([noise]))
+    assert found == pytest.approx(stated, abs=1e-12)
