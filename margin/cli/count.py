@@ -40,7 +40,8 @@ def add_commands(commands: Any) -> None:
         nargs="*",
         metavar="CONDITION",
         help="an attribute, one of = >= < <= > and a value, in quotes if it holds > or <; several "
-        "values after = have commas between them; bins are compared by >= and < at their edges. "
+        "values after = have commas between them; bins are compared by >= and < at their edges, "
+        "and by <= at the last edge, which belongs to the last bin. "
         "place@state is a level of an attribute. "
         "All conditions must hold; without any, all rows are counted",
     )

@@ -21,7 +21,8 @@ _OPERATORS = (*_COMPARISONS, "=")
 
 
 def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Value]]":
-    """Turn conditions into the argument of `Synopsis.count`: the selected labels by attribute.
+    """Turn conditions into the argument of `Synopsis.count`: by attribute the selected categories,
+    with the names that they have in tables.
 
     Several conditions on one attribute must all hold.
 
@@ -41,7 +42,7 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
             _check_level(domain, name, text)
             codes = _listed(attribute, name, text)
         elif attribute.bins is not None:
-            codes = _bins(attribute, condition, operator, text)
+            codes = _bins(attribute, name, operator, text)
         elif attribute.dates is not None:
             codes = _periods(attribute, condition, operator, text)
         else:
@@ -53,7 +54,7 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
                 "none; drop or correct one"
             )
     return {
-        name: list(map(attribute_at(domain, name).label, sorted(codes)))
+        name: list(map(attribute_at(domain, name).name, sorted(codes)))
         for name, codes in selected.items()
     }
 
@@ -72,7 +73,7 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
         attribute = attribute_at(domain, name)
         labels = [attribute.label(code) for code in range(attribute.size)]
         if attribute.bins is not None:
-            others = labels[len(attribute.edges) - 1 :]
+            others = list(attribute.names[len(attribute.edges) - 1 :])
         elif attribute.dates is not None:
             others = labels[len(attribute.dates.labels) :]
         else:
@@ -168,8 +169,10 @@ def _check_bin(
     # A bin without two finite edges is described by one condition.
     code = code if inside else 0
     low, high = (attribute.bins or ())[code : code + 2]
-    sides = ((">=", low), ("<", high))
-    conditions = [f"'{name}{sign}{edge:g}'" for sign, edge in sides if math.isfinite(edge)]
+    # The last bin includes its upper edge.
+    below = "<=" if code == len(attribute.edges) - 2 else "<"
+    sides = ((">=", low), (below, high))
+    conditions = [f"'{name}{sign}{edge}'" for sign, edge in sides if math.isfinite(edge)]
     why = f", and lies in {labels[code]!r}" if inside else ""
     between = f", or by its edges, as {' '.join(conditions)}" if conditions else ""
     raise DomainError(
@@ -180,22 +183,41 @@ def _check_bin(
 
 def _bins(
     attribute: "Attribute",
-    condition: str,
+    name: str,
     operator: str,
     text: str,
 ) -> set[int]:
-    """The codes of the bins on one side of an edge."""
+    """The codes of the bins on one side of an edge; no bin may lie on both sides.
+
+    A bin holds its lower edge and not its upper one. The last bin holds both. So `<` and `>=`
+    divide the bins at every edge but the last, and `<=` and `>` divide them at the last edge only.
+    """
     from ...domain.values import number
 
     edges = attribute.edges
     edge = number(text)
-    if operator in (">=", "<") and edge is not None and edge in edges:
+    condition = f"{name}{operator}{text}"
+    if edge is not None and edge in edges:
         place = edges.index(edge)
-        return set(range(place, len(edges) - 1) if operator == ">=" else range(place))
-    listed = ", ".join(map(str, attribute.bins or ()))
+        is_last = place == len(edges) - 1
+        if operator in (("<=", ">") if is_last else ("<", ">=")):
+            below = operator in ("<=", "<")
+            return set(range(place) if below else range(place, len(edges) - 1))
+        if is_last:
+            # "<24" or ">=24": one row of 24 cannot be told from the others of its bin.
+            other = f"{name}<={text}" if operator == "<" else f"{name}>={edges[-2]}"
+            raise DomainError(
+                f"condition {condition!r} must not divide a bin, but the last bin, "
+                f"{attribute.names[place - 1]!r}, holds its upper edge, too; write {other!r} to "
+                "count the whole bin"
+            )
+    *others, last = attribute.bins or ()
+    ways = f"by >= or < with one of {', '.join(str(edge) for edge in others if edge > -math.inf)}"
+    if math.isfinite(last):
+        ways += f", or by <= with {last}, which the last bin holds"
     raise DomainError(
-        f"condition {condition!r} must compare with an edge of the bins, by >= or <, since a bin "
-        f"[a, b) holds a and not b; the edges are {listed}"
+        f"condition {condition!r} must not divide a bin, and a bin [a, b) holds a and not b; "
+        f"compare {ways}"
     )
 
 
