@@ -11,6 +11,7 @@ from ...errors import DomainError
 if TYPE_CHECKING:
     from ...domain.attribute import Attribute, Value
     from ...domain.domain import Domain
+    from ...domain.values import Number
 
 __all__ = ["outside_order", "where_of"]
 
@@ -46,7 +47,7 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
         elif attribute.dates is not None:
             codes = _periods(attribute, condition, operator, text)
         else:
-            codes = _numbers(attribute, condition, operator, text)
+            codes = _ordered(attribute, condition, operator, text)
         selected[name] = selected.get(name, codes) & codes
         if not selected[name]:
             raise DomainError(
@@ -63,7 +64,6 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
     """The categories that no comparison selects, since they are not in the order of the attribute,
     by the attributes that the conditions compare: those of `other` and `missing`, as "7+"."""
     from ...domain.level_views import attribute_at
-    from ...domain.values import number, written
 
     outside: dict[str, list[Value]] = {}
     for condition in conditions:
@@ -77,7 +77,8 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
         elif attribute.dates is not None:
             others = labels[len(attribute.dates.labels) :]
         else:
-            others = [label for label in labels if number(written(label) or "") is None]
+            ranks = _numbers(attribute) or _ranks(attribute)
+            others = [label for code, label in enumerate(labels) if code not in ranks]
         if others:
             outside[name] = others
     return outside
@@ -253,31 +254,63 @@ def _periods(
     return {code for code in periods if _COMPARISONS[operator](code, place)}
 
 
-def _numbers(
+def _ordered(
     attribute: "Attribute",
     condition: str,
     operator: str,
     text: str,
 ) -> set[int]:
-    """The codes of the categories whose numbers satisfy a comparison."""
-    from ...domain.values import number, written
+    """The codes of the categories whose numbers, or places in a declared order, satisfy a
+    comparison."""
+    from ..._names import did_you_mean
+    from ...domain.values import number
 
+    places = _numbers(attribute)
     limit = number(text)
-    if limit is None:
+    if places and limit is None:
         raise DomainError(
             f"condition {condition!r} must compare with a number, but its right side is none; "
             "give a number, or select categories by ="
         )
+    if not places:
+        places = _ranks(attribute)
+        if not places:
+            raise DomainError(
+                f"condition {condition!r} needs categories that are numbers, bins or dates, or an "
+                "attribute that is declared as ordered, but these are texts without an order; "
+                "select them by =, with commas between them"
+            )
+        limit = places.get(attribute.category(text))
+        if limit is None:
+            labels = [str(attribute.label(code)) for code in places]
+            raise DomainError(
+                f"condition {condition!r} must compare with one of the ordered categories, from "
+                f"{labels[0]!r} to {labels[-1]!r}; name one of them{did_you_mean(text, labels)}"
+            )
+    return {code for code, place in places.items() if _COMPARISONS[operator](place, limit)}
+
+
+def _numbers(attribute: "Attribute") -> "Mapping[int, Number]":
+    """The number of each category by its code; empty if one is no number, apart from those of
+    `other` and `missing`, which are then left out."""
+    from ...domain.values import number, written
+
     extras = (attribute.other, attribute.missing)
-    codes = set()
+    numbers = {}
     for code in range(attribute.size):
         label = attribute.label(code)
         known = number(written(label) or "")
-        if known is None and label not in extras:
-            raise DomainError(
-                f"condition {condition!r} needs an attribute whose categories are numbers or "
-                "bins, but some of these are texts; select them by ="
-            )
-        if known is not None and _COMPARISONS[operator](known, limit):
-            codes.add(code)
-    return codes
+        if known is not None:
+            numbers[code] = known
+        elif label not in extras:
+            return {}
+    return numbers
+
+
+def _ranks(attribute: "Attribute") -> "Mapping[int, Number]":
+    """The place of each category in the declared order by its code; empty if none is declared.
+    The categories of `other` and `missing` have no place."""
+    if not attribute.ordered:
+        return {}
+    extras = (attribute.other_code, attribute.missing_code)
+    return {code: code for code in range(attribute.size) if code not in extras}
