@@ -510,7 +510,10 @@ def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
 
 
 def is_sqlite(path: "str | os.PathLike[str]") -> bool:
-    """Whether a file begins as all files of SQLite do; false if it cannot be read."""
+    """Whether a file begins as all files of SQLite do; false if it cannot be read, or if it is a
+    pipe."""
+    if not os.path.isfile(path):
+        return False
     with suppress(OSError), open(path, "rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
     return False

@@ -277,8 +277,8 @@ def _ordered(
         if not places:
             raise DomainError(
                 f"condition {condition!r} needs categories that are numbers, bins or dates, or an "
-                "attribute that is declared as ordered, but these are texts without an order; "
-                "select them by =, with commas between them"
+                "attribute that is declared as ordered, but some are texts, and no order is "
+                "declared; select categories by =, with commas between them"
             )
         limit = places.get(attribute.category(text))
         if limit is None:
