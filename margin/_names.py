@@ -33,10 +33,14 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Suggest a known name for a misspelt one, as the end of an error message.
 
     The result is such as "; did you mean 'region'?", or an empty text if no known name is similar.
+    If just one known name begins with the given one, that is it: 'J00-J99 Respiratory' for
+    'J00-J99'.
     """
     if not isinstance(name, str):
         return ""
-    similar = difflib.get_close_matches(name, list(known), n=1)
+    names = list(dict.fromkeys(known))
+    longer = [other for other in names if other.casefold().startswith(name.casefold())]
+    similar = longer if len(longer) == 1 else difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {similar[0]!r}?" if similar else ""
 
 

@@ -161,4 +161,4 @@ def _named(
 ) -> str:
     """A cell for a message."""
     triples = zip(view, attributes, cell, strict=True)
-    return ", ".join(f"{name}={one.label(code)!r}" for name, one, code in triples)
+    return ", ".join(f"{name}={one.name(code)!r}" for name, one, code in triples)

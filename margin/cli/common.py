@@ -177,7 +177,8 @@ def add_domain(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DOMAIN.json",
-        help="a JSON file that declares the attributes and their values",
+        help="a JSON file that declares the attributes and their values; a bin [a, b) holds a and "
+        "not b, and the last bin holds both",
     )
 
 

@@ -30,6 +30,7 @@ def add_commands(commands: Any) -> None:
             "margin count people.margin",
             "margin count people.margin region=north sex=F,M",
             "margin count people.margin 'age>=18' 'age<65' --json",
+            "margin count people.margin sex=F --of",
             "margin count people.margin sex=F --of region=north",
             "margin count visits.margin place@state=CA 'visited>=2020-03'",
         ],
@@ -40,17 +41,20 @@ def add_commands(commands: Any) -> None:
         nargs="*",
         metavar="CONDITION",
         help="an attribute, one of = >= < <= > and a value, in quotes if it holds > or <; several "
-        "values after = have commas between them; bins are compared by >= and < at their edges. "
+        "values after = have commas between them; < and > compare numbers, dates, and the "
+        "categories of attributes that are declared as ordered; bins are compared by >= and < at "
+        "their edges, and by <= at the last edge, which belongs to the last bin. "
         "place@state is a level of an attribute. "
         "All conditions must hold; without any, all rows are counted",
     )
     conditions.completer = _started
     of: Any = count.add_argument(
         "--of",
-        nargs="+",
+        nargs="*",
         metavar="CONDITION",
-        help="print the share of the rows of these conditions that satisfy those before --of, too; "
-        "its bounds allow for the errors that both numbers have in common",
+        help="print the share of the rows of these conditions (of all rows, if none follow) that "
+        "satisfy those before --of, too; its bounds allow for the errors that both numbers have in "
+        "common",
     )
     of.completer = _started
 

@@ -44,6 +44,9 @@ __all__ = ["command", "main"]
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _BUDGET_LOST = 0, 1, 2, 3, 4
 _INTERRUPTED = 130
 
+_SEVERAL = ("+", "*")
+"""The `nargs` of options that take several values."""
+
 _BEFORE = "interrupted before the command began; nothing has been charged"
 
 _ELSEWHERE = {
@@ -227,7 +230,7 @@ def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
         taken = 0 if equals or option is None else _taken(option, rest)
         values = rest[:taken]
         del rest[:taken]
-        if option is not None and option.nargs == "+":
+        if option is not None and option.nargs in _SEVERAL:
             first = option.option_strings[0]
             lists.setdefault(first, []).extend([value] if equals else values)
         else:
@@ -276,7 +279,7 @@ def _taken(option: argparse.Action, rest: Sequence[str]) -> int:
     """The number of the next words that are values of an option."""
     if option.nargs is None:
         return 1
-    if option.nargs != "+":
+    if option.nargs not in _SEVERAL:
         return 0
     return next((at for at, word in enumerate(rest) if _is_option(word)), len(rest))
 

@@ -4,10 +4,11 @@ import csv
 import glob
 import gzip
 import io
+import os
 import re
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
 
 __all__ = [
+    "FROM_SQLITE",
     "MEMORY",
     "SUFFIXES",
     "Field",
@@ -33,6 +35,7 @@ __all__ = [
     "guesses_folders",
     "guesses_types",
     "identifier",
+    "is_sqlite",
     "measure",
     "quoted",
     "similar",
@@ -41,6 +44,15 @@ __all__ = [
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
 """The endings of the names of files that can be read."""
+
+FROM_SQLITE = (
+    "write the table of the SQLite file as CSV, as in sqlite3 -header -csv people.db "
+    "'SELECT * FROM people' > people.csv, and give the CSV file"
+)
+"""How to get from a file of SQLite, which is no source, to one that is, for messages."""
+
+_SQLITE = b"SQLite format 3\0"
+"""The first bytes of every SQLite file."""
 
 MEMORY = "1GB"
 """The memory of an embedded DuckDB if the caller does not say otherwise."""
@@ -104,9 +116,10 @@ class FileSource:
                     f"data must be the table to release, but {self.described} is the result of a "
                     "release; give the table, or read the release with margin.load"
                 )
+            way_out = FROM_SQLITE if is_sqlite(self.path) else "convert it to one of these formats"
             raise DataError(
                 f"a data file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, but "
-                f"{self.described} does not; convert it to one of these formats"
+                f"{self.described} does not; {way_out}"
             )
 
     def check(self, domain: Domain) -> None:
@@ -494,6 +507,16 @@ def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
             if definition not in found and name.casefold() in text.casefold():
                 found.append(definition)
     return found
+
+
+def is_sqlite(path: "str | os.PathLike[str]") -> bool:
+    """Whether a file begins as all files of SQLite do; false if it cannot be read, or if it is a
+    pipe."""
+    if not os.path.isfile(path):
+        return False
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+    return False
 
 
 def similar(path: Path) -> str:

@@ -62,8 +62,9 @@ class FilesSource:
                     raise DataError(
                         f"column {name!r} holds {before} in data file {_masked(first)!r} but "
                         f"{found} in {_masked(path)!r}, both of {self.pattern!r}; write it with "
-                        "one type in all files, or give each type a name of its own and cast the "
-                        "column in a query (--table, files=)"
+                        "one type in all files, or give the files of each type (such as integer "
+                        "or double) a name of their own in a query (--table, files=), cast the "
+                        "column to VARCHAR in each, and join them by UNION ALL"
                     )
 
     def batches(self, domain: Domain) -> Iterator[Batch]:

@@ -7,14 +7,19 @@ release of the same user with the same temporary folder removes it. Until then i
 so keep TMPDIR on an encrypted disk.
 
 Each folder contains a file that names it and that its process keeps locked. The lock ends with the
-process, however the process ends. So a folder whose file can be locked is not in use. Other folders
-are left alone, whatever their names are. (Windows has no such lock, so old folders stay there.)
+process, however the process ends. So a folder whose file can be locked is not in use. The lock is
+the first file that is made and the last one that is removed. So a process that is killed in between
+leaves an empty folder, or one that holds nothing but an unlocked file without its final name. Both
+are removed too, if the name of the folder has the form of ours. A process that has just made such a
+folder and loses it makes another one. Other folders are left alone, whatever their names are.
+(Windows has no such lock, so old folders stay there.)
 """
 
 import atexit
 import contextlib
 import fnmatch
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -35,7 +40,9 @@ from ..interrupts import ENDING, at_the_end, shielded
 __all__ = ["check_temporary", "remove_stale", "scratch"]
 
 _PREFIX = "margin-"
+_NAME = re.compile(rf"{_PREFIX}[0-9]+-[a-z0-9_]{{8}}")
 _LOCK = "lock"
+_NEW = f"{_LOCK}.new"
 _SAYS = b"A temporary folder of margin, which removes it: "
 
 _held: dict[Path, int] = {}
@@ -70,11 +77,24 @@ def scratch() -> Iterator[Path]:
     """Make a private folder for the length of a `with` block; it is removed at the end."""
     remove_stale()
     _watch()
+    with contextlib.ExitStack() as stack:
+        folder = None
+        while folder is None:
+            made = stack.enter_context(_made())
+            # Until it is locked, another process may remove the folder: then make another one.
+            with contextlib.suppress(FileNotFoundError):
+                stack.enter_context(_locked(made))
+                folder = made
+        yield folder
+
+
+@contextlib.contextmanager
+def _made() -> Iterator[Path]:
+    """Make a folder for the length of a `with` block."""
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     _held[folder] = os.getpid()
     try:
-        with _locked(folder):
-            yield folder
+        yield folder
     finally:
         with shielded():
             if _held.pop(folder) == os.getpid():
@@ -85,8 +105,14 @@ def scratch() -> Iterator[Path]:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. The file gets its final name once it is locked, so no other
-    process can find it unlocked and remove the folder."""
-    new = folder / f"{_LOCK}.new"
+    process can find a file of this name unlocked while the folder is in use.
+
+    Raises
+    ------
+    FileNotFoundError
+        When another process has removed the folder before it was locked.
+    """
+    new = folder / _NEW
     with new.open("wb", buffering=0) as lock:
         lock.write(_told(folder))
         if fcntl is not None:
@@ -102,6 +128,14 @@ def _told(folder: Path) -> bytes:
 
 
 def _remove(folder: Path) -> None:
+    """Remove a folder, its lock last: if the process is killed meanwhile, the next one goes on."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            place = folder / name
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place, ignore_errors=True)
+            elif name != _LOCK:
+                place.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -115,8 +149,7 @@ def _remove_held() -> None:
 
 
 def remove_stale() -> None:
-    """Remove the folders of processes that have ended. A folder whose lock is held is in use, and a
-    folder without a lock file is not margin's."""
+    """Remove the folders of processes that have ended; a folder whose lock is held is in use."""
     if fcntl is None:
         return
     # All names at once: an interrupt leaves no open iterator.
@@ -126,11 +159,31 @@ def remove_stale() -> None:
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            with (folder / _LOCK).open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if lock.read(1000) != _told(folder):
-                    continue
-                _remove(folder)
+            _remove_unused(folder)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove a folder of ours that is not in use.
+
+    Raises
+    ------
+    OSError
+        When the folder is in use, or no such folder.
+    """
+    inside = os.listdir(folder)
+    is_unlocked = inside in ([], [_NEW]) and _NAME.fullmatch(folder.name) is not None
+    if is_unlocked and not inside:
+        # This fails, as it should, if its process makes the lock at this moment.
+        folder.rmdir()
+        return
+    with (folder / (_NEW if is_unlocked else _LOCK)).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found = lock.read(1000)
+        # The process may have been killed before it wrote all of the text.
+        told = _told(folder)
+        is_ours = told.startswith(found) if is_unlocked else found == told
+        if is_ours:
+            _remove(folder)
 
 
 def _watch() -> None:

@@ -20,12 +20,14 @@ from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
 from .files import (
+    FROM_SQLITE,
     FileSource,
     connected,
     definitions,
     guesses_folders,
     guesses_types,
     identifier,
+    is_sqlite,
     measure,
     quoted,
     stream,
@@ -265,6 +267,8 @@ class Sql:
             )
         if not is_about_content(error):
             return unknown(error, self._database)
+        if is_sqlite(self.attach or ""):
+            return f"{self._database} must be a DuckDB file, but it is one of SQLite; {FROM_SQLITE}"
         return (
             f"{self._database} cannot be opened as a DuckDB file; attach= must be the path of one, "
             "or postgres:..."
@@ -422,12 +426,13 @@ def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
             if before == kind:
                 continue
             # The source of a folder reads each file by itself, but not texts beside numbers.
-            folder = "pass the folder itself as data"
-            other = folder if first == held else "give the files of each type a name of their own"
+            folder = " (or pass the files themselves as data, without a query)"
             raise DataError(
                 f"a query needs one type for each column, but the files of files={{{name!r}: "
-                f"...}} hold column {column.name!r} in different types; write the files anew "
-                f"with one type, or {other}"
+                f"...}} hold column {column.name!r} in different types ({before} and {kind}); "
+                "write the files anew with one type, or give the files of each type a name of "
+                "their own, cast the column to VARCHAR in each, and join them by UNION ALL"
+                f"{folder if first == held else ''}"
             )
 
 

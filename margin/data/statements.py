@@ -203,7 +203,7 @@ def _differing(
     for cell in most[difference[most] > 0]:
         codes = np.unravel_index(cell, table.counts.shape)
         labels = [
-            f"{name}={attribute.label(int(code))}"
+            f"{name}={attribute.name(int(code))}"
             for name, attribute, code in zip(table.names, attributes, codes, strict=True)
         ]
         shown.append((", ".join(labels), int(declared[cell]), int(counts[cell])))

@@ -282,6 +282,16 @@ class Attribute:
             return code
         return self.labels[code]
 
+    def name(self, code: int) -> Value:
+        """The category with a given code as tables have it; see `names`.
+
+        Examples
+        --------
+        >>> Attribute(bins=[0, 18, float("inf")]).name(1)
+        '18 or more'
+        """
+        return self.label(code) if self.bins is None else self.captions[code]
+
     def at_level(self, name: str) -> "Attribute":
         """The attribute whose categories are the nodes of one of the levels.
 

@@ -52,7 +52,7 @@ class Determined:
         if self.level:
             return self.level
         labels: list[list[Value]] = [
-            [attributes[self.by].label(place), attributes[self.name].label(code)]
+            [attributes[self.by].name(place), attributes[self.name].name(code)]
             for place, code in enumerate(self.codes)
             if code != _FREE
         ]
@@ -121,7 +121,7 @@ def _checked(
     if left:
         raise DomainError(
             f"attribute {name!r} must be determined by every category of {by!r}, but "
-            f"{own.label(left[0])!r} is not in the table; add it"
+            f"{own.name(left[0])!r} is not in the table; add it"
         )
     return Determined(name, by, tuple(codes))
 

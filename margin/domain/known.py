@@ -218,7 +218,7 @@ def _check_agree(
     for name, label, code in zip(common, labels, cell, strict=True):
         level = label.removeprefix(name).removeprefix(LEVEL_MARK)
         attribute = attributes[name].at_level(level) if level else attributes[name]
-        where.append(f"{label}={attribute.label(code)!r}")
+        where.append(f"{label}={attribute.name(code)!r}")
     cells = f"of {', '.join(where)}" if where else "in all"
     raise DomainError(
         f"the known tables of ({one.listed}) and ({other.listed}) must agree, but the first has "

@@ -111,7 +111,7 @@ def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value
     """A rule as a user declares it: each attribute with its category or a list of categories."""
     form: dict[str, Value | list[Value]] = {}
     for name, codes in rule:
-        labels = [attributes[name].label(code) for code in codes]
+        labels = [attributes[name].name(code) for code in codes]
         form[name] = labels[0] if len(labels) == 1 else labels
     return form
 
@@ -121,8 +121,8 @@ def rule_in_words(rule: Mapping[str, object]) -> str:
 
     Examples
     --------
-    >>> rule_in_words({"age": "[0, 18)", "marital": ["married", "widowed"]})
-    'age [0, 18) with marital married or widowed'
+    >>> rule_in_words({"age": "0 to under 18", "marital": ["married", "widowed"]})
+    'age 0 to under 18 with marital married or widowed'
     """
     parts = []
     for name, form in rule.items():

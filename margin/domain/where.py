@@ -33,9 +33,9 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
         categories, or a `range`. A range stands for the whole numbers in it if all declared values
         of the attribute are whole numbers, and for codes otherwise. For an attribute with `bins` it
         is a label, a list or set of labels, or a pair (low, high) of edges, for the bins between
-        them. For one with `dates` it is a period such as "2020-01"; a date within it is refused.
-        "place@state" names a level of an attribute; all conditions on an attribute and its levels
-        must hold.
+        them; the last bin includes its upper edge. For one with `dates` it is a period such as
+        "2020-01"; a date within it is refused. "place@state" names a level of an attribute; all
+        conditions on an attribute and its levels must hold.
 
     Returns
     -------
@@ -154,10 +154,10 @@ def _code(
     for names in (attribute.labels, attribute.captions):
         if category in names:
             return names.index(category)
-    labels = tuple(map(str, attribute.labels))
+    labels = tuple(map(str, (*attribute.captions, *attribute.labels)))
     raise DomainError(
         f"attribute {name!r} declares no bin {category!r}; name a bin by its label, such as "
-        f"{attribute.labels[0]!r}, or bins between two edges by a pair (low, high)"
+        f"{attribute.captions[0]!r}, or bins between two edges by a pair (low, high)"
         f"{did_you_mean(str(category), labels)}"
     )
 

@@ -112,8 +112,8 @@ class Counting:
             The condition: for some attributes a category, a list, tuple or set of categories, or a
             `range`, as in ``{"sex": "F", "children": range(1, 3)}``. A range stands for the whole
             numbers in it if all declared values are whole numbers, and for codes otherwise. An
-            attribute with `bins` takes labels of bins, or a pair (low, high) of edges. An empty
-            mapping counts all rows.
+            attribute with `bins` takes labels of bins, or a pair (low, high) of edges; the last bin
+            includes its upper edge. An empty mapping counts all rows.
 
         Returns
         -------

@@ -436,7 +436,7 @@ def test_the_readme_lists_what_is_declared_as_impossible(rules, tmp_path):
     made = margin.release(table, domain=domain, budget=PureDP(1))
     publish(made, [["age", "sex"]], tmp_path / "out", formats=["csv"])
     said = (tmp_path / "out" / "README.txt").read_text("utf-8")
-    assert ("- age [0, 18) with sex M or X" in said) == bool(rules)
+    assert ("- age 0 to under 18 with sex M or X" in said) == bool(rules)
     assert ("Declared as impossible" in said) == bool(rules)
 
 

@@ -11,6 +11,7 @@ from ...errors import DomainError
 if TYPE_CHECKING:
     from ...domain.attribute import Attribute, Value
     from ...domain.domain import Domain
+    from ...domain.values import Number
 
 __all__ = ["outside_order", "where_of"]
 
@@ -21,7 +22,8 @@ _OPERATORS = (*_COMPARISONS, "=")
 
 
 def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Value]]":
-    """Turn conditions into the argument of `Synopsis.count`: the selected labels by attribute.
+    """Turn conditions into the argument of `Synopsis.count`: by attribute the selected categories,
+    with the names that they have in tables.
 
     Several conditions on one attribute must all hold.
 
@@ -41,11 +43,11 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
             _check_level(domain, name, text)
             codes = _listed(attribute, name, text)
         elif attribute.bins is not None:
-            codes = _bins(attribute, condition, operator, text)
+            codes = _bins(attribute, name, operator, text)
         elif attribute.dates is not None:
             codes = _periods(attribute, condition, operator, text)
         else:
-            codes = _numbers(attribute, condition, operator, text)
+            codes = _ordered(attribute, condition, operator, text)
         selected[name] = selected.get(name, codes) & codes
         if not selected[name]:
             raise DomainError(
@@ -53,7 +55,7 @@ def where_of(domain: "Domain", conditions: Sequence[str]) -> "dict[str, list[Val
                 "none; drop or correct one"
             )
     return {
-        name: list(map(attribute_at(domain, name).label, sorted(codes)))
+        name: list(map(attribute_at(domain, name).name, sorted(codes)))
         for name, codes in selected.items()
     }
 
@@ -62,7 +64,6 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
     """The categories that no comparison selects, since they are not in the order of the attribute,
     by the attributes that the conditions compare: those of `other` and `missing`, as "7+"."""
     from ...domain.level_views import attribute_at
-    from ...domain.values import number, written
 
     outside: dict[str, list[Value]] = {}
     for condition in conditions:
@@ -72,11 +73,12 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
         attribute = attribute_at(domain, name)
         labels = [attribute.label(code) for code in range(attribute.size)]
         if attribute.bins is not None:
-            others = labels[len(attribute.edges) - 1 :]
+            others = list(attribute.names[len(attribute.edges) - 1 :])
         elif attribute.dates is not None:
             others = labels[len(attribute.dates.labels) :]
         else:
-            others = [label for label in labels if number(written(label) or "") is None]
+            ranks = _numbers(attribute) or _ranks(attribute)
+            others = [label for code, label in enumerate(labels) if code not in ranks]
         if others:
             outside[name] = others
     return outside
@@ -168,8 +170,10 @@ def _check_bin(
     # A bin without two finite edges is described by one condition.
     code = code if inside else 0
     low, high = (attribute.bins or ())[code : code + 2]
-    sides = ((">=", low), ("<", high))
-    conditions = [f"'{name}{sign}{edge:g}'" for sign, edge in sides if math.isfinite(edge)]
+    # The last bin includes its upper edge.
+    below = "<=" if code == len(attribute.edges) - 2 else "<"
+    sides = ((">=", low), (below, high))
+    conditions = [f"'{name}{sign}{edge}'" for sign, edge in sides if math.isfinite(edge)]
     why = f", and lies in {labels[code]!r}" if inside else ""
     between = f", or by its edges, as {' '.join(conditions)}" if conditions else ""
     raise DomainError(
@@ -180,22 +184,41 @@ def _check_bin(
 
 def _bins(
     attribute: "Attribute",
-    condition: str,
+    name: str,
     operator: str,
     text: str,
 ) -> set[int]:
-    """The codes of the bins on one side of an edge."""
+    """The codes of the bins on one side of an edge; no bin may lie on both sides.
+
+    A bin holds its lower edge and not its upper one. The last bin holds both. So `<` and `>=`
+    divide the bins at every edge but the last, and `<=` and `>` divide them at the last edge only.
+    """
     from ...domain.values import number
 
     edges = attribute.edges
     edge = number(text)
-    if operator in (">=", "<") and edge is not None and edge in edges:
+    condition = f"{name}{operator}{text}"
+    if edge is not None and edge in edges:
         place = edges.index(edge)
-        return set(range(place, len(edges) - 1) if operator == ">=" else range(place))
-    listed = ", ".join(map(str, attribute.bins or ()))
+        is_last = place == len(edges) - 1
+        if operator in (("<=", ">") if is_last else ("<", ">=")):
+            below = operator in ("<=", "<")
+            return set(range(place) if below else range(place, len(edges) - 1))
+        if is_last:
+            # "<24" or ">=24": one row of 24 cannot be told from the others of its bin.
+            other = f"{name}<={text}" if operator == "<" else f"{name}>={edges[-2]}"
+            raise DomainError(
+                f"condition {condition!r} must not divide a bin, but the last bin, "
+                f"{attribute.names[place - 1]!r}, holds its upper edge, too; write {other!r} to "
+                "count the whole bin"
+            )
+    *others, last = attribute.bins or ()
+    ways = f"by >= or < with one of {', '.join(str(edge) for edge in others if edge > -math.inf)}"
+    if math.isfinite(last):
+        ways += f", or by <= with {last}, which the last bin holds"
     raise DomainError(
-        f"condition {condition!r} must compare with an edge of the bins, by >= or <, since a bin "
-        f"[a, b) holds a and not b; the edges are {listed}"
+        f"condition {condition!r} must not divide a bin, and a bin [a, b) holds a and not b; "
+        f"compare {ways}"
     )
 
 
@@ -231,31 +254,63 @@ def _periods(
     return {code for code in periods if _COMPARISONS[operator](code, place)}
 
 
-def _numbers(
+def _ordered(
     attribute: "Attribute",
     condition: str,
     operator: str,
     text: str,
 ) -> set[int]:
-    """The codes of the categories whose numbers satisfy a comparison."""
-    from ...domain.values import number, written
+    """The codes of the categories whose numbers, or places in a declared order, satisfy a
+    comparison."""
+    from ..._names import did_you_mean
+    from ...domain.values import number
 
+    places = _numbers(attribute)
     limit = number(text)
-    if limit is None:
+    if places and limit is None:
         raise DomainError(
             f"condition {condition!r} must compare with a number, but its right side is none; "
             "give a number, or select categories by ="
         )
+    if not places:
+        places = _ranks(attribute)
+        if not places:
+            raise DomainError(
+                f"condition {condition!r} needs categories that are numbers, bins or dates, or an "
+                "attribute that is declared as ordered, but some are texts, and no order is "
+                "declared; select categories by =, with commas between them"
+            )
+        limit = places.get(attribute.category(text))
+        if limit is None:
+            labels = [str(attribute.label(code)) for code in places]
+            raise DomainError(
+                f"condition {condition!r} must compare with one of the ordered categories, from "
+                f"{labels[0]!r} to {labels[-1]!r}; name one of them{did_you_mean(text, labels)}"
+            )
+    return {code for code, place in places.items() if _COMPARISONS[operator](place, limit)}
+
+
+def _numbers(attribute: "Attribute") -> "Mapping[int, Number]":
+    """The number of each category by its code; empty if one is no number, apart from those of
+    `other` and `missing`, which are then left out."""
+    from ...domain.values import number, written
+
     extras = (attribute.other, attribute.missing)
-    codes = set()
+    numbers = {}
     for code in range(attribute.size):
         label = attribute.label(code)
         known = number(written(label) or "")
-        if known is None and label not in extras:
-            raise DomainError(
-                f"condition {condition!r} needs an attribute whose categories are numbers or "
-                "bins, but some of these are texts; select them by ="
-            )
-        if known is not None and _COMPARISONS[operator](known, limit):
-            codes.add(code)
-    return codes
+        if known is not None:
+            numbers[code] = known
+        elif label not in extras:
+            return {}
+    return numbers
+
+
+def _ranks(attribute: "Attribute") -> "Mapping[int, Number]":
+    """The place of each category in the declared order by its code; empty if none is declared.
+    The categories of `other` and `missing` have no place."""
+    if not attribute.ordered:
+        return {}
+    extras = (attribute.other_code, attribute.missing_code)
+    return {code: code for code in range(attribute.size) if code not in extras}

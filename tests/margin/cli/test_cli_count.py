@@ -1,20 +1,24 @@
 """`margin count`: conditions become sums of cells; wrong ones are refused with a way out."""
 
 import json
+import math
+import operator
 
 import numpy as np
 import pytest
 
 import margin
-from margin import Domain, DomainError
+from margin import Attribute, Domain, DomainError
 from margin.cli.arguments.conditions import where_of
 from margin.cli.main import main
+from margin.domain.where import chosen_codes
 
 DOMAIN = Domain(
     {
         "sex": ["F", "M"],
         "age": {"bins": [0, 18, 65, 120], "missing": "?"},
         "children": 4,
+        "band": {"values": ["0-4", "65-74", "75+"], "ordered": True, "missing": "?"},
         "year": {"values": [2001, 2003.5, 2005], "missing": "never"},
         "place": ["town", "town, old", "sea"],
         "a>=b": ["x", "y"],
@@ -60,14 +64,17 @@ SELECTED = [
     (["sex=F"], {"sex": ["F"]}),
     (["sex=F,M"], {"sex": ["F", "M"]}),
     (["sex = F , M"], {"sex": ["F", "M"]}),
-    (["age>=18"], {"age": ["[18, 65)", "[65, 120]"]}),
-    (["age<18"], {"age": ["[0, 18)"]}),
-    (["age >= 18", "age<65"], {"age": ["[18, 65)"]}),
-    (["age=[18, 65)"], {"age": ["[18, 65)"]}),
+    (["age>=18"], {"age": ["18 to under 65", "65 to 120"]}),
+    (["age<18"], {"age": ["0 to under 18"]}),
+    (["age >= 18", "age<65"], {"age": ["18 to under 65"]}),
+    (["age=[18, 65)"], {"age": ["18 to under 65"]}),
     (["age=?"], {"age": ["?"]}),
     (["children>1"], {"children": [2, 3]}),
     (["children<=1.5"], {"children": [0, 1]}),
     (["children=1,3", "children>=2"], {"children": [3]}),
+    (["band>=65-74"], {"band": ["65-74", "75+"]}),
+    (["band>0-4", "band<75+"], {"band": ["65-74"]}),
+    (["band<=65-74"], {"band": ["0-4", "65-74"]}),
     (["year<=2003.5"], {"year": [2001, 2003.5]}),
     (["year=never,2005"], {"year": [2005, "never"]}),
     (["place=town, old"], {"place": ["town, old"]}),
@@ -103,15 +110,19 @@ REFUSED = [
     (["sex="], "no category ''"),
     (["age=20"], r"'20' is no bin of .*'18 to under 65', or by its edges, as 'age>=18' 'age<65'$"),
     (["age=?,130"], r"'130' is no bin of .*, as 'age>=0' 'age<18'$"),
-    (["age>=20"], "an edge of the bins, by >= or <.*0, 18, 65, 120"),
-    (["age>18"], "an edge of the bins, by >= or <"),
-    (["age<=65"], "an edge of the bins, by >= or <"),
-    (["age>=old"], "an edge of the bins"),
+    (["age>=20"], "must not divide a bin.*by >= or < with one of 0, 18, 65, or by <= with 120"),
+    (["age=120"], "lies in '65 to 120'.*by its edges, as 'age>=65' 'age<=120'$"),
+    (["age>=old"], "must not divide a bin"),
     (["age<0"], "leave at least one category"),
     (["sex=F", "sex=M"], "the conditions on 'sex' must leave at least one category"),
     (["children>9"], "leave at least one category"),
     (["children>x"], "compare with a number"),
-    (["sex>1"], "needs an attribute whose categories are numbers or bins"),
+    (["sex>1"], "needs categories that are numbers, bins or dates, or .* declared as ordered"),
+    (["band>=5"], "one of the ordered categories, from '0-4' to '75\\+'; name one of them$"),
+    (["band>=65"], "one of the ordered categories.*did you mean '65-74'"),
+    (["band<?"], "one of the ordered categories"),
+    (["band<0-4"], "leave at least one category"),
+    (["place=s"], "no category 's'.*did you mean 'sea'"),
     (["home@stat=CA"], "no level 'stat'; .*did you mean 'state'"),
     (["home@state=AC"], "'home@state' declares no category 'AC'"),
     (["visit>=2021-01-01"], "a date or a month from 2019-11 to 2020-02"),
@@ -122,6 +133,54 @@ REFUSED = [
     (["visit<2019-12-31"], "within 2019-12"),
     (["visit=2020-01-05,never"], "'2020-01-05' lies within a month; name the month '2020-01'"),
 ]
+
+
+COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
+@pytest.mark.parametrize("edges", [[0, 6, 12], [-1.5, 2], [None, 0, 6], [0, 6, None]])
+@pytest.mark.parametrize("sign", COMPARED)
+def test_a_comparison_counts_the_rows_that_satisfy_it_or_is_refused(edges, sign):
+    """The values of each bin: its lower edge, one inside, and the upper edge of the last bin."""
+    bins = Attribute(bins=edges)
+    domain = Domain({"x": bins})
+    finite = [edge for edge in edges if edge is not None]
+    values = {*finite, *(edge + 0.5 for edge in finite), *(edge - 0.5 for edge in finite)}
+    values |= {edge for edge in bins.edges if math.isinf(edge)}
+    inside = {value: bins.code(value) for value in values if bins.code(value) >= 0}
+    for edge in bins.edges:
+        chosen = {value for value in inside if COMPARED[sign](value, edge)}
+        codes = {inside[value] for value in chosen}
+        divides = any(inside[value] in codes for value in inside.keys() - chosen)
+        condition = f"x{sign}{edge}"
+        if divides or not codes:
+            way_out = "must not divide a bin" if divides else "leave at least one category"
+            with pytest.raises(DomainError, match=way_out):
+                where_of(domain, [condition])
+        else:
+            names = [bins.names[code] for code in sorted(codes)]
+            assert where_of(domain, [condition]) == {"x": names}
+
+
+@pytest.mark.parametrize(
+    ("condition", "instead"), [("age<120", "age<=120"), ("age>=120", "age>=65")]
+)
+def test_the_way_out_at_the_last_edge_is_taken(condition, instead):
+    with pytest.raises(DomainError, match=f"holds its upper edge, too; write '{instead}'"):
+        where_of(DOMAIN, [condition])
+    assert "65 to 120" in where_of(DOMAIN, [instead])["age"]
+
+
+@pytest.mark.parametrize("bins", [{"bins": [0, 6, 12]}, {"bins": [0, 6], "missing": -9}])
+def test_both_names_of_a_bin_are_taken(bins):
+    """A condition of the command line is also that of `Synopsis.count`."""
+    domain = Domain({"x": bins})
+    attribute = domain["x"]
+    for code, names in enumerate(zip(attribute.labels, attribute.names, strict=True)):
+        for name in names:
+            where = where_of(domain, [f"x={name}"])
+            assert where == {"x": [attribute.names[code]]}
+            assert chosen_codes(domain, where) == {"x": (code,)}
 
 
 @pytest.mark.slow

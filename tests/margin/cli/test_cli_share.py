@@ -47,6 +47,7 @@ CASES = [
     (["age>=18"], ["sex=F"], Source.MEASURED),
     (["sex=F"], ["place@region=N", "age<18"], Source.RECONSTRUCTED),
     (["place=N1"], ["place@region=N"], Source.MEASURED),
+    (["sex=F", "age<18"], [], Source.MEASURED),
 ]
 
 

@@ -7,12 +7,14 @@ identity of its own value, and read alone it must have the same: so no other row
 inferred type has a part in it.
 """
 
+import contextlib
 import csv
 import datetime
 import itertools
 import json
 import math
 import random
+import sqlite3
 import subprocess
 import sys
 import unicodedata
@@ -719,23 +721,39 @@ def test_a_file_of_another_type_changes_no_row_of_a_query(tmp_path):
     query = Sql("SELECT v FROM t", files={"t": tmp_path})
     assert count(query, domain, [["v"]])[0].tolist() == [5, 0]
     pq.write_table(pa.table({"v": pa.array([0.1], pa.float64())}), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"column 'v' in different types.*pass the folder itself"):
+    said = r"'v' in different types \(float and double\).*pass the files themselves"
+    with pytest.raises(DataError, match=said):
         query.check(domain)
     assert count(tmp_path, domain, [["v"]])[0].tolist() == [6, 0]
 
 
-def test_a_folder_of_numbers_and_texts_is_read_by_a_query_with_two_names(tmp_path):
-    """Neither the folder nor one name for it is accepted, and both messages say what is."""
-    domain = Domain({"v": [7, 8]})
-    for name, values in [("1", [7]), ("2", ["07"])]:
-        pq.write_table(pa.table({"v": values}), tmp_path / f"{name}.parquet")
-    with pytest.raises(DataError, match="a name of its own and cast the column in a query"):
+def test_a_folder_of_three_types_is_read_by_a_query_with_three_names(tmp_path):
+    """Neither the folder nor one name for it, or for its numbers, is accepted. All messages say
+    what is: each type by a name of its own, cast to text, which changes no number."""
+    domain = Domain({"v": [7, 8.5, 2**53 + 1]})
+    held = {"int64": [7, 2**53 + 1], "double": [7.0, 8.5], "string": ["07", "8.50"]}
+    for name, values in held.items():
+        pq.write_table(pa.table({"v": values}), tmp_path / f"n{name}.parquet")
+    way_out = "of each type .*a name of their own.*cast the column to VARCHAR.*UNION ALL"
+    with pytest.raises(DataError, match=way_out):
         open_source(tmp_path).check(domain)
-    with pytest.raises(DataError, match="a name of their own"):
-        Sql("SELECT v FROM t", files={"t": tmp_path}).check(domain)
-    text = "SELECT v::VARCHAR AS v FROM a UNION ALL SELECT v FROM b"
-    files = {"a": tmp_path / "1.parquet", "b": tmp_path / "2.parquet"}
-    assert count(Sql(text, files=files), domain, [["v"]])[0].tolist() == [2, 0]
+    for pattern in ("*.parquet", "n[id]*.parquet"):
+        with pytest.raises(DataError, match=way_out):
+            Sql("SELECT v FROM t", files={"t": tmp_path / pattern}).check(domain)
+    text = " UNION ALL ".join(f"SELECT v::VARCHAR AS v FROM {name}_" for name in held)
+    files = {f"{name}_": tmp_path / f"n{name}.parquet" for name in held}
+    assert count(Sql(text, files=files), domain, [["v"]])[0].tolist() == [3, 2, 1]
+
+
+def test_a_file_of_sqlite_is_told_with_the_way_to_a_source(tmp_path):
+    path = tmp_path / "people.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE people (v INTEGER)")
+        connection.commit()
+    query = Sql("SELECT v FROM people", attach=str(path))
+    for refused in (lambda: open_source(path), lambda: query.check(Domain({"v": 2}))):
+        with pytest.raises(DataError, match=r"SQLite.*sqlite3 -header -csv people[.]db .*> people"):
+            refused()
 
 
 def test_a_database_that_another_process_writes_is_not_called_a_wrong_file(tmp_path):

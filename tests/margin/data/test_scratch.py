@@ -1,6 +1,7 @@
 """Folders for what outgrows memory: nobody else's to read, and gone when the process is."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -160,6 +161,81 @@ def test_what_sigkill_leaves_the_next_one_removes(parent, following):
         and (parent / "margin-1-mine" / "letter").exists()
     )
     ended(living, signal.SIGTERM)
+
+
+STEPS = ["mkdtemp", "Path.open", "Path.rename", "os.listdir", "Path.unlink", "os.rmdir"]
+"""What making and removing a folder does. Some steps occur several times."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("occurrence", [0, 1, 2])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_process_that_is_killed_at_any_step_leaves_nothing(parent, step, occurrence, after):
+    """The process kills itself before or after each step; the next folder finds what it left."""
+    code = f"""
+import os, pathlib, signal, tempfile
+from margin.data.scratch import scratch
+owner, name = {{
+    "mkdtemp": (tempfile, "mkdtemp"),
+    "os.listdir": (os, "listdir"),
+    "os.rmdir": (os, "rmdir"),
+    "Path.open": (pathlib.Path, "open"),
+    "Path.rename": (pathlib.Path, "rename"),
+    "Path.unlink": (pathlib.Path, "unlink"),
+}}[{step!r}]
+true = getattr(owner, name)
+times = 0
+
+def killing(*args, **kwargs):
+    global times
+    times += 1
+    if times > {occurrence} and not {after}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = true(*args, **kwargs)
+    if times > {occurrence}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+setattr(owner, name, killing)
+with scratch() as folder:
+    (folder / "rows").touch()
+    (folder / "more").mkdir()
+    (folder / "more" / "rows").touch()
+"""
+    env = {**os.environ, "TMPDIR": str(parent)}
+    subprocess.run([sys.executable, "-c", code], env=env, check=False)
+    with scratch() as folder:
+        assert os.listdir(parent) == [folder.name]
+    assert not os.listdir(parent)
+
+
+@pytest.mark.parametrize("left", [None, "lock.new"])
+@pytest.mark.parametrize("name", ["margin-12-letters", "margin-12-ABCDEFGH", "margin-x-abcdefgh"])
+def test_an_empty_folder_with_another_name_is_left_alone(parent, name, left):
+    (parent / name).mkdir()
+    if left is not None:
+        (parent / name / left).touch()
+    with scratch():
+        assert (parent / name).exists()
+
+
+@pytest.mark.parametrize("step", ["open", "rename"])
+def test_a_folder_that_is_removed_while_it_is_made_is_made_anew(parent, step, monkeypatch):
+    """Another process may take a folder that is not locked yet for one that was left."""
+    true = getattr(Path, step)
+    lost = []
+
+    def late(path, *args, **kwargs):
+        if path.name == "lock.new" and not lost:
+            lost.append(path.parent)
+            shutil.rmtree(path.parent)
+        return true(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, step, late)
+    with scratch() as folder:
+        assert folder.exists() and lost != [folder] and (folder / "lock").exists()
+    assert len(lost) == 1 and not os.listdir(parent)
 
 
 def test_a_forked_process_leaves_its_parents_folder(parent):

@@ -18,7 +18,7 @@ PEOPLE = {
     "children": {"size": 4},
     "income": {"values": ["low", "high"], "missing": "not stated", "other": "odd"},
 }
-YOUNG = {"age": "[0, 18)", "marital": ["married", "widowed"]}
+YOUNG = {"age": "0 to under 18", "marital": ["married", "widowed"]}
 
 
 def test_categories_are_named_by_label_by_value_or_as_missing():
@@ -32,8 +32,8 @@ def test_categories_are_named_by_label_by_value_or_as_missing():
     )
     assert one == same and hash(one) == hash(same)
     assert one.impossible == (
-        {"age": "[0, 18)", "income": "not stated"},
-        {"age": "[0, 18)", "marital": ["married", "widowed"]},
+        {"age": "0 to under 18", "income": "not stated"},
+        {"age": "0 to under 18", "marital": ["married", "widowed"]},
     )
 
 
