@@ -194,6 +194,8 @@ class ViewSynopsis(Synopsis):
         True
         """
         asked = list(views)
+        if not self.held.total > 0:
+            return self  # all variances are unknown then
         answers = self.marginals(asked)
         noise = np.concatenate([answer.noise_variance.ravel() for answer in answers])
         missed = np.concatenate([answer.missed_variance.ravel() for answer in answers])

@@ -67,3 +67,10 @@ def test_a_solver_without_error_bars_is_told():
     with pytest.warns(UserWarning, match=r"changes no error bars, because IPF tells none"):
         assert made.with_distance(PAIRS, 100.0) is made
     assert made.with_distance([["a"], ["a", "b"]], 0.0) is made
+
+
+def test_nothing_is_warned_of_if_noise_made_the_total_negative():
+    made = from_measurements(
+        [(["a", "b"], np.full((2, 2), -9.0), 1.0)], domain={"a": 2, "b": 2, "c": 2}
+    )
+    assert made.with_distance([["a", "c"]], 5.0) is made
