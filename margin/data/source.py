@@ -19,8 +19,7 @@ from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
 from .files import FileSource, definitions, guesses_folders, guesses_types, quoted
-from .folders import FilesSource
-from .mixed import mixes_types
+from .folders import FilesSource, mixes_types
 
 __all__ = [
     "CodesSource",

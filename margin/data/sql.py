@@ -32,8 +32,7 @@ from .files import (
     quoted,
     stream,
 )
-from .folders import FilesSource, family, open_path
-from .mixed import mixes_types
+from .folders import FilesSource, family, mixes_types, open_path
 from .scratch import scratch
 
 __all__ = ["Sql"]
