@@ -260,10 +260,10 @@ def mixes_types(plan: str, texts: Sequence[str]) -> str:
     options of the scan make no difference. A function that reads files by a name that is composed
     from parts, or by a parameter of a macro, is refused, since its files are not known.
 
-    Not found are encrypted files, relative paths that the connection of a relation looks for in
-    another folder (`file_search_path`), and, before version 2 of DuckDB, the files of views that a
-    relation uses. Only the footers of the files are read, which state names and types; the message
-    has no other part of them.
+    Not found are encrypted files, files of other machines, relative paths that the connection of a
+    relation looks for in another folder (`file_search_path`), and, before version 2 of DuckDB, the
+    files of views that a relation uses. Only the footers of the files are read, which state names
+    and types; the message has no other part of them.
 
     Parameters
     ----------
@@ -338,6 +338,9 @@ def _compared(connection: Any, paths: Sequence[str]) -> str:
 def _parquet_files(connection: Any, paths: Sequence[str]) -> Iterator[str]:
     """The Parquet files of paths and patterns, as DuckDB finds them."""
     for path in paths:
+        # A web address may be a value in a condition, and `Sql` reads no file of another machine.
+        if "://" in path and not path.startswith("file:"):
+            continue
         # DuckDB also reads all files of a folder.
         patterns = [path, f"{path.rstrip('/')}/**"] if path and Path(path).is_dir() else [path]
         for pattern in patterns:
