@@ -19,7 +19,7 @@ from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
 from .files import FileSource, definitions, guesses_folders, guesses_types, quoted
-from .folders import FilesSource
+from .folders import FilesSource, mixes_types
 
 __all__ = [
     "CodesSource",
@@ -108,6 +108,8 @@ class FrameSource:
                 "the type of the values from all folders; pass hive_types_autocast = false to "
                 "read_parquet, so that they are texts"
             )
+        if _is_relation(data) and (problem := quietly(lambda: _mixes_types(data), _unreadable)):
+            raise DataError(f"the DuckDB relation {problem}")
         self._data = data
         self._rows: int | None = None
 
@@ -299,10 +301,19 @@ def _plans(relation: Any) -> str:
 
 def _guesses_folders(relation: Any) -> bool:
     """Whether a DuckDB relation guesses the types of the values in folders' names."""
+    return guesses_folders(_plans(relation), _texts(relation))
+
+
+def _mixes_types(relation: Any) -> str:
+    """Why a DuckDB relation may read Parquet files of different types by one scan; see
+    `mixes_types`."""
+    return mixes_types(_plans(relation), _texts(relation))
+
+
+def _texts(relation: Any) -> list[str]:
+    """The text of a DuckDB relation and, if they can be found, the definitions that it uses."""
     texts = [relation.sql_query()]
-    if _can_query():
-        texts = definitions(lambda text: _query(relation, text), texts)
-    return guesses_folders(_plans(relation), texts)
+    return definitions(lambda text: _query(relation, text), texts) if _can_query() else texts
 
 
 def _can_query() -> bool:

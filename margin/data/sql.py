@@ -32,7 +32,7 @@ from .files import (
     quoted,
     stream,
 )
-from .folders import FilesSource, family, open_path
+from .folders import FilesSource, family, mixes_types, open_path
 from .scratch import scratch
 
 __all__ = ["Sql"]
@@ -68,9 +68,10 @@ class Sql:
     ----------
     text
         One SELECT in the SQL of the database. On DuckDB it may read Parquet files, which state
-        their types, as in `SELECT * FROM 'visits/*.parquet'`. CSV and JSON files in its text are
-        refused, because DuckDB would guess the types of all rows from some of them. Name such files
-        in `files`.
+        their types, as in `SELECT * FROM 'visits/*.parquet'`. The files of a pattern or a list must
+        have one type for each column, and their names must be quoted, not composed from parts.
+        CSV and JSON files in its text are refused, because DuckDB would guess the types of all rows
+        from some of them. Name such files in `files`.
     files
         CSV, Parquet or JSON files, folders or patterns, by the names that the query uses for them.
         All cells of CSV and JSON files are texts, as `open_source` reads them.
@@ -228,6 +229,8 @@ class Sql:
                 "the type of the values from all folders; pass hive_types_autocast = false to "
                 "read_parquet, so that they are texts, or hive_partitioning = false"
             )
+        if problem := mixes_types(plan, texts):
+            raise DataError(f"{self._where} {problem}")
         views = {name: _view(name, file) for name, file in named.items()}
         with self._connected(views) as connection:
             if is_heard():

@@ -727,6 +727,75 @@ def test_a_file_of_another_type_changes_no_row_of_a_query(tmp_path):
     assert count(tmp_path, domain, [["v"]])[0].tolist() == [6, 0]
 
 
+READ_TOGETHER = [
+    "'{}/*.parquet'",
+    "read_parquet('{}/*.parquet')",
+    "read_parquet('{}/*.parquet', union_by_name = true)",
+    "read_parquet(['{0}/1.parquet', '{0}/2.parquet'])",
+    "read_parquet(['{0}/2.parquet', '{0}/1.parquet'], union_by_name = true)",
+    "\"read_parquet\"(['{0}/?.parquet'])",
+    "(SELECT '' AS empty, * /* don't */ FROM '{}/*.parquet')",
+]
+
+
+@pytest.mark.parametrize("first", [pa.int64(), pa.float64()])
+@pytest.mark.parametrize("read_by", READ_TOGETHER)
+def test_files_that_a_text_reads_together_have_one_type(read_by, first, tmp_path):
+    """DuckDB would read 1.5 as 2 after a file of integers, and round 2^53 + 1 for a double."""
+    domain = Domain({"v": {"values": [1, 2], "other": "other"}})
+    text = f"SELECT v FROM {read_by}".format(tmp_path)
+    pq.write_table(pa.table({"v": pa.array([1, 2], first)}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"v": pa.array([2], first)}), tmp_path / "2.parquet")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute(f"CREATE VIEW together AS {text}")
+    view = Sql("SELECT v FROM together", attach=str(tmp_path / "d.duckdb"))
+    for data in (Sql(text), view, duckdb.sql(text)):
+        assert count(data, domain, [["v"]])[0].tolist() == [1, 2, 0]
+    second = pa.float64() if first == pa.int64() else pa.int64()
+    pq.write_table(pa.table({"v": pa.array([2], second)}), tmp_path / "2.parquet")
+    said = r"needs one type.*'v' is (BIGINT|DOUBLE) in .*[12].parquet.*cast the column to VARCHAR"
+    for query in (Sql(text), view):
+        with pytest.raises(DataError, match=said):
+            query.check(domain)
+    with pytest.raises(DataError, match=said):
+        open_source(duckdb.sql(text))
+
+
+@pytest.mark.parametrize(
+    "read_by",
+    [
+        "read_parquet('{}/' || '*.parquet')",
+        "read_parquet(['{0}/1.parquet'] || ['{0}/2.parquet'])",
+        "query('FROM ' || '''{}/*.parquet''')",
+        "of_macro('{}/1.parquet')",
+    ],
+)
+def test_a_composed_name_of_parquet_files_is_refused(read_by, tmp_path):
+    pq.write_table(pa.table({"v": [1, 2]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"v": [1.5]}), tmp_path / "2.parquet")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE MACRO of_macro(p) AS TABLE FROM read_parquet(p)")
+    query = Sql(f"SELECT v FROM {read_by}".format(tmp_path), attach=str(tmp_path / "d.duckdb"))
+    with pytest.raises(DataError, match=r"has a composed argument.*write the paths in quotes"):
+        query.check(Domain({"v": 3}))
+
+
+def test_files_of_other_types_may_be_read_by_themselves(tmp_path):
+    pq.write_table(pa.table({"v": [1, 2]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"v": [1.5]}), tmp_path / "2.parquet")
+    reads = [f"SELECT v::VARCHAR AS v FROM '{tmp_path}/{name}.parquet'" for name in (1, 2)]
+    query = Sql(" UNION ALL ".join(reads) + " WHERE 'https://example.org/*' <> ''")
+    assert count(query, Domain({"v": [1, 1.5, 2]}), [["v"]])[0].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.json"])
+def test_text_files_of_a_pattern_in_a_text_are_refused(name, tmp_path):
+    (tmp_path / name).write_text('{"v": 1}\n' if name == "t.json" else "v\n1\n")
+    query = Sql(f"SELECT v FROM '{tmp_path}/*.{name[2:]}'")
+    with pytest.raises(DataError, match="would guess its types"):
+        query.check(Domain({"v": 3}))
+
+
 def test_a_folder_of_three_types_is_read_by_a_query_with_three_names(tmp_path):
     """Neither the folder nor one name for it, or for its numbers, is accepted. All messages say
     what is: each type by a name of its own, cast to text, which changes no number."""
