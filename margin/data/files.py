@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +31,6 @@ __all__ = [
     "Field",
     "FileSource",
     "connected",
-    "definitions",
-    "guesses_folders",
-    "guesses_types",
     "identifier",
     "is_sqlite",
     "measure",
@@ -66,11 +63,6 @@ _HEAD = 1 << 21
 _DELIMITERS = ",;\t|"
 """The delimiters that a .csv file may have."""
 
-_GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
-_QUOTED = re.compile(r"""'((?:[^']|'')+)'|"((?:[^"]|"")+)\"""")
-_SETTLED = re.compile(
-    r"hive_(types_autocast|partitioning)\s*(:=|=>|=)\s*('?false\b|0)", re.IGNORECASE
-)
 _LINE = re.compile(r"[\w ]+: CSV Error on Line: (\d+)")
 
 
@@ -455,58 +447,6 @@ def _narrowed(array: Any, kind: Any) -> Any:
     from pyarrow import types
 
     return array.cast(kind) if types.is_float16(kind) else array
-
-
-def guesses_types(plan: str) -> bool:
-    """Whether a DuckDB plan guesses types from some of the rows. It does so for a file that states
-    no types, and for a pandas frame, whose object columns have none."""
-    # Some versions write the words of an operator with spaces between them.
-    return _GUESSED.search(plan.upper().replace(" ", "_")) is not None
-
-
-def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
-    """Whether queries read Parquet files in folders named `name=value` and let DuckDB guess the
-    type of the values.
-
-    DuckDB takes whole numbers or dates if all values are of this form, otherwise texts. A path that
-    the query composes from parts is not found.
-    """
-    if "PARQUET" not in plan.upper():
-        return False
-    # All quoted texts and names may be paths or patterns.
-    paths = []
-    for query in texts:
-        if _SETTLED.search(query):
-            continue
-        for text, name in _QUOTED.findall(query):
-            paths.append(text.replace("''", "'") or name.replace('""', '"'))
-    files = (file for path in paths for file in glob.iglob(path, recursive=True))
-    return any("=" in part for file in files for part in Path(file).absolute().parent.parts)
-
-
-def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
-    """The texts of queries, followed by the texts of all views and macros that they use.
-
-    Parameters
-    ----------
-    run
-        Runs a query on the DuckDB connection of the queries; its result has `fetchall`.
-    texts
-        The queries.
-    """
-    views = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
-    macros = (
-        "SELECT function_name, macro_definition FROM duckdb_functions() "
-        "WHERE NOT internal AND macro_definition IS NOT NULL"
-    )
-    named = [*run(views).fetchall(), *run(macros).fetchall()]
-    found = list(texts)
-    # A view may use other views: those that are found are searched in turn.
-    for text in found:
-        for name, definition in named:
-            if definition not in found and name.casefold() in text.casefold():
-                found.append(definition)
-    return found
 
 
 def is_sqlite(path: "str | os.PathLike[str]") -> bool:

@@ -18,8 +18,9 @@ from ..errors import DataError
 from ..interrupts.share import tell
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
-from .files import FileSource, definitions, guesses_folders, guesses_types, quoted
-from .folders import FilesSource, mixes_types
+from .files import FileSource, quoted
+from .folders import FilesSource
+from .queries.types_of_files import definitions, guesses_folders, guesses_types, mixes_types
 
 __all__ = [
     "CodesSource",
@@ -96,20 +97,8 @@ class FrameSource:
                 "data must be readable more than once, but a RecordBatchReader can be read only "
                 "once; pass a table (its read_all()) instead"
             )
-        if _is_relation(data) and guesses_types(quietly(lambda: _plans(data), _unreadable)):
-            raise DataError(
-                "the DuckDB relation reads a CSV or JSON file or a pandas data frame, and DuckDB "
-                "guesses its types from some rows; pass the path of the file, or the data frame "
-                "itself, or margin.Sql with files="
-            )
-        if _is_relation(data) and quietly(lambda: _guesses_folders(data), _unreadable):
-            raise DataError(
-                "the DuckDB relation reads files in folders named name=value, and DuckDB guesses "
-                "the type of the values from all folders; pass hive_types_autocast = false to "
-                "read_parquet, so that they are texts"
-            )
-        if _is_relation(data) and (problem := quietly(lambda: _mixes_types(data), _unreadable)):
-            raise DataError(f"the DuckDB relation {problem}")
+        if _is_relation(data):
+            _check_types(data)
         self._data = data
         self._rows: int | None = None
 
@@ -299,15 +288,30 @@ def _plans(relation: Any) -> str:
         _query(relation, f"SET explain_output = {quoted(before)}")
 
 
-def _guesses_folders(relation: Any) -> bool:
-    """Whether a DuckDB relation guesses the types of the values in folders' names."""
-    return guesses_folders(_plans(relation), _texts(relation))
+def _check_types(relation: Any) -> None:
+    """Check that the types of a DuckDB relation do not depend on rows.
 
-
-def _mixes_types(relation: Any) -> str:
-    """Why a DuckDB relation may read Parquet files of different types by one scan; see
-    `mixes_types`."""
-    return mixes_types(_plans(relation), _texts(relation))
+    Raises
+    ------
+    DataError
+        When DuckDB would guess types, or cast the rows of one file to the type of another.
+    """
+    plans = quietly(lambda: _plans(relation), _unreadable)
+    if guesses_types(plans):
+        raise DataError(
+            "the DuckDB relation reads a CSV or JSON file or a pandas data frame, and DuckDB "
+            "guesses its types from some rows; pass the path of the file, or the data frame "
+            "itself, or margin.Sql with files="
+        )
+    texts = quietly(lambda: _texts(relation), _unreadable)
+    if guesses_folders(plans, texts):
+        raise DataError(
+            "the DuckDB relation reads files in folders named name=value, and DuckDB guesses "
+            "the type of the values from all folders; pass hive_types_autocast = false to "
+            "read_parquet, so that they are texts"
+        )
+    if problem := mixes_types(plans, texts):
+        raise DataError(f"the DuckDB relation {problem}")
 
 
 def _texts(relation: Any) -> list[str]:

@@ -23,16 +23,14 @@ from .files import (
     FROM_SQLITE,
     FileSource,
     connected,
-    definitions,
-    guesses_folders,
-    guesses_types,
     identifier,
     is_sqlite,
     measure,
     quoted,
     stream,
 )
-from .folders import FilesSource, family, mixes_types, open_path
+from .folders import FilesSource, family, open_path
+from .queries.types_of_files import definitions, guesses_folders, guesses_types, mixes_types
 from .scratch import scratch
 
 __all__ = ["Sql"]

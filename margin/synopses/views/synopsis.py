@@ -180,8 +180,9 @@ class ViewSynopsis(Synopsis):
         Warns
         -----
         UserWarning
-            If an answer has no error bars, because the solver tells none: nothing changes, and the
-            distance is of no use. A simulation of the mechanism shows it before a budget is spent.
+            If an answer has no error bars, because the solver tells none. The synopsis is then
+            returned unchanged. Run the mechanism with `simulate` first: it warns, too, and spends
+            no budget.
 
         Examples
         --------

@@ -454,9 +454,7 @@ def test_a_relation_that_guesses_nothing_may_drop_parts(read_only, tmp_path):
 @pytest.mark.parametrize("made", ["VIEW outer_days AS", "MACRO outer_days() AS TABLE"])
 def test_views_and_macros_do_not_hide_the_names_of_folders(made, attached, settled, tmp_path):
     """A view of a view, and a macro of a view, over folders whose values look like dates."""
-    (tmp_path / "day=2020-1-1").mkdir()
-    pq.write_table(pa.table({"v": [1, 2]}), tmp_path / "day=2020-1-1" / "t.parquet")
-    domain = Domain({"day": {"values": ["2020-1-1"], "other": "other"}})
+    domain = days(tmp_path)
     option = ", hive_types_autocast = false" if settled else ""
     text = "SELECT day FROM outer_days()" if "MACRO" in made else "SELECT day FROM Outer_Days"
     path = str(tmp_path / "d.duckdb")
@@ -849,10 +847,8 @@ def test_a_query_over_parquet_in_files_may_calculate(tmp_path):
 )
 def test_the_names_of_other_folders_do_not_decide_what_one_means(read_by, tmp_path):
     """DuckDB takes `2020-1-1` for a date unless some folder is called otherwise."""
-    (tmp_path / "day=2020-1-1").mkdir()
-    pq.write_table(pa.table({"v": [1, 2]}), tmp_path / "day=2020-1-1" / "t.parquet")
+    domain = days(tmp_path)
     text = f"SELECT * FROM {read_by}".format(tmp_path)
-    domain = Domain({"day": {"values": ["2020-1-1"], "other": "other"}})
     with pytest.raises(
         DataError, match="DuckDB would guess the type of the values from all folders"
     ):
@@ -866,6 +862,38 @@ def test_the_names_of_other_folders_do_not_decide_what_one_means(read_by, tmp_pa
     settled = f"SELECT * FROM read_parquet('{tmp_path}/*/*.parquet', hive_types_autocast = false)"
     for data in (Sql(settled), duckdb.sql(settled), tmp_path / "*" / "*.parquet"):
         assert count(data, domain, [["day"]])[0].tolist() == [2, 0]
+
+
+_OF_DAYS = "SELECT * FROM read_parquet('{0}/*/*.parquet'{1})"
+_SETTLED = ", hive_types_autocast = false"
+TEXTS_OF_DAYS = {
+    "one of two scans": f"{_OF_DAYS} UNION ALL {_OF_DAYS.replace('{1}', _SETTLED)}",
+    "in a comment": f"{_OF_DAYS} /* hive_types_autocast = false */",
+    "in a text": f"{_OF_DAYS} WHERE day <> 'hive_types_autocast = false'",
+    "after an apostrophe in a comment": f"/* a day's */ {_OF_DAYS}",
+    "a query in a text": "FROM query('SELECT * FROM ''{0}/*/*.parquet''')",
+}
+
+
+def days(folder):
+    """A file in a folder whose name looks like a date, and the domain of its rows."""
+    (folder / "day=2020-1-1").mkdir()
+    pq.write_table(pa.table({"v": [1, 2]}), folder / "day=2020-1-1" / "t.parquet")
+    return Domain({"day": {"values": ["2020-1-1"], "other": "other"}})
+
+
+@pytest.mark.parametrize("text", TEXTS_OF_DAYS.values(), ids=TEXTS_OF_DAYS)
+def test_an_option_for_folders_holds_for_its_own_scan(text, tmp_path):
+    domain = days(tmp_path)
+    with pytest.raises(DataError, match="guess the type of the values from all folders"):
+        Sql(text.format(tmp_path, "")).check(domain)
+
+
+@pytest.mark.parametrize("option", ["= false", "= 'false'", ":= 0", "=> FALSE"])
+def test_an_option_for_folders_may_be_written_in_several_ways(option, tmp_path):
+    domain = days(tmp_path)
+    text = _OF_DAYS.format(tmp_path, f", hive_types_autocast {option}")
+    assert count(Sql(f"{text} UNION ALL {text}"), domain, [["day"]])[0].tolist() == [4, 0]
 
 
 def test_a_record_of_many_keys_does_not_hide_the_others(tmp_path):
