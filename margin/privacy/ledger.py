@@ -221,7 +221,8 @@ class Ledger:
             return tuple(_datasets(self.path, entries))
 
     def budget(self, name: str) -> Budget:
-        """The total that may be spent on a data set."""
+        """The total that may be spent on a data set. If it has a unit column, the budget's
+        `rows_per_person` is 1, without a meaning."""
         return self.statement(name).budget
 
     def statement(self, name: str) -> Statement:
