@@ -671,7 +671,9 @@ def _statement(path: Path, entry: Entry) -> Statement:
     try:
         said = Statement.from_json(_detail(path, entry).get("statement"))
         # Earlier versions registered a number of rows with a unit.
-        return for_data_set(said.budget, said.unit) if entry.action == "register" else said
+        if entry.action == "register" and said.unit is not None:
+            return for_data_set(said.budget, said.unit)
+        return said
     except (BudgetError, DomainError) as error:
         problem = str(error)
     raise damaged(path, f"entry {entry.sequence}: {problem}")

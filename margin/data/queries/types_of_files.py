@@ -244,6 +244,7 @@ def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
     # A view may use other views: those that are found are searched in turn.
     for text in found:
         for name, definition in named:
-            if definition not in found and name.casefold() in text.casefold():
+            word = rf"(?<!\w){re.escape(name.casefold())}(?!\w)"
+            if definition not in found and re.search(word, text.casefold()):
                 found.append(definition)
     return found

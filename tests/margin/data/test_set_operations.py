@@ -155,6 +155,15 @@ def test_a_part_that_cannot_be_looked_at_is_refused(folder):
         Sql("SELECT v FROM rows(1)", attach=path).check(DOMAIN)
 
 
+def test_a_view_whose_name_is_part_of_a_word_is_not_looked_at(folder):
+    mixed = "SELECT v FROM 'bigint.parquet' UNION SELECT v FROM 'double.parquet'"
+    path = attached(folder, f"VIEW big AS {mixed}; CREATE VIEW other AS FROM BIG")
+    Sql("SELECT v FROM 'bigint.parquet'", attach=path).check(DOMAIN)
+    for name in ("big", "Big", '"BIG"', "attached.big", "(SELECT * FROM other)"):
+        with pytest.raises(DataError, match=SAID):
+            Sql(f"SELECT v FROM {name}", attach=path).check(DOMAIN)
+
+
 @pytest.mark.parametrize("tables", ["['x', 'y']", "list_value('x', 'y')", "['x', 'y'], true"])
 def test_the_tables_of_a_list_are_refused(folder, tables):
     """DuckDB joins them as UNION ALL does."""
