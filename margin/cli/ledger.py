@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import margin
 
 from ..errors import MarginError
-from .arguments.budget import add_budget, add_unit, budget_of, unit_of
+from .arguments.budget import add_budget, budget_of
 from .common import Said, add_command, add_group, budget_values, printable
 from .receipts import check_releases, numbered_entry
 
@@ -38,8 +38,7 @@ def add_commands(commands: Any) -> None:
         does="register a data set and its budget; creates the ledger if it does not exist",
         examples=[
             "margin ledger create agency.db --dataset people --epsilon 3",
-            "margin ledger create agency.db --dataset visits --epsilon 3 --unit person_id "
-            "--rows-per-person 5",
+            "margin ledger create agency.db --dataset visits --epsilon 3 --unit person_id",
             "margin ledger create agency.db --dataset people --epsilon 3 --if-missing",
         ],
     )
@@ -81,8 +80,13 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="succeed if the data set is registered already with the same budget and unit",
     )
-    add_budget(create, with_unit=True)
-    add_unit(create)
+    add_budget(create, rows="; with --unit, M has no effect, because each release has its own")
+    create.add_argument(
+        "--unit",
+        metavar="COLUMN",
+        help="protect all rows with the same value of this column (such as a person's id) "
+        "together, instead of one row, in each release with the same --unit",
+    )
     check.add_argument(
         "--releases",
         type=Path,
@@ -125,7 +129,7 @@ def _create(parsed: argparse.Namespace) -> Said:
     is_new = ledger.register(
         parsed.dataset,
         budget_of(parsed),
-        **unit_of(parsed),
+        unit=parsed.unit,
         if_missing=parsed.if_missing,
     )
     dataset = ledger.dataset(parsed.dataset).name
@@ -134,7 +138,7 @@ def _create(parsed: argparse.Namespace) -> Said:
         "ledger": str(parsed.ledger),
         "dataset": dataset,
         "created": is_new,
-        "budget": budget_values(statement.budget, statement.guarantee),
+        "budget": _total(statement),
         "statement": statement.to_json(),
     }
     guarantee = f"{statement.guarantee}; protects {statement.protects}"
@@ -175,7 +179,7 @@ def _show(parsed: argparse.Namespace) -> Said:
                 "spent": spent,
                 "remaining": remaining,
                 "remaining_at_once": left and {"epsilon": left.epsilon, "delta": left.delta},
-                "budget": budget_values(statement.budget, statement.guarantee),
+                "budget": _total(statement),
                 "statement": statement.to_json(),
                 "strength": None if strength is None else dataclasses.asdict(strength),
                 "charges": [
@@ -192,6 +196,13 @@ def _show(parsed: argparse.Namespace) -> Said:
     if any(dataset["charges"] for dataset in datasets):
         lines.append(_NUMBERS)
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
+
+
+def _total(statement: "Statement") -> dict[str, Any]:
+    """The budget of a data set as JSON values. Its rows of a person are null if each release has
+    its own number."""
+    values = budget_values(statement.budget, statement.guarantee)
+    return {**values, "rows_per_person": statement.to_json()["rows"]}
 
 
 def _left(ledger: "margin.Ledger", name: str, statement: "Statement") -> "Strength | None":
@@ -220,8 +231,13 @@ def _divided(remaining: Fraction, left: "Strength") -> str:
 
 
 def _amount(charge: "Charged") -> str:
-    """The numbers of the budget of a charge, such as "epsilon = 1"."""
-    return charge.statement.budget.describe().partition(", ")[2].partition(", neighbours")[0]
+    """The numbers of the budget of a charge, such as "epsilon = 1", and how many rows of a unit
+    its release counted."""
+    said = charge.statement
+    numbers = said.budget.describe().partition(", ")[2].partition(", neighbours")[0]
+    if said.unit is None:
+        return numbers
+    return f"{numbers}, counted at most {said.rows} of the rows with the same {said.unit!r}"
 
 
 def _given_totals(

@@ -81,7 +81,7 @@ def add_commands(commands: Any) -> None:
     add_table(release)
     add_domain(release)
     add_unit(release)
-    add_budget(release, with_unit=True)
+    add_budget(release, rows="; with --unit, at most M rows of each person are counted")
     _add_ledger(release)
     release.add_argument(
         "--views",

@@ -20,6 +20,7 @@ from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, 
 from .failures import is_about_content, unknown
 from .files import FileSource, quoted
 from .folders import FilesSource
+from .queries.set_operations import mixes_parts
 from .queries.types_of_files import definitions, guesses_folders, guesses_types, mixes_types
 
 __all__ = [
@@ -280,10 +281,17 @@ def _plans(relation: Any) -> str:
     """
     if not _can_query():
         return f"{relation.explain()}\n{relation.sql_query()}"
+    with _all_plans(relation):
+        return str(relation.explain())
+
+
+@contextlib.contextmanager
+def _all_plans(relation: Any) -> Iterator[None]:
+    """Let the connection of a DuckDB relation explain plans before and after its optimizer."""
     ((before,),) = _query(relation, "SELECT current_setting('explain_output')").fetchall()
     _query(relation, "SET explain_output = 'all'")
     try:
-        return str(relation.explain())
+        yield
     finally:
         _query(relation, f"SET explain_output = {quoted(before)}")
 
@@ -310,8 +318,18 @@ def _check_types(relation: Any) -> None:
             "the type of the values from all folders; pass hive_types_autocast = false to "
             "read_parquet, so that they are texts"
         )
-    if problem := mixes_types(plans, texts):
+    problem = mixes_types(plans, texts)
+    if not problem and "PARQUET" in plans.upper() and _can_query():
+        problem = quietly(lambda: _parts(relation, texts), _unreadable)
+    if problem:
         raise DataError(f"the DuckDB relation {problem}")
+
+
+def _parts(relation: Any, texts: Sequence[str]) -> str:
+    """Why a set operation of a DuckDB relation may mix types of Parquet files; see `mixes_parts`.
+    Before version 2 of DuckDB this is not found."""
+    with _all_plans(relation):
+        return mixes_parts(lambda text: _query(relation, text), texts)
 
 
 def _texts(relation: Any) -> list[str]:

@@ -30,6 +30,7 @@ from .files import (
     stream,
 )
 from .folders import FilesSource, family, open_path
+from .queries.set_operations import mixes_parts
 from .queries.types_of_files import definitions, guesses_folders, guesses_types, mixes_types
 from .scratch import scratch
 
@@ -67,7 +68,8 @@ class Sql:
     text
         One SELECT in the SQL of the database. On DuckDB it may read Parquet files, which state
         their types, as in `SELECT * FROM 'visits/*.parquet'`. The files of a pattern or a list must
-        have one type for each column, and their names must be quoted, not composed from parts.
+        have one type for each column, and their names must be quoted, not composed from parts. The
+        parts of UNION, INTERSECT and EXCEPT that read Parquet files must have one type, too.
         CSV and JSON files in its text are refused, because DuckDB would guess the types of all rows
         from some of them. Name such files in `files`.
     files
@@ -215,6 +217,7 @@ class Sql:
         with self._connected(stubs) as connection:
             plan = quietly(lambda: self._plan(connection), self.failed)
             texts = quietly(lambda: definitions(connection.sql, [self.text]), self.failed)
+            parts = quietly(lambda: self._parts(connection, plan, texts), self.failed)
         if guesses_types(plan):
             raise DataError(
                 f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
@@ -227,7 +230,7 @@ class Sql:
                 "the type of the values from all folders; pass hive_types_autocast = false to "
                 "read_parquet, so that they are texts, or hive_partitioning = false"
             )
-        if problem := mixes_types(plan, texts):
+        if problem := mixes_types(plan, texts) or parts:
             raise DataError(f"{self._where} {problem}")
         views = {name: _view(name, file) for name, file in named.items()}
         with self._connected(views) as connection:
@@ -290,6 +293,14 @@ class Sql:
         connection.execute("PRAGMA disable_optimizer")
         explain = _EXPLAIN.replace("\\", "")
         return str(connection.execute(f"{explain}{self.text}").fetchall())
+
+    def _parts(self, connection: Any, plan: str, texts: Sequence[str]) -> str:
+        """Why a set operation of the query may mix types of Parquet files; see `mixes_parts`."""
+        if "PARQUET" not in plan.upper():
+            return ""
+        # The views of `files` join files by UNION ALL; `_check_kinds` has compared their types.
+        own = connection.execute("SELECT sql FROM duckdb_views() WHERE temporary").fetchall()
+        return mixes_parts(connection.execute, [text for text in texts if (text,) not in own])
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:

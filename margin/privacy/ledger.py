@@ -23,7 +23,7 @@ from .._numbers import UNIT, shown, text
 from ..errors import BudgetError, BudgetSpentError, DomainError
 from .budget import Budget
 from .ledger_file import Entry, append, damaged, reading, writing
-from .statement import Statement, for_unit
+from .statement import Bound, Statement, for_data_set
 from .strength import Strength, together
 
 __all__ = ["Charge", "Charged", "Dataset", "Ledger", "Token", "is_nearly_spent"]
@@ -96,9 +96,11 @@ class Ledger:
     (`ZCDP`, and `ApproxDP`, which is spent as zCDP) accept a pure epsilon as rho = epsilon**2 / 2.
     Pure data sets accept pure charges only.
 
-    A data set has one unit of protection: the unit column (or none), the largest number of rows of
-    one unit, and the neighbouring relation. A release that protects another unit is refused,
-    because its guarantee does not add up with the others.
+    A data set has one unit of protection and one neighbouring relation. The unit is a column, one
+    row, or all rows of a person, as many as the budget declares. A release that protects another
+    unit is refused, because its guarantee does not add up with the others. With a unit column, each
+    release has its own `rows_per_person`: all of them protect all rows of a unit, and the charge is
+    for the whole unit (docs/proofs/units.md).
 
     Every use reads and checks the whole chain of entries, which takes about 10 microseconds per
     entry.
@@ -131,7 +133,6 @@ class Ledger:
         budget: Budget,
         *,
         unit: str | None = None,
-        rows_per_person: int | None = None,
         if_missing: bool = False,
     ) -> bool:
         """Declare a data set and the total that may ever be spent on it.
@@ -143,9 +144,10 @@ class Ledger:
             it is converted to Unicode normal form C, so that equal-looking spellings are one name.
         budget
             The total that may be spent, with the neighbouring relation.
-        unit, rows_per_person
-            The values that you will pass to `release`. By default the unit of protection is one
-            row, or all rows of a person, as many as the budget declares.
+        unit
+            The value that you will pass to `release`. By default the unit of protection is one row,
+            or all rows of a person, as many as the budget declares. With a unit, the budget's
+            `rows_per_person` has no effect: each release has its own.
         if_missing
             Accept a data set that is already registered with the same budget and the same unit.
 
@@ -158,8 +160,7 @@ class Ledger:
         ------
         BudgetError
             When the name is already registered (with `if_missing`: with another budget or unit) or
-            is not a plain text, when `budget` is not a budget, or when `unit` and
-            `rows_per_person` do not fit it.
+            is not a plain text, when `budget` is not a budget, or when `unit` does not fit it.
         DomainError
             When `unit` is not the name of a column.
         FileError
@@ -167,10 +168,7 @@ class Ledger:
         """
         plain = _plain_name(name)
         _check_budget(budget)
-        whole = Statement(
-            budget=for_unit(budget, unit, rows_per_person),
-            unit=unit,
-        )
+        whole = for_data_set(budget, unit)
         detail = json.dumps({"name": plain, "statement": whole.to_json()})
         with writing(self.path, create=True) as (db, entries):
             registered = _datasets(self.path, entries).get(plain)
@@ -223,7 +221,8 @@ class Ledger:
             return tuple(_datasets(self.path, entries))
 
     def budget(self, name: str) -> Budget:
-        """The total that may be spent on a data set."""
+        """The total that may be spent on a data set. If it has a unit column, the budget's
+        `rows_per_person` is 1, without a meaning."""
         return self.statement(name).budget
 
     def statement(self, name: str) -> Statement:
@@ -563,15 +562,24 @@ def _cost(
 ) -> int:
     """The cost of a release in units of the data set's budget.
 
-    BudgetError when it protects another unit than the data set, or when no rule converts it.
+    BudgetError when it protects another unit than the data set, when it does not say how many rows
+    of a unit it counts, or when no rule converts it.
     """
     if not said.same_unit(whole):
+        rows = "" if whole.unit is not None else ", the same rows_per_person="
         raise BudgetError(
             f"a release that protects {said.protects} cannot be charged to data set {shown(name)}, "
             f"which protects {whole.protects}, because these guarantees do not add up; use the "
-            "same unit=, rows_per_person= and neighbours="
+            f"same unit={rows} and the same neighbours="
         )
-    return whole.budget.cost_of(said.budget)
+    if said.bound is Bound.EACH_RELEASE:
+        raise BudgetError(
+            "the statement of a charge must say how many rows of a unit its release counts, but it "
+            "is that of a data set; leave its bound out"
+        )
+    # With a unit, the total pays for releases with any number of rows (docs/proofs/units.md).
+    total: Budget = dataclasses.replace(whole.budget, rows_per_person=said.rows)  # type: ignore[type-var]
+    return total.cost_of(said.budget)
 
 
 def _check_rest(
@@ -661,7 +669,11 @@ def _statement(path: Path, entry: Entry) -> Statement:
     """The statement of a registration or of a charge; FileError when it is not readable."""
     problem = ""
     try:
-        return Statement.from_json(_detail(path, entry).get("statement"))
+        said = Statement.from_json(_detail(path, entry).get("statement"))
+        # Earlier versions registered a number of rows with a unit.
+        if entry.action == "register" and said.unit is not None:
+            return for_data_set(said.budget, said.unit)
+        return said
     except (BudgetError, DomainError) as error:
         problem = str(error)
     raise damaged(path, f"entry {entry.sequence}: {problem}")

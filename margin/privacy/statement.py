@@ -13,7 +13,7 @@ from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
 
-__all__ = ["Bound", "Statement", "digest", "for_unit", "not_protected"]
+__all__ = ["Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
 
 _FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
 _NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}
@@ -39,6 +39,10 @@ class Bound(Enum):
 
     ENFORCED = "enforced"
     """The software counted at most this many rows of each unit (`unit=`)."""
+
+    EACH_RELEASE = "each release"
+    """Each release counts at most its own number of rows of each unit. Only a data set of a ledger
+    has this bound: its releases may have different numbers (docs/proofs/units.md)."""
 
 
 @dataclass(
@@ -68,7 +72,7 @@ class Statement:
     Raises
     ------
     BudgetError
-        When `budget` is not a budget, or `bound` does not fit the unit.
+        When `budget` is not a budget, or `bound` does not fit the unit and the budget.
     DomainError
         When `unit` is not the name of a column.
 
@@ -98,7 +102,7 @@ class Statement:
 
         # The first possible bound is the default.
         if self.unit is not None:
-            possible = [Bound.ENFORCED]
+            possible = [Bound.ENFORCED, Bound.EACH_RELEASE]
         elif self.rows == 1:
             possible = [Bound.NOT_NEEDED, Bound.DECLARED]
         else:
@@ -111,10 +115,16 @@ class Statement:
                 f"of protection, but it is {shown(self.bound)}; pass "
                 "it, or leave bound out"
             )
+        if self.bound is Bound.EACH_RELEASE and self.rows != 1:
+            raise BudgetError(
+                "a budget for releases that each have their own number of rows must have "
+                f"rows_per_person=1, but it has rows_per_person={self.rows}; leave it out"
+            )
 
     @property
     def rows(self) -> int:
-        """The largest number of rows of one unit that are protected together."""
+        """The largest number of rows of one unit that a release counts, or that are protected
+        together if there is no unit; 1, without a meaning, if each release has its own number."""
         return self.budget.rows_per_person
 
     @property
@@ -128,6 +138,8 @@ class Statement:
         replaced = " against replacement" if self.neighbours is Neighbours.REPLACE_ROW else ""
         if self.unit is not None:
             rows = f"at most {self.rows} of them counted"
+            if self.bound is Bound.EACH_RELEASE:
+                rows = "of which each release counts its own number"
             return f"all rows with the same {self.unit!r}, {rows}{replaced}"
         if self.rows == 1:
             return f"one row{replaced}"
@@ -141,11 +153,13 @@ class Statement:
     def guarantee(self) -> str:
         """The budget in words: its kind, its numbers, and which tables are neighbours."""
         said = self.budget.describe()
-        if self.unit is None or self.rows > 1:
+        if self.unit is None or self.neighbours is Neighbours.REPLACE_ROW:
             return said
-        # The budget alone does not know that one row of a person is counted, of perhaps several.
-        change = "add or remove all rows of a person (one of them is counted)"
-        return said.removesuffix(self.neighbours.value) + change
+        # The budget alone does not know that a person may have more rows than are counted.
+        start, neighbours, _ = said.partition("neighbours: ")
+        counted = "one of them is" if self.rows == 1 else f"at most {self.rows} of them are"
+        kept = "" if self.bound is Bound.EACH_RELEASE else f" ({counted} counted)"
+        return f"{start}{neighbours}add or remove all rows of a person{kept}"
 
     @property
     def whom(self) -> str:
@@ -160,10 +174,13 @@ class Statement:
             change = "were added or left out"
         alike = "the guarantee limits how much the probability of any result changes if"
         if self.unit is not None:
+            counted = f"The software counts at most {self.rows}"
+            if self.bound is Bound.EACH_RELEASE:
+                counted = "Each release counts at most its own number"
             return (
                 f"Protects all rows with the same {self.unit!r}, however many the table holds:"
-                f" {alike} all of them {change}. The software counts at most {self.rows} of"
-                f" them, so totals may be too low.{public}"
+                f" {alike} all of them {change}. {counted} of them, so totals may be too low."
+                f"{public}"
             )
         if self.rows == 1:
             return (
@@ -178,7 +195,7 @@ class Statement:
     @property
     def left_out(self) -> str:
         """What readers of a count must know of rows that were not counted; empty if all were."""
-        if self.unit is None:
+        if self.bound is not Bound.ENFORCED:
             return ""
         one = self.rows == 1
         return (
@@ -189,10 +206,14 @@ class Statement:
         )
 
     def same_unit(self, other: "Statement") -> bool:
-        """True if both protect the same unit; only then may their budgets be added up."""
-        ours = (self.unit, self.rows, self.neighbours)
-        theirs = (other.unit, other.rows, other.neighbours)
-        return ours == theirs
+        """True if both protect the same unit; only then may their budgets be added up.
+
+        With a column of units, all rows of a unit are protected, however many. So the numbers of
+        rows that are counted may differ (docs/proofs/units.md). Without one, they may not.
+        """
+        if (self.unit, self.neighbours) != (other.unit, other.neighbours):
+            return False
+        return self.unit is not None or self.rows == other.rows
 
     def to_json(self) -> dict[str, Any]:
         """The statement as JSON values; `from_json` reads them back."""
@@ -202,7 +223,7 @@ class Statement:
         return {
             "unit": self.unit,
             "bound": self.bound.value,
-            "rows": self.rows,
+            "rows": None if self.bound is Bound.EACH_RELEASE else self.rows,
             "neighbours": self.neighbours.name.lower(),
             "budget": numbers,
             "domain": self.domain,
@@ -224,13 +245,21 @@ class Statement:
                 f"a statement must be an object with exactly the keys {fields}, but its keys are "
                 f"{keys}; correct them"
             )
+        bounds = [bound.value for bound in Bound]
+        if record["bound"] not in bounds:
+            raise BudgetError(
+                f"bound of a statement ({shown(record['bound'])}) must be one of: "
+                f"{', '.join(bounds)}; name one of these"
+            )
+        bound = Bound(record["bound"])
         rows = record["rows"]
         domain = record["domain"]
         neighbours = record["neighbours"]
-        if type(rows) is not int:
+        expected = type(None) if bound is Bound.EACH_RELEASE else int
+        if type(rows) is not expected:
             raise BudgetError(
-                f"the rows of a statement must be a whole number, but they are {shown(rows)}; "
-                "correct them"
+                "the rows of a statement must be a whole number, or null if the bound is 'each "
+                f"release', but they are {shown(rows)}; correct them"
             )
         if not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
             names = ", ".join(_NEIGHBOURS)
@@ -248,18 +277,13 @@ class Statement:
                 "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits, "
                 f"but it is {shown(domain)}; correct it"
             )
-        bounds = [bound.value for bound in Bound]
-        if record["bound"] not in bounds:
-            raise BudgetError(
-                f"bound of a statement ({shown(record['bound'])}) must be one of: "
-                f"{', '.join(bounds)}; name one of these"
-            )
 
-        apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}
+        person = "1" if rows is None else str(rows)
+        apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": person}
         return cls(
             budget=budget_from_json({**record["budget"], **apart}),
             unit=record["unit"],
-            bound=Bound(record["bound"]),
+            bound=bound,
             domain=domain,
         )
 
@@ -357,6 +381,28 @@ def for_unit(
             f"({budget.rows_per_person}) must be equal; leave one of them out"
         )
     return dataclasses.replace(budget, rows_per_person=rows_per_person)  # type: ignore[type-var]
+
+
+def for_data_set(budget: Budget, unit: str | None) -> Statement:
+    """The statement of a data set of a ledger, which has a total and a unit of protection.
+
+    With `unit`, the number of rows in the budget is dropped, because each release has its own.
+
+    Raises
+    ------
+    BudgetError
+        When the budget does not fit a unit.
+    DomainError
+        When `unit` is not the name of a column.
+    """
+    if unit is None:
+        return Statement(budget=budget)
+    one: Budget = dataclasses.replace(budget, rows_per_person=1)  # type: ignore[type-var]
+    return Statement(
+        budget=for_unit(one, unit, 1),
+        unit=unit,
+        bound=Bound.EACH_RELEASE,
+    )
 
 
 def _check_unit_name(unit: object) -> None:

@@ -219,7 +219,7 @@ def run(folder: Path, trials: int, seed: int) -> None:
     (folder / "d.json").write_text(json.dumps(dict.fromkeys(DOMAIN, 2)))
     new = Ledger(folder / "new.db")
     new.register("p", TOTAL)
-    new.register("u", TOTAL, unit="id", rows_per_person=1)
+    new.register("u", TOTAL, unit="id")
     makers = tables(folder)
     # Load the machine code of the loops, and use it for these small tables too.
     margin.counting.plan._WORTH_USING = 0

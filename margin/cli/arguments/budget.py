@@ -13,15 +13,13 @@ if TYPE_CHECKING:
 __all__ = ["add_budget", "add_unit", "budget_of", "unit_of"]
 
 
-def add_budget(parser: argparse.ArgumentParser, *, with_unit: bool = False) -> None:
+def add_budget(parser: argparse.ArgumentParser, *, rows: str = "") -> None:
     """Add the options --epsilon, --delta, --rho, --rows-per-person and --replace-row.
 
-    `with_unit` says whether the command has the option --unit too.
+    `rows` is what the help of --rows-per-person says of --unit, if the command has that too.
     """
-    counted = (
-        "; with --unit, at most M rows of each person are counted; without --unit, you declare "
-        "that nobody has more rows, and this is not checked"
-    )
+    if rows:
+        rows += "; without --unit, you declare that nobody has more rows, and this is not checked"
     group = parser.add_argument_group("privacy budget")
     group.add_argument(
         "--epsilon",
@@ -43,8 +41,7 @@ def add_budget(parser: argparse.ArgumentParser, *, with_unit: bool = False) -> N
         "--rows-per-person",
         type=int,
         metavar="M",
-        help="protect up to M rows of a person together, instead of one row"
-        f"{counted if with_unit else ''}; default: 1",
+        help=f"protect up to M rows of a person together, instead of one row{rows}; default: 1",
     )
     group.add_argument(
         "--max-rows",  # the former name

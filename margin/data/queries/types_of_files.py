@@ -4,8 +4,9 @@ A row must be read by itself. DuckDB guesses the types of some files from their 
 those of the values in names of folders from all folders. It casts the Parquet files of one scan to
 one type. Queries that let it do so are refused before any row is read.
 
-Where a query itself combines columns of two types, as by UNION or COALESCE, DuckDB converts them by
-its rules, as the query asks.
+The parts of set operations, such as UNION, are compared in `set_operations`. Where a query combines
+columns of two types in an expression, as by COALESCE, CASE or a comparison, DuckDB converts them by
+its rules, as the query asks: see docs/counting.md.
 """
 
 import glob
@@ -21,7 +22,7 @@ from ..failures import unknown
 from ..files import connected, quoted
 from ..folders import without_values
 
-__all__ = ["definitions", "guesses_folders", "guesses_types", "mixes_types"]
+__all__ = ["definitions", "guesses_folders", "guesses_types", "mixes_types", "numbered"]
 
 _GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
 
@@ -129,16 +130,16 @@ def mixes_types(plan: str, texts: Sequence[str]) -> str:
 
 def _all_numbered(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Queries, and those within their quoted texts, with numbers for what is quoted; see
-    `_numbered`."""
+    `numbered`."""
     searched = list(texts)
     for text in searched:
-        query, values = _numbered(text)
+        query, values = numbered(text)
         # A quoted text may be a query itself, with quotes of its own.
         searched += [value for value in values if "'" in value or '"' in value]
         yield query, values
 
 
-def _numbered(text: str) -> tuple[str, list[str]]:
+def numbered(text: str) -> tuple[str, list[str]]:
     """A query in which a number in quotes stands for each quoted text and name, and the texts and
     names by their numbers. Comments are left out."""
     values: list[str] = []
@@ -159,7 +160,7 @@ def _numbered(text: str) -> tuple[str, list[str]]:
 
 
 def _read_together(query: str, values: Sequence[str]) -> list[list[str]]:
-    """The quoted texts and names of each list, and each other one by itself; see `_numbered`."""
+    """The quoted texts and names of each list, and each other one by itself; see `numbered`."""
     groups = _TOGETHER.findall(query)
     return [[values[int(place)] for place in re.findall(r"'(\d+)'", group)] for group in groups]
 
@@ -243,6 +244,7 @@ def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:
     # A view may use other views: those that are found are searched in turn.
     for text in found:
         for name, definition in named:
-            if definition not in found and name.casefold() in text.casefold():
+            word = rf"(?<!\w){re.escape(name.casefold())}(?!\w)"
+            if definition not in found and re.search(word, text.casefold()):
                 found.append(definition)
     return found

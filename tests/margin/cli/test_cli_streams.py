@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text(f"id,größe\n{rows}", encoding="utf-8")
     (tmp_path / "d.json").write_text('{"größe": ["å", "€"]}', encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    margin.Ledger("l.db").register("p", margin.PureDP(9), unit="id", rows_per_person=3)
+    margin.Ledger("l.db").register("p", margin.PureDP(9), unit="id")
     return tmp_path
 
 

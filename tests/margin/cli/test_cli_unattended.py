@@ -13,7 +13,7 @@ from margin.cli.main import main
 from margin.domain.domain import DRAFT
 
 UNIT = ["--unit", "id", "--rows-per-person", "3"]
-WORDS = "add or remove all rows of a person, 3 at most"
+WORDS = "add or remove all rows of a person"
 
 
 @pytest.fixture
@@ -45,12 +45,20 @@ def test_the_unit_is_the_same_in_all_outputs(folder, capsys):
     planned = told(capsys, "plan", "--domain", "d.json", "--epsilon", "1", *UNIT[2:])
     compared = told(capsys, "compare", *RELEASE[1:6], *UNIT[2:], *FEW)
     info = told(capsys, "info", "o.margin")
-    budgets = [created["budget"], shown["budget"], planned["budget"], compared["budget"]]
-    for budget in [*budgets, made["spent"], info["spent"]]:
-        assert budget["neighbours"] == WORDS and budget["rows_per_person"] == 3
-    for statement in (created["statement"], made["statement"], shown["statement"]):
-        assert (statement["unit"], statement["rows"]) == ("id", 3)
-    assert WORDS in ran(capsys, "ledger", "show", "l.db").out
+    # A data set has a unit and no number of rows, a release has both, and a plan has no unit.
+    for data_set in (created, shown):
+        assert data_set["budget"]["neighbours"] == WORDS
+        assert data_set["budget"]["rows_per_person"] is None
+        assert (data_set["statement"]["unit"], data_set["statement"]["rows"]) == ("id", None)
+    for release in (made, info):
+        assert release["spent"]["neighbours"] == f"{WORDS} (at most 3 of them are counted)"
+        assert release["spent"]["rows_per_person"] == 3
+        assert (release["statement"]["unit"], release["statement"]["rows"]) == ("id", 3)
+    for without in (planned, compared):
+        assert without["budget"]["neighbours"] == f"{WORDS}, 3 at most"
+        assert without["budget"]["rows_per_person"] == 3
+    said = ran(capsys, "ledger", "show", "l.db").out
+    assert f"{WORDS}; protects" in said and "counted at most 3 of the rows" in said
 
 
 def test_a_release_and_the_ledger_name_a_charge_by_the_same_number(folder, capsys):

@@ -116,7 +116,7 @@ def test_a_release_its_file_and_its_entry_say_what_is_protected(
     asked, budget, said, tmp_path, capsys
 ):
     ledger = margin.Ledger(tmp_path / "l.db")
-    ledger.register("d", budget, **asked)
+    ledger.register("d", budget, unit=asked.get("unit"))
     release = margin.release(
         TABLE, domain=DOMAIN, budget=budget, mechanism=Flat(), ledger=ledger.dataset("d"), **asked
     )
