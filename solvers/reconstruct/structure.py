@@ -133,8 +133,8 @@ class Structure:
     a pair of axes that no view holds have the scale for t = 1 and k = 2: within a larger marginal
     the pair is as uncertain as alone.
 
-    To this is added what is missed in categories that noise made empty (see `emptied_variance`), and
-    the distance of the reconstruction from the views where it is more than noise (see
+    To this is added what is missed in categories that noise made empty (see `emptied_variance`),
+    and the distance of the reconstruction from the views where it is more than noise (see
     `misfit_variance`).
 
     Parameters
