@@ -23,9 +23,9 @@ from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .batch import Solutions
 from .context import Reconstruction
-from .emptied import emptied_covariance, emptied_variance
-from .lacking import cells_alone, lacking_sets, sums_alone
-from .misfit import misfit_covariance, misfit_variance
+from .missed.emptied import emptied_covariance, emptied_variance
+from .missed.lacking import cells_alone, lacking_sets, sums_alone
+from .missed.misfit import misfit_covariance, misfit_variance
 from .problem import Solution, Solver
 from .sums import Sums
 

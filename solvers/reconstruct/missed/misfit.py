@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import transform
-from ..limits import MISFIT_NUMBERS
-from ..tables.moments import known_moments
-from ..tables.tables import Axes, Tables
-from ..types import Floats, Integers
+from ...basis import transform
+from ...limits import MISFIT_NUMBERS
+from ...tables.moments import known_moments
+from ...tables.tables import Axes, Tables
+from ...types import Floats, Integers
 
 __all__ = ["largest_sets", "misfit_covariance", "misfit_variance"]
 

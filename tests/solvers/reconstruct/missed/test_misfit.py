@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from margin.solvers import Newton, Reconstruction, Structure, Tables
-from margin.solvers.reconstruct.misfit import largest_sets, misfit_covariance, misfit_variance
+from margin.solvers.reconstruct.missed.misfit import (
+    largest_sets,
+    misfit_covariance,
+    misfit_variance,
+)
 
 SIZES = (2, 3, 2, 2)
 VIEWS = ((0, 1, 2), (1, 3), (2, 3))
