@@ -85,6 +85,15 @@ def test_reconstructions_that_fit_have_no_misfit():
     assert not covariance.any()
 
 
+def test_too_many_sets_are_not_looked_at(monkeypatch):
+    """Three sets of a marginal of 24 cells."""
+    tables = _tables(_truth(0))
+    fitted = _truth(100)[None]
+    for most, looked in ((72, True), (71, False)):
+        monkeypatch.setattr("margin.solvers.reconstruct.missed.misfit.MISFIT_NUMBERS", most)
+        assert misfit_variance(tables, ALL, _known(tables), fitted).any() == looked
+
+
 def test_the_sum_of_all_cells_has_no_misfit():
     """Reconstructions have the total of the views, whatever their cells."""
     tables = _tables(_truth(0))
