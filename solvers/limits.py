@@ -23,6 +23,7 @@ __all__ = [
     "KEPT_TRANSFORM_CELLS",
     "KNOWN_COMBINATIONS",
     "MATRIX_ORDER",
+    "MISFIT_NUMBERS",
     "MOMENTS_BY_MARGINS",
     "MOST_CELLS",
     "MOST_GROUPS",
@@ -158,6 +159,12 @@ MOST_MARGINS = 10
 """Known marginals by way of which moments are computed: each is a pass over the whole table.
 
 Beyond it: the transform of the whole table, which takes about ten passes.
+"""
+
+MISFIT_NUMBERS = 1 << 26
+"""Cells of a marginal times its largest known marginals, for `misfit` (half a second).
+
+Beyond it: variances do not say how far a reconstruction is from the views.
 """
 
 MATRIX_ORDER = 64

@@ -515,6 +515,25 @@ class BasedStructure(Structure):
         """The base tells of emptied categories, as far as it has weight."""
         return np.asarray((1 - self.based.weights(asked)) ** 2)
 
+    def _misfit_variance(
+        self,
+        asked: Integers,
+        known: NDArray[np.bool_],
+        fitted: Floats,
+    ) -> Floats:
+        """Nothing: a base moves answers away from the views, because it tells more than they do."""
+        return np.zeros(fitted.shape)
+
+    def _misfit_covariance(
+        self,
+        axes: Axes,
+        known: NDArray[np.bool_],
+        weights: Floats,
+        table: Floats,
+    ) -> Floats:
+        """Nothing, as for cells."""
+        return np.zeros((weights.shape[1], weights.shape[1]))
+
     def _noise(self, asked: Integers) -> Floats:
         """The variance of the noise of the base in each cell, in squared counts, (n, cells)."""
         noise = self.based.base.noise(asked).reshape(len(asked), -1) * self.tables.total**2

@@ -23,8 +23,9 @@ from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .batch import Solutions
 from .context import Reconstruction
-from .emptied import emptied_covariance, emptied_variance
-from .lacking import cells_alone, lacking_sets, sums_alone
+from .missed.emptied import emptied_covariance, emptied_variance
+from .missed.lacking import cells_alone, lacking_sets, sums_alone
+from .missed.misfit import misfit_covariance, misfit_variance
 from .problem import Solution, Solver
 from .sums import Sums
 
@@ -132,7 +133,9 @@ class Structure:
     a pair of axes that no view holds have the scale for t = 1 and k = 2: within a larger marginal
     the pair is as uncertain as alone.
 
-    To this is added what is missed in categories that noise made empty: see `emptied_variance`.
+    To this is added what is missed in categories that noise made empty (see `emptied_variance`),
+    and the distance of the reconstruction from the views where it is more than noise (see
+    `misfit_variance`).
 
     Parameters
     ----------
@@ -194,7 +197,8 @@ class Structure:
                 missed[rows] += self._more_alone(len(axes), scales[rows[0], 0]) * left
         emptied = emptied_variance(self.tables, asked, solutions.table)
         alone = self._alone(asked).reshape(count, *[1] * (missed.ndim - 1))
-        return np.asarray(missed + alone * emptied)
+        misfit = self._misfit_variance(asked, known, solutions.table)
+        return np.asarray(missed + alone * emptied + misfit)
 
     def missed_covariance(
         self,
@@ -207,7 +211,8 @@ class Structure:
         It is (1 / total + s ** 2 sqrt(t_i t_j)) undetermined_ij for the sums i and j. The factor t
         of a sum is the mean of the averaged factors (p x cells) ** 0.4 of its cells, weighted by
         the sum's weights times p. For the indicator of one cell this is `missed_variance`. A sum
-        that the known moments determine misses only rows of categories that noise made empty.
+        that the known moments determine misses only rows of categories that noise made empty, and
+        what the reconstruction does not fit.
 
         Parameters
         ----------
@@ -239,7 +244,8 @@ class Structure:
             share = np.sqrt(np.minimum(1.0, most / np.maximum(own.diagonal(), 1e-300)))
             missed = missed + self._more_alone(len(places), scale) * own * np.outer(share, share)
         emptied = emptied_covariance(self.tables, axes, weights, sums.table)
-        return np.asarray(missed + self._alone(asked)[0] * emptied)
+        misfit = self._misfit_covariance(axes, known[0], weights, sums.table)
+        return np.asarray(missed + self._alone(asked)[0] * emptied + misfit)
 
     def _more_alone(
         self,
@@ -283,6 +289,25 @@ class Structure:
     def _alone(self, asked: Integers) -> Floats:
         """The part of the variance in emptied categories that counts, shape (n,): all of it."""
         return np.ones(len(asked))
+
+    def _misfit_variance(
+        self,
+        asked: Integers,
+        known: NDArray[np.bool_],
+        fitted: Floats,
+    ) -> Floats:
+        """The part by which reconstructions do not fit the views; see `misfit_variance`."""
+        return misfit_variance(self.tables, asked, known, fitted)
+
+    def _misfit_covariance(
+        self,
+        axes: Axes,
+        known: NDArray[np.bool_],
+        weights: Floats,
+        table: Floats,
+    ) -> Floats:
+        """The part by which sums do not fit the views; see `misfit_covariance`."""
+        return misfit_covariance(self.tables, axes, known, weights, table)
 
     def _known(self, asked: Integers) -> NDArray[np.bool_]:
         """Which components of marginals the views hold, shape (n, 2 ** k)."""

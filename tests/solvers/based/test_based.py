@@ -476,6 +476,23 @@ def test_what_a_view_holds_is_never_less_certain_than_its_own_table(kind, deviat
         assert (of_sums.diagonal() <= own_covariance(batch, weights).diagonal() * (1 + 1e-9)).all()
 
 
+def test_a_base_may_move_answers_away_from_the_views(monkeypatch):
+    """The distance from the views is no error here, so it is not looked at."""
+    _, based = reconstructed("good", 60.0)
+    structure = BasedStructure(based)
+    axes = (0, 1, 3)
+    asked = np.array([axes])
+    cells = np.eye(int(np.prod([SIZES[axis] for axis in axes])))
+    solutions = based.solve(asked)
+    sums = based.sums(axes, cells)
+    expected = structure.missed_variance(asked, solutions)
+    of_sums = structure.missed_covariance(axes, cells, sums)
+    for name in ("misfit_variance", "misfit_covariance"):
+        monkeypatch.setattr(f"margin.solvers.reconstruct.structure.{name}", lambda *_: np.inf)
+    assert structure.missed_variance(asked, solutions) == pytest.approx(expected)
+    assert structure.missed_covariance(axes, cells, sums) == pytest.approx(of_sums)
+
+
 def test_beyond_the_views_the_scale_is_that_of_the_mixture():
     """No view tells of triples. The base has less weight there than in pairs, so more is missed
     than the scale of pairs says, and no more than without the base."""

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tables.tables import Axes
-from ..types import Floats
+from ...tables.tables import Axes
+from ...types import Floats
 
 __all__ = ["cells_alone", "lacking_sets", "sums_alone"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import Newton, Reconstruction, Structure, Tables
-from margin.solvers.reconstruct.lacking import cells_alone, lacking_sets, sums_alone
+from margin.solvers.reconstruct.missed.lacking import cells_alone, lacking_sets, sums_alone
 
 
 def functions_of(shares):

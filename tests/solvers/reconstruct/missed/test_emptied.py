@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import Known, KnownTable, Newton, Reconstruction, Structure, Tables
-from margin.solvers.reconstruct.emptied import emptied_covariance, emptied_variance
+from margin.solvers.reconstruct.missed.emptied import emptied_covariance, emptied_variance
 
 COUNTS = (np.array([900.0, 100.0, 0.0]), np.array([300.0, 700.0]), np.array([500.0, 500.0]))
 DEVIATION = 50.0

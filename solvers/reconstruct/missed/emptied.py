@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tables.tables import Axes, Tables
-from ..types import Floats, Integers
+from ...tables.tables import Axes, Tables
+from ...types import Floats, Integers
 
 __all__ = ["emptied_covariance", "emptied_variance"]
 

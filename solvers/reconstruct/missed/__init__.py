@@ -1,0 +1,1 @@
+"""What reconstructions miss, apart from the structure that `Structure` learns: one part a file."""
