@@ -994,6 +994,52 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 400])
+def test_the_page_says_what_attributes_are(browser, tmp_path, width):
+    """In the head of the column, above each kind of chart, in print, and in a download."""
+    told = {"income": "net income, EUR a month", "day": "day of the visit", "place": "of residence"}
+    tree = {"names": ["state", "county"], "paths": [["CA", "Napa"], ["CA", "Yolo"], ["NV", "Elko"]]}
+    forms = {
+        "income": {"bins": [0, 1000, 2000, 8000]},
+        "day": {"dates": {"from": "2025-01-01", "to": "2025-04-30", "by": "day"}},
+        "place": {"levels": tree},
+    }
+    domain = {name: {**form, "description": told[name]} for name, form in forms.items()}
+    one = {"income": 10, "sex": "f", "day": "2025-01-01", "place": "Elko"}
+    rows = {name: [value] * 100 for name, value in one.items()}
+    release = margin.release(rows, domain={**domain, "sex": ["f", "m"]}, budget=PureDP(1))
+    write_report(release, tmp_path / "r.html", title=f"told{width}")
+    browser.set_window_size(width, 900)
+    open_page(browser, tmp_path / "r.html")
+    in_print = "return Array.from(document.querySelectorAll('#table th'), (e) => e.dataset.head)"
+    # Bars, a map of colours, panels, a line, a level, and an attribute without a description.
+    charts = (["income"], ["income", "place"], ["sex", "income"], ["day"], ["place@state"], ["sex"])
+    for names in charts:
+        browser.execute_script("document.getElementById('clear').click()")
+        for name in names:
+            tick(browser, name)
+        until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
+        meanings = {name: told[name.partition("@")[0]] for name in names if name != "sex"}
+        lines = {name: f"{name}: {meaning}" for name, meaning in meanings.items()}
+        assert texts(browser, "#table thead .described") == list(meanings.values())
+        heads = [lines.get(name, name) for name in names]
+        assert browser.execute_script(in_print)[: len(names)] == heads
+
+        def above_the_chart():
+            written = texts(browser, "#chart text:not(:has(tspan)), #chart tspan")
+            return [text for text in written if ": " in text]
+
+        expected = sorted(lines.values())
+        until(lambda expected=expected: sorted(above_the_chart()) == expected, seen=above_the_chart)
+    browser.execute_script("document.getElementById('download-meaning').click()")
+    file = browser.downloads / f"told{width}-columns.txt"
+    until(file.exists)
+    listed = "".join(f"  {name}: {meaning}\n" for name, meaning in told.items())
+    assert f"What the attributes are\n{listed}\n" in file.read_text()
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
 def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
     """No view has the level as an attribute: the page holds the table of the level by itself."""
     write_report(leveled, tmp_path / "r.html")
