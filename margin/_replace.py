@@ -49,6 +49,7 @@ def replacing(path: Path, *, only_new: bool = False) -> Iterator[BinaryIO]:
             _name_new(part, path)
         else:
             part.replace(path)
+        _settle(path.parent)
     except FileExistsError:
         problem = f"{str(path)!r} cannot be written (it exists already); choose another name"
     except OSError as error:
@@ -57,6 +58,19 @@ def replacing(path: Path, *, only_new: bool = False) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
     if problem:
         raise FileError(problem)
+
+
+def _settle(folder: Path) -> None:
+    """Write the names of a folder to the disk, so that a loss of power does not undo a new one.
+
+    Some systems cannot open a folder, and keep its names by themselves.
+    """
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _name_new(part: Path, path: Path) -> None:

@@ -12,7 +12,7 @@ import margin
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .common import Said, add_command, add_group, budget_values, printable
-from .receipts import check_releases, numbered_entry
+from .receipts import changed_domain, check_releases, numbered_entry
 
 if TYPE_CHECKING:
     from ..privacy.ledger import Charged, Dataset
@@ -171,8 +171,10 @@ def _show(parsed: argparse.Namespace) -> Said:
         if strength is not None and strength.steps > 1:
             lines.append(f"  {_given_totals(statement, strength, totals)}")
         charges = ledger.charged(name)
-        for charge in charges:
-            lines.append(printable(f"  {numbered_entry(charge)}: {_amount(charge)}"))
+        for place, charge in enumerate(charges):
+            changed = changed_domain(charge.statement.domain, charges[:place])
+            parts = [f"  {numbered_entry(charge)}: {_amount(charge)}", changed]
+            lines.append(printable("; ".join(filter(None, parts))))
         datasets.append(
             {
                 "dataset": name,

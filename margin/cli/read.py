@@ -186,11 +186,14 @@ def _info(parsed: argparse.Namespace) -> Said:
 
 
 def _stated(domain: "margin.Domain") -> dict[str, str]:
-    """What a domain declares besides its attributes: the impossible cells, the public number of
-    rows and the known tables, as texts by their titles."""
+    """What a domain declares besides its categories: what attributes say, the impossible cells, the
+    public number of rows and the known tables, as texts by their titles."""
     from ..domain.rules import rule_in_words
 
     lines = {}
+    described = {name: form.description for name, form in domain.items() if form.description}
+    if described:
+        lines["meaning"] = "\n".join(f"{name}: {told}" for name, told in described.items())
     if domain.impossible:
         lines["impossible"] = "\n".join(map(rule_in_words, domain.impossible))
     if domain.determined:

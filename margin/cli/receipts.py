@@ -1,7 +1,7 @@
 """The command `margin ledger check`: which charge of a ledger belongs to which release."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..privacy.ledger import Charged, Token
     from ..privacy.statement import Statement
 
-__all__ = ["check_releases", "numbered_entry"]
+__all__ = ["changed_domain", "check_releases", "numbered_entry"]
 
 
 class _Leftover(NamedTuple):
@@ -110,6 +110,27 @@ def numbered_entry(charge: "Charged") -> str:
     """The number of a charge with its label, such as "entry 2 (spring 2026)"."""
     label = f" ({charge.label})" if charge.label else ""
     return f"entry {charge.sequence}{label}"
+
+
+def changed_domain(domain: str | None, before: "Sequence[Charged]") -> str:
+    """Say that a release has another domain than the one before it; empty if it has the same one.
+
+    The digests of domains are declarations, so this says nothing about the data.
+
+    Parameters
+    ----------
+    domain
+        The digest of the release's domain; None for a charge that names none.
+    before
+        The earlier charges to the data set, in order. Those that name no domain are skipped.
+    """
+    declared = [charge for charge in before if charge.statement.domain is not None]
+    if domain is None or not declared or declared[-1].statement.domain == domain:
+        return ""
+    told = f"the domain differs from that of the release before, {numbered_entry(declared[-1])}"
+    # Two publications of one data set may take turns.
+    same = [charge for charge in declared if charge.statement.domain == domain]
+    return f"{told}, but is that of {numbered_entry(same[-1])}" if same else told
 
 
 def _paired(

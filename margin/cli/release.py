@@ -32,6 +32,7 @@ from .common import (
 )
 from .ledger import charged
 from .outputs import add_force, check_release_file, numbered
+from .receipts import changed_domain
 
 if TYPE_CHECKING:
     from ..privacy.ledger import Dataset, Token
@@ -64,6 +65,12 @@ _CODES = (
     "release because too little of the budget is left, 4 the release failed after its budget\n"
     "was spent; see margin --help for the others"
 )
+
+_DIFFERS = (
+    "where categories were changed, tables of the two do not compare; if nobody meant to change "
+    "it, put the former domain back: margin info --json prints that of the earlier file"
+)
+"""What a changed domain means, and what to do if it was a mistake."""
 
 _NOTHING = "no noise was drawn, and nothing has been charged"
 
@@ -184,6 +191,8 @@ def _released(
 ) -> "tuple[margin.Synopsis, Dataset | None, margin.Workload | None]":
     """Check the options, and make the release; also returns the data set that was charged, and the
     workload."""
+    from ..bases.known import with_known
+
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
@@ -195,6 +204,11 @@ def _released(
     data = table_of(parsed)
     ledger = charged(parsed.ledger, parsed.dataset, parsed.label)
     workload = workload_of(domain, parsed.workload, parsed.asked)
+    known = known_of(parsed.known)
+    if known is not None:
+        domain = with_known(domain, known)
+    if ledger is not None:
+        _tell_changed(ledger, domain)
     synopsis = margin.release(
         data,
         domain=domain,
@@ -204,9 +218,21 @@ def _released(
         ledger=ledger,
         **unit_of(parsed),
         base=parsed.base,
-        known=known_of(parsed.known),
     )
     return synopsis, ledger, workload
+
+
+def _tell_changed(ledger: "Dataset", domain: "margin.Domain") -> None:
+    """Say on stderr, before the charge, if the release before had another domain.
+
+    Those who repeat a release with a file that somebody has changed would not know it otherwise.
+    """
+    from ..privacy.statement import digest
+
+    changed = changed_domain(digest(domain), ledger.ledger.charged(ledger.name))
+    if changed:
+        start = painted("margin:", "beware", sys.stderr)
+        print(f"{start} {printable(changed)}; {_DIFFERS}", file=sys.stderr)
 
 
 def _described(

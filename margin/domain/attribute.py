@@ -4,11 +4,12 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from .._names import did_you_mean
+from .._numbers import shown
 from ..errors import DomainError
 from .categories import (
     Value,
@@ -34,8 +35,11 @@ UNSEEN = -1
 _KINDS = ("size", "values", "bins", "dates", "levels")
 """The ways to declare categories; an attribute takes exactly one of them."""
 
-_KEYS = (*_KINDS, "labels", "ordered", "other", "missing")
+_KEYS = (*_KINDS, "labels", "ordered", "other", "missing", "description")
 """The keys of the JSON form of an attribute."""
+
+_LONGEST = 200
+"""Largest number of characters of a description."""
 
 
 @dataclass(
@@ -84,6 +88,10 @@ class Attribute:
         error.
     missing
         The category of nulls, NaN and empty texts. Without it they are an error.
+    description
+        What the column says, with the unit of its numbers, such as "net income, EUR a month": up to
+        200 printable characters. Pages and published tables show it. It changes no category, so
+        attributes that differ only in it are equal.
 
     Attributes
     ----------
@@ -128,6 +136,7 @@ class Attribute:
     spellings: tuple[tuple[Value, ...], ...]
     other: Value | None
     missing: Value | None
+    description: str | None = field(compare=False)
 
     def __init__(
         self,
@@ -141,6 +150,7 @@ class Attribute:
         ordered: bool = False,
         other: Value | None = None,
         missing: Value | None = None,
+        description: str | None = None,
     ) -> None:
         _check_one_kind((size, values, bins, dates, levels))
         if not isinstance(ordered, bool):
@@ -149,6 +159,7 @@ class Attribute:
         put(self, "ordered", ordered or dates is not None)
         put(self, "other", other)
         put(self, "missing", missing)
+        put(self, "description", _checked_description(description))
         # The number of categories includes those that `other` and `missing` add.
         extras = [label for label in (other, missing) if label is not None]
         spellings: tuple[tuple[Value, ...], ...] = ()
@@ -307,7 +318,12 @@ class Attribute:
             assert self.levels is not None
             labels = self.levels.labels[level]
             missing = self.missing if self.missing in labels else None
-            self._nodes[level] = Attribute(values=labels, ordered=self.ordered, missing=missing)
+            self._nodes[level] = Attribute(
+                values=labels,
+                ordered=self.ordered,
+                missing=missing,
+                description=self.description,
+            )
         return self._nodes[level]
 
     def level_index(self, name: str) -> int:
@@ -361,7 +377,11 @@ class Attribute:
 
     def to_json(self) -> Any:
         """The JSON form of the declaration, as Python lists, dictionaries and numbers."""
-        roles = {"other": self.other, "missing": self.missing}
+        roles = {
+            "other": self.other,
+            "missing": self.missing,
+            "description": self.description,
+        }
         extras: dict[str, Any] = {role: it for role, it in roles.items() if it is not None}
         if self.ordered and self.dates is None:
             extras = {"ordered": True, **extras}
@@ -537,6 +557,19 @@ def _check_one_kind(given: tuple[object, ...]) -> None:
             f"an attribute takes exactly one of {', '.join(_KINDS[:-1])} and {_KINDS[-1]}, but "
             f"{found} given; give exactly one"
         )
+
+
+def _checked_description(given: str | None) -> str | None:
+    """Check a description."""
+    if given is None:
+        return None
+    is_text = isinstance(given, str) and given.strip() and given.isprintable()
+    if not is_text or len(given) > _LONGEST:
+        raise DomainError(
+            f"a description must be a text of 1 to {_LONGEST} printable characters in one line, "
+            f"but it is {shown(given)}; correct it, or leave it out"
+        )
+    return given
 
 
 def _dates(form: Mapping[str, Any] | Dates) -> Dates:

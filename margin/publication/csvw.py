@@ -40,8 +40,10 @@ def write_csvw(
         The heads of the attributes' columns in the CSV file.
     """
     columns: list[dict[str, Any]] = []
-    for number, (attribute, title) in enumerate(zip(table.attributes, titles, strict=True), 1):
-        about = {"titles": title, "dc:description": attribute, "datatype": "string"}
+    heads = zip(table.domain.items(), titles, strict=True)
+    for number, ((attribute, form), title) in enumerate(heads, 1):
+        meaning = attribute if form.description is None else f"{attribute}: {form.description}"
+        about = {"titles": title, "dc:description": meaning, "datatype": "string"}
         columns.append({"name": f"attribute_{number}", "required": True, **about})
     key = [column["name"] for column in columns]
     whose = " of counted rows" if manifest["left_out"] else ""

@@ -92,6 +92,13 @@ def _write_parquet(
         columns = columns.append_column(name, pa.array(numbers, pa.int64()))
     about = {name: manifest[name] for name in ("software", "privacy", "statement", "meaning")}
     about |= _made(manifest["source"])
+    described = {
+        name: form.description
+        for name, form in table.domain.items()
+        if form.description is not None
+    }
+    if described:
+        about["attributes"] = described
     written = columns.replace_schema_metadata({"margin": json.dumps(about, ensure_ascii=False)})
     parquet.write_table(written, path)
 
@@ -107,6 +114,8 @@ def _write_json_stat(
     for name, form in table.domain.items():
         labels = {str(code): str(label) for code, label in enumerate(form.names)}
         dimensions[name] = {"label": name, "category": {"index": list(labels), "label": labels}}
+        if form.description is not None:
+            dimensions[name]["note"] = [form.description]
     # A name that no attribute has.
     measure = "measure"
     while measure in dimensions:

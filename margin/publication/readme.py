@@ -4,6 +4,7 @@ import itertools
 import textwrap
 from typing import Any
 
+from ..domain.attribute import Attribute
 from ..domain.domain import Domain
 from ..domain.levels import LEVEL_MARK
 from ..domain.rules import rule_in_words
@@ -73,7 +74,7 @@ def readme(manifest: dict[str, Any]) -> str:
     if pairs:
         parts.append(_paragraph(_APART.format(listed_pairs(list(dict.fromkeys(pairs))))))
     parts.append(_files(manifest))
-    parts.append(_heading("Columns") + _paragraph(_columns(manifest)))
+    parts.append(_heading("Columns") + _paragraph(_columns(manifest)) + _descriptions(manifest))
     if any(entry["source"] == Source.MEASURED.value for entry in manifest["tables"]):
         words = adding(has_contact="Contact" in manifest["imprint"])
         parts.append(_heading("Sums and differences") + _paragraph(words))
@@ -104,12 +105,10 @@ def _files(manifest: dict[str, Any]) -> str:
 def _levels(manifest: dict[str, Any]) -> list[str]:
     """A part for each level in the tables but the lowest: which nodes of the next level belong to
     its nodes. Periods are known to readers."""
-    asked = {name for entry in manifest["tables"] for name in entry["attributes"]}
     parts = []
-    for name, form in Domain(manifest["domain"]).items():
+    for name, form in _asked(manifest).items():
         tree = form.levels
-        spellings = {name, *(f"{name}{LEVEL_MARK}{level}" for level in tree.names)} if tree else ()
-        if tree is None or form.dates is not None or not asked.intersection(spellings):
+        if tree is None or form.dates is not None:
             continue
         if form.size > _MOST_LEAVES:
             words = f"manifest.json lists what belongs to what, as the paths of {name}."
@@ -121,6 +120,27 @@ def _levels(manifest: dict[str, Any]) -> list[str]:
             lines = [_paragraph(f"- {node}: {', '.join(map(str, own))}") for node, own in nodes]
             parts.append(_heading(title) + "".join(lines))
     return parts
+
+
+def _asked(manifest: dict[str, Any]) -> dict[str, Attribute]:
+    """The attributes of which a table has a column, by name or at one of their levels."""
+    asked = {name for entry in manifest["tables"] for name in entry["attributes"]}
+    found = {}
+    for name, form in Domain(manifest["domain"]).items():
+        levels = form.levels.names if form.levels else ()
+        if asked.intersection({name, *(f"{name}{LEVEL_MARK}{level}" for level in levels)}):
+            found[name] = form
+    return found
+
+
+def _descriptions(manifest: dict[str, Any]) -> str:
+    """What the columns of attributes say, one after another."""
+    told = [
+        _paragraph(f"- {name}: {form.description}")
+        for name, form in _asked(manifest).items()
+        if form.description is not None
+    ]
+    return "".join(["\n", *told]) if told else ""
 
 
 def _columns(manifest: dict[str, Any]) -> str:

@@ -158,6 +158,7 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
         level_of = None if level is None else domain.position[attribute]
         ordered = form.ordered or form.bins is not None
         one = {"name": name, "labels": list(form.captions), "ordered": ordered}
+        one["description"] = form.description
         one["level_of"] = level_of
         tree = domain[attribute].levels
         if level is not None and tree is not None and domain[attribute].dates is None:

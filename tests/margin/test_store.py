@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import stat
 import zipfile
 
 import numpy as np
@@ -349,6 +350,34 @@ def test_saving_again_replaces_the_file(saved, synopsis):
     synopsis.save(saved)
     assert isinstance(margin.load(saved), ViewSynopsis)
     assert os.listdir(saved.parent) == ["people.margin"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("has_folders", [False, True])
+def test_a_new_name_is_on_the_disk_when_saving_ends(
+    synopsis, tmp_path, monkeypatch, replace, has_folders
+):
+    """First the content is written to the disk, then the folder that has the name already. A system
+    that cannot open folders does without."""
+    path = tmp_path / "x.margin"
+    settled = []
+    usual_open, usual_sync = os.open, os.fsync
+
+    def opened(name, *more, **options):
+        if not has_folders and os.path.isdir(name):
+            raise PermissionError(13, "Permission denied")
+        return usual_open(name, *more, **options)
+
+    def synced(file):
+        kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "file"
+        settled.append((kind, path.exists()))
+        usual_sync(file)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "fsync", synced)
+    synopsis.save(path, replace=replace)
+    assert settled == [("file", False), *([("folder", True)] if has_folders else [])]
+    assert os.listdir(tmp_path) == ["x.margin"]
 
 
 # Files of strangers

@@ -306,6 +306,9 @@ function cell(kind, text, style) {
 const isEstimate = () => shown !== null && ["reconstructed", "assumed"].includes(shown.source);
 
 const nameOf = (axis) => data.attributes[axis].name;
+const isDescribed = (axis) => data.attributes[axis].description !== null;
+/** The name of an attribute with its declared description, such as "income: EUR a month"; the name alone if it has none. */
+const toldOf = (axis) => (isDescribed(axis) ? `${nameOf(axis)}: ${data.attributes[axis].description}` : nameOf(axis));
 
 /** Which measured tables are nearest to a table that was not measured: the largest within it or, if these are of one attribute, those that share an attribute with it. */
 function near(asked) {
@@ -354,6 +357,16 @@ function sortButton(column, name = column) {
     same.find((other) => other.offsetParent !== null).focus();
   });
   return button;
+}
+
+/** The head of the column of an attribute, with its description below. */
+function attributeHead(axis, place) {
+  const head = sortHead(place, nameOf(axis));
+  if (isDescribed(axis)) {
+    head.append(cell("span", data.attributes[axis].description, "described"));
+    head.dataset.head = toldOf(axis);
+  }
+  return head;
 }
 
 /** The heads of columns that a narrow screen has no room for. They stand below the head of the count. */
@@ -682,7 +695,7 @@ function table() {
   if (!shown) return;
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
   const title = head.insertRow();
-  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
+  shown.asked.forEach((axis, place) => title.append(attributeHead(axis, place)));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
@@ -777,6 +790,21 @@ function placed(labels, width) {
   return { y: { ...y, axis }, step: 36, below: 8, short: shortened(labels, Math.floor(width / 7.5)) };
 }
 
+/** The words of a text in lines of at most `most` letters, but at least one word. */
+function wrapped(text, most) {
+  const lines = [""];
+  text.split(" ").forEach((word) => {
+    if (lines.at(-1) && lines.at(-1).length + word.length >= most) lines.push(word);
+    else lines.push(`${lines.pop()} ${word}`.trim());
+  });
+  return lines;
+}
+
+/** What the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
+const descriptions = (width) => shown.asked.filter(isDescribed).flatMap((axis) => wrapped(toldOf(axis), lettersIn(2 * width)));
+
+const titled = (text) => ({ text, anchor: "start", fontSize: 12, color: colour("ink") });
+
 function bars(rows, title, width) {
   const names = rows.map((row) => row.labels.join(" · "));
   const placing = placed(names, width);
@@ -858,9 +886,9 @@ function heat(rows, titles, labels, width) {
     layers.push({ mark: { type: "text", fontSize: 11, dy: -6 }, encoding: { text: { field: "text" }, color: ink } });
     layers.push({ mark: { type: "text", fontSize: 9, dy: 7 }, encoding: { text: { field: "bounds" }, color: ink } });
   }
-  const text = `${titles[0]} (down) by ${titles[1]} (across)`;
+  const text = [`${titles[0]} (down) by ${titles[1]} (across)`, ...descriptions(width)];
   return {
-    title: { text, anchor: "start", fontSize: 12, color: colour("ink") },
+    title: titled(text),
     width: "container", height: (small ? 34 : 24) * ones.size, data: { values }, layer: layers,
     encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...TEXTS] },
   };
@@ -896,12 +924,14 @@ async function chart() {
     await draw(place, heat(rows, names, labels, place.clientWidth), description);
     return;
   }
+  const text = descriptions(place.clientWidth);
+  const title = text.length ? { title: titled(text) } : {};
   if (names.length > 1 && rows.length <= MOST_BARS) {
-    await draw(place, panels(rows, names, labels.at(-1), place.clientWidth), description);
+    await draw(place, { ...panels(rows, names, labels.at(-1), place.clientWidth), ...title }, description);
     return;
   }
   if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[0]].ordered) {
-    await draw(place, line(rows, names[0]), description);
+    await draw(place, { ...line(rows, names[0]), ...title }, description);
     return;
   }
   if (rows.length > MOST_BARS) {
@@ -909,7 +939,7 @@ async function chart() {
     rows.length = MOST_BARS;
     element("drawn").textContent = `The chart shows the ${MOST_BARS} largest counts of ${isPart ? "the chosen lines" : "the table"}.`;
   }
-  await draw(place, bars(rows, names.join(" · "), place.clientWidth), description);
+  await draw(place, { ...bars(rows, names.join(" · "), place.clientWidth), ...title }, description);
 }
 
 /** The beginnings of texts that spreadsheets run as formulae: see `for_spreadsheet` in the Python source. */
@@ -1011,6 +1041,12 @@ function downloadAll() {
   save(csv(lines), ["all"], "csv");
 }
 
+/** What the attributes say, as lines of a text. A level says what its attribute does. */
+function meanings() {
+  const axes = [...data.attributes.keys()].filter((axis) => isDescribed(axis) && attributeOf(axis) === axis);
+  return axes.length ? ["What the attributes are", ...axes.map((axis) => `  ${toldOf(axis)}`), ""] : [];
+}
+
 /** What a reader of the downloads must know, as text. */
 function downloadMeaning() {
   const lines = [
@@ -1028,6 +1064,7 @@ function downloadMeaning() {
     `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
     "  so never add up lines of different tables: choose the lines of one table first.",
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
+    ...meanings(),
     ...belonging().flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];

@@ -310,7 +310,10 @@ class ViewSynopsis(Synopsis):
 
     def width(self, view: Iterable[str]) -> int:
         """The number of cells over which the error of a sum is computed in a marginal that no view
-        covers. The time of each sum is proportional to it."""
+        covers. The time of each sum is proportional to it. Without a positive total it is 0, since
+        such errors are not known."""
+        if self.held.total <= 0:
+            return 0
         asked = level_view(self.domain, tuple(view)).view
         axes = tuple(sorted(self.domain.axes(asked)))
         return self._answering.reconstruction.width(axes)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import margin
+from margin.cli.main import main
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
@@ -90,3 +92,68 @@ def test_a_path_without_margin_is_told_before_anything_is_done(weekly, tmp_path)
     assert lost.returncode == 127
     assert f"margin is not found in PATH={bare}; add its folder to PATH" in lost.stderr
     assert not (tmp_path / "releases").exists() and not (tmp_path / "ledger.db").exists()
+
+
+KILLED = """
+import os, signal, sys
+import margin.privacy.ledger
+from margin.__main__ import run
+
+def kill(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[1] == "release":
+    {}
+sys.exit(run())
+"""
+MOMENTS = {
+    "before the charge": "margin.privacy.ledger.Ledger._charge = kill",
+    "before the file": "margin.Synopsis.save = kill",
+    "while it writes": "os.fsync = lambda file: (os.truncate(file, 100), kill())",
+    "complete": "os.link = kill",
+    "named": "link = os.link; os.link = lambda *names: (link(*names), kill())",
+}
+"""Where a run is killed, as code that does it."""
+
+LEFT = {
+    "before the charge": (0, None),
+    "before the file": (70, None),
+    "while it writes": (70, "holds no whole release; delete it"),
+    "complete": (70, "holds the whole release of entry 2 (2026-W47)"),
+    "named": (0, "is a copy of releases/2026-W47.margin; delete it"),
+}
+"""The code of the next run of the week, and what the ledger's check says of a temporary file."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_the_next_run_says_what_a_killed_one_left(weekly, tmp_path, monkeypatch, capsys, moment):
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "bin" / "margin"
+    usual = program.read_text()
+    (tmp_path / "killed.py").write_text(KILLED.format(MOMENTS[moment]))
+    program.write_text(usual.replace("-m margin", f'"{tmp_path / "killed.py"}"'))
+    assert weekly("2026-W47").returncode == -signal.SIGKILL
+    program.write_text(usual)
+
+    code, words = LEFT[moment]
+    parts = list((tmp_path / "releases").glob(".margin-*.part"))
+    assert len(parts) == (words is not None)
+    again = weekly("2026-W47")
+    check = "see margin ledger check ./ledger.db --releases ./releases\n"
+    assert again.returncode == code, again.stderr
+    assert again.stderr.count(check) == len(parts) + (code == 70)
+    named = [f"weekly: a killed run left ./releases/{part.name}, " for part in parts]
+    assert [words in again.stderr for words in named] == [True] * len(parts)
+    assert ("AGAIN=yes pays once more" in again.stderr) == (code == 70)
+    # The charge is never made twice, and the file is there unless the run says that it is missing.
+    assert len(margin.Ledger("ledger.db").charged("clicks")) == 1
+    assert (tmp_path / "releases" / "2026-W47.margin").exists() == (code == 0)
+    if words is None:
+        return
+    assert main(["ledger", "check", "ledger.db", "--releases", "releases"]) == 0
+    assert words in capsys.readouterr().out
+    if moment == "complete":
+        parts[0].rename(tmp_path / "releases" / "2026-W47.margin")
+        last = weekly("2026-W47")
+        assert (last.returncode, last.stderr.count("killed")) == (0, 0)
