@@ -26,6 +26,8 @@ from ..fitted import (
     LOOK_PRICE,
     LOOK_PRICE_PURE,
     ROUNDS_GAIN,
+    TREE_CHOICE,
+    TREE_SINGLES,
 )
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
@@ -33,7 +35,7 @@ from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
-from .look import Judge
+from .look import Judge, look_share
 from .offers import reconstruction_for
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
@@ -229,9 +231,10 @@ class _Course:
         """
         if self.mechanism.rounds:
             return None
-        mechanism = self._strong_pairs()
-        if not self._may_pay(mechanism.choice_noise(self.private, self.workload)):
+        share = self._look_share()
+        if share is None:
             return None
+        mechanism = replace(self._strong_pairs(), look_share=float(share))
         log.info("looking for pairs of attributes that depend on each other")
         judge = mechanism.look(self.private, self.workload)
         self.spent += mechanism.spend(self.budget)
@@ -245,22 +248,37 @@ class _Course:
         self.evidence.add_evidence(judge.found.evidence)
         return None
 
-    def _may_pay(self, choice_noise: float) -> bool:
-        """Whether strong pairs may be better than all other candidates.
+    def _look_share(self) -> Fraction | None:
+        """The share of the budget for a look at strong pairs; None if they are not the best.
 
         Cells that must be zero leave no junction tree. Choices must not be hidden by noise. The
         noise of a tree must be less than the error of the other candidates. And its price may be
         too high, but not by any factor: what it misses is learnt from few triples.
         """
+        pairs = self._strong_pairs()
+        choice_noise = pairs.choice_noise(self.private, self.workload)
         if self.domain.zeros is not None or choice_noise > LOOK_CHOICE_NOISE * self.rows:
-            return False
+            return None
         best, tree = self._best_and_tree(self.strength)
         # A tree that misses as little as all pairs do.
         _, hoped = self._best_and_tree(replace(self.strength, forest=self.strength.pairs))
-        if tree is None or hoped is None:
-            return False
-        price = LOOK_PRICE_PURE if isinstance(self.budget, PureDP) else LOOK_PRICE
-        return hoped.noise <= LOOK_NOISE * best.error and tree.error <= price * best.error
+        if tree is None or hoped is None or hoped.noise > LOOK_NOISE * best.error:
+            return None
+        is_pure = isinstance(self.budget, PureDP)
+        if tree.error > (LOOK_PRICE_PURE if is_pure else LOOK_PRICE) * best.error:
+            return None
+        most = pairs.spend(self.budget)
+        if is_pure:
+            return most
+        # The tree of a look is measured with a smaller share than a tree alone.
+        of_tree_alone = (1 - self.spent) * (1 - TREE_SINGLES - TREE_CHOICE)
+        return look_share(
+            most,
+            noise=hoped.noise * float(of_tree_alone / pairs.share_of_tree(self.budget)),
+            error=best.error,
+            choice_noise=choice_noise,
+            rows=self.rows,
+        )
 
     def _best_and_tree(self, strength: Strength) -> tuple[Candidate, Candidate | None]:
         """The best candidate but the spanning tree, and this tree if it is a candidate."""

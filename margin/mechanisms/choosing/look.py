@@ -1,14 +1,13 @@
 """What the strong pairs that a look found would miss, judged by one noisy distance."""
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
+from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
@@ -24,10 +23,10 @@ from ...solvers import (
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
-from ..fitted import LOOK_DOUBT
+from ..fitted import LOOK_DOUBT, LOOK_FINE_CHOICE, LOOK_FINE_NOISE, LOOK_LEAST_SHARE
 from .contests import comparable, l2_share
 
-__all__ = ["CONTEXT", "Found", "Judge", "best_shares"]
+__all__ = ["CONTEXT", "Found", "Judge", "best_shares", "look_share"]
 
 CONTEXT = 12
 """Largest number of attributes of the context from which variances are computed."""
@@ -90,9 +89,8 @@ _UNIT = 1_000
 class Judge:
     """Estimates what strong pairs miss, from the distance of their answers from the truth.
 
-    The distance is measured with noise (`Private.totaldistance`). It has two parts: what the pairs
-    miss, and what the noise of their measurements did. The second part is expected from the
-    variances.
+    The distance is measured with noise (`Private.total_distance`). It has two parts: what the pairs
+    miss, and what the noise of their measurements did. The second part is simulated.
 
     Parameters
     ----------
@@ -115,8 +113,13 @@ class Judge:
         views = [workload.views[place] for place in places]
         small = [view for view in views if domain.cells(view) <= _CELLS]
         self.sets = small[:_SETS] or [domain.attributes[:1]]
+        # All are told by `measure`: the answers that are compared, and in squared rows or rows, in
+        # the mean of an answer, what the pairs miss, its L2 distance from the truth, and the effect
+        # of the noise of the pairs on it.
+        self.answers: list[Floats] = []
         self.missed = math.nan
         self.distance = math.nan
+        self.noise = math.nan
 
     def measure(
         self,
@@ -128,24 +131,66 @@ class Judge:
 
         Without a share all that is left of the budget is spent.
 
-        The measured distances are sums of absolute errors; `l2_share` makes them L2 distances.
+        The distance is a mean of sums of absolute errors, each times its `l2_share`. Noise alone
+        causes such a distance, too: it is found by adding as much noise to the answers once more.
+        The squares of the two differ by what is missed. How an L2 distance compares with this one
+        is also taken from the noise.
         """
-        synopsis = self.found.synopsis(self.domain)
-        answers = [answer.counts for answer in synopsis.marginals(self.sets)]
-        weights = [max(1, round(_UNIT * l2_share(answer))) for answer in answers]
+        self.answers = self._answers(self.found.evidence)
+        shares = [l2_share(answer) for answer in self.answers]
+        weights = [max(1, round(_UNIT * share)) for share in shares]
         total = private.total_distance(
             self.sets,
-            comparable(answers),
+            comparable(self.answers),
             weights=weights,
             spend=spend,
         )
-        self.distance = max(0.0, total / (_UNIT * len(self.sets)))
+        distance = max(0.0, total / (_UNIT * len(self.sets)))
+
+        errors = self._errors_of_noise(self.found.evidence.precision)
+        sums = [np.abs(error).sum() for error in errors]
+        of_noise = max(float(np.mean(np.multiply(shares, sums))), math.ulp(0))
+        self.noise = _mean_square(errors)
+        self.distance = distance * math.sqrt(self.noise) / of_noise
         self.missed = max(0.0, self.distance**2 - self.noise)
 
-    @cached_property
-    def noise(self) -> float:
-        """The mean squared effect of the noise of the pairs on an answer, in squared rows."""
-        return self._noise(self.found.evidence.precision)
+    def _answers(self, evidence: Evidence) -> list[Floats]:
+        """The answers to the compared marginals that follow from measurements."""
+        synopsis = replace(self.found, evidence=evidence).synopsis(self.domain)
+        return [answer.counts for answer in synopsis.marginals(self.sets)]
+
+    def _errors_of_noise(self, precision: Mapping[Axes, float]) -> list[Floats]:
+        """The errors of the answers if what was found were the truth, and were measured anew.
+
+        The noise of each component has a random direction, and exactly the size that is expected:
+        a few components, such as the total, may dominate. Its seed is public, so that it says
+        nothing about the data.
+
+        Parameters
+        ----------
+        precision
+            That of a new measurement of each component.
+        """
+        # The components of what was found.
+        truth = Evidence(sizes=self.domain.sizes)
+        held = self.found.synopsis(self.domain).held
+        for view, value in zip(held.views, held.values, strict=True):
+            truth.add_table(view, value, 1.0)
+
+        rng = np.random.default_rng(0)
+        measured = Evidence(
+            sizes=self.domain.sizes,
+            zeros=self.domain.zeros,
+            known=self.domain.constraints,
+        )
+        for axes, own in precision.items():
+            moments = truth.weighted[axes] / truth.precision[axes]
+            direction = rng.standard_normal(moments.shape)
+            size = math.sqrt(moments.size / own)
+            noise = direction * (size / np.linalg.norm(direction))
+            measured.add_component(axes, moments + noise, 1 / own)
+        again = self._answers(measured)
+        return [other - answer for answer, other in zip(self.answers, again, strict=True)]
 
     def error_after(
         self,
@@ -167,7 +212,7 @@ class Judge:
     ) -> float:
         """The mean squared effect of noise on an answer, in squared rows, if the pairs are measured
         again with a share `left` of the budget."""
-        return self._noise(self._precision_after(budget, left))
+        return _mean_square(self._errors_of_noise(self._precision_after(budget, left)))
 
     def with_missed(self, synopsis: ViewSynopsis) -> ViewSynopsis:
         """The synopsis, told how strong the structure is that no view holds.
@@ -205,24 +250,43 @@ class Judge:
             after.add_table(axes, nothing, budget.count_noise(units).variance)
         return after.precision
 
-    def _noise(self, precision: Mapping[Axes, float]) -> float:
-        """The mean squared effect of noise on an answer, in squared rows.
 
-        A moment of variance v adds v / C to the squared error of an answer of C cells. Noise that
-        is removed with negative counts is not subtracted.
-        """
-        sizes = np.array(self.domain.sizes)
-        total = 0.0
-        for view in self.sets:
-            axes = sorted(self.domain.axes(view))
-            variance = sum(
-                float(np.prod(sizes[list(part)] - 1)) / precision[part]
-                for length in range(3)
-                for part in itertools.combinations(axes, length)
-                if part in precision
-            )
-            total += variance / self.domain.cells(view)
-        return total / len(self.sets)
+def _mean_square(errors: Sequence[Floats]) -> float:
+    """The mean over answers of the sum of squared errors."""
+    return float(np.mean([np.sum(error**2) for error in errors]))
+
+
+def look_share(
+    most: Fraction,
+    *,
+    noise: float,
+    error: float,
+    choice_noise: float,
+    rows: float,
+) -> Fraction:
+    """The share of the budget that suffices for a look under concentrated differential privacy.
+
+    There, variances fall as one over the share. The noise of the pairs need not be far below the
+    error of the best other candidate, with which the pairs are compared (`LOOK_FINE_NOISE`). And
+    the noise of choices need not be less than `LOOK_FINE_CHOICE` of the rows.
+
+    Parameters
+    ----------
+    most
+        The largest share.
+    noise
+        The expected squared noise of the pairs with this share.
+    error
+        The expected squared error of the best other candidate, in the same unit, > 0.
+    choice_noise
+        The mean absolute noise of a choice with this share, in rows.
+    rows
+        The number of rows.
+    """
+    of_choices = (choice_noise / (LOOK_FINE_CHOICE * rows)) ** 2
+    of_tables = noise / (LOOK_FINE_NOISE * error)
+    needed = float(most) * max(of_tables, of_choices)
+    return min(most, max(LOOK_LEAST_SHARE, Fraction(needed).limit_denominator(10**6)))
 
 
 def best_shares(

@@ -126,10 +126,18 @@ class StrongPairs:
     ) -> float:
         """The mean absolute noise of a score in the choice of the tree, in rows."""
         choices = max(1, len(asked_names(private.domain, workload)) - 1)
-        of_tree = self.spend(private.budget) * (1 - LOOK_DISTANCE)
-        if not isinstance(private.budget, PureDP):
-            of_tree *= LOOK_TREE
-        return mean_noise(private.budget, of_tree * LOOK_TREE_CHOICE / choices)
+        of_choices = self._spend_on_tree(private.budget) * LOOK_TREE_CHOICE
+        return mean_noise(private.budget, of_choices / choices)
+
+    def share_of_tree(self, budget: Budget) -> Fraction:
+        """The share of a budget that measures the tables of the tree of the look."""
+        of_singles = LOOK_SINGLES_PURE if isinstance(budget, PureDP) else LOOK_SINGLES
+        return self._spend_on_tree(budget) * (1 - of_singles - LOOK_TREE_CHOICE)
+
+    def _spend_on_tree(self, budget: Budget) -> Fraction:
+        """The share of a budget for the choice and the measurement of the tree of the look."""
+        of_pairs = self.spend(budget) * (1 - LOOK_DISTANCE)
+        return of_pairs if isinstance(budget, PureDP) else of_pairs * LOOK_TREE
 
     def look(
         self,
@@ -143,7 +151,7 @@ class StrongPairs:
         pure = isinstance(private.budget, PureDP)
         of_singles = LOOK_SINGLES_PURE if pure else LOOK_SINGLES
         batches = 0 if pure else LOOK_BATCHES
-        of_tree = of_pairs * LOOK_TREE if batches else of_pairs
+        of_tree = self._spend_on_tree(private.budget)
         tree = SpanningTree(
             singles_share=float(of_singles),
             choice_share=float(LOOK_TREE_CHOICE),
@@ -157,7 +165,7 @@ class StrongPairs:
             by_luck=not pure,
         )
         found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
-        of_measured = of_tree * (1 - of_singles - LOOK_TREE_CHOICE)
+        of_measured = self.share_of_tree(private.budget)
         names = len(asked_names(domain, workload))
         for _ in range(batches):
             of_batch = (of_pairs - of_tree) / batches

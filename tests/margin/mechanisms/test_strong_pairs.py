@@ -27,6 +27,8 @@ from margin.mechanisms.fitted import (
     LOOK_BATCHES,
     LOOK_CHOICE,
     LOOK_DISTANCE,
+    LOOK_LEAST_SHARE,
+    LOOK_SHARE,
     LOOK_SINGLES,
     LOOK_TREE,
     LOOK_TREE_CHOICE,
@@ -339,6 +341,13 @@ def test_adaptive_takes_strong_pairs_where_they_are_best():
     assert "total_distance" in {event.method for event in spy.events}
     assert sum(event.units for event in spy.events) == ZCDP("0.001").units
     assert 15 < sum(len(view) == 2 for view in made.names) < 190 / 2
+    # The look spends what its judgement needs.
+    looked, last = [event for event in spy.events if event.method == "total_distance"]
+    units = ZCDP("0.001").units
+    share = looked.units / (LOOK_DISTANCE * units)
+    assert LOOK_LEAST_SHARE < share < LOOK_SHARE
+    # What it left is spent on the pairs, and not on the last distance.
+    assert last.units <= AGAIN_DISTANCE * (1 - share) * units
 
 
 @pytest.mark.parametrize("accepted", [True, False])
