@@ -39,6 +39,7 @@ __all__ = [
     "SINGLE_AXIS_GROWTH",
     "SINGLE_SUMMED",
     "SPLIT_UNKNOWNS",
+    "STEP_RANGE",
     "STRONGEST",
     "STRONGEST_PAIR",
     "STRUCTURE_DOUBT",
@@ -255,6 +256,15 @@ PATIENCE = 40
 It doubles again each time the number of iterations has doubled.
 
 Fitted on: not recorded. Command: none.
+"""
+
+STEP_RANGE = 100.0
+"""Largest unit of the steps in a view, over the variance of its cells as its median component has
+it; no unit.
+
+Fitted on: three releases of generated surveys with skipped questions, in which views of four
+attributes got hardly any budget, and made-up noise of very unequal views. 10 and 30 are as good.
+Without a limit, sums of two attributes were off by 2.7 standard deviations. Command: none.
 """
 
 RELAXATION = 1.8

@@ -337,6 +337,26 @@ class Components:
         np.maximum.at(largest, self._shared, self._spread**2)
         return largest
 
+    @property
+    def median_gain(self) -> Floats:
+        """How much better than by its own cells the components of each view are known.
+
+        It is the median over its components of (variance of the estimate) / (variance by the cells
+        of the view), which counts as 1 for what is known, shape (views,).
+        """
+        precision = self.precision[self._shared]
+        is_open = np.isfinite(precision) & ~self.known[self._shared]
+        gain = np.where(is_open, self._weight / precision, 1.0)
+        found = np.empty(len(self._rows))
+        start = 0
+        for basis, where in self._groups:
+            # One coefficient stands for its component.
+            one = np.unique(basis.component, return_index=True)[1]
+            medians = np.median(gain[where].reshape(-1, basis.cells)[:, one], axis=1)
+            found[self._rows[start : start + len(medians)]] = medians
+            start += len(medians)
+        return found
+
     def matrix(self) -> Any:
         """The linear map `synthesise` as a sparse matrix, shape (n, m)."""
         blocks = []

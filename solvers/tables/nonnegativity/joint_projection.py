@@ -1,11 +1,18 @@
 """`JointProjection`: the nearest tables that are both consistent and non-negative."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...fitted import NUMPY_SECONDS_A_CELL, PATIENCE, SINGLE_AXIS, SINGLE_SUMMED, SUMMED
+from ...fitted import (
+    NUMPY_SECONDS_A_CELL,
+    PATIENCE,
+    SINGLE_AXIS,
+    SINGLE_SUMMED,
+    STEP_RANGE,
+    SUMMED,
+)
 from ...threads import compiler_pays, single_thread
 from ...types import Floats
 from ..consistency import Components
@@ -51,6 +58,13 @@ class JointProjection:
     slightly below zero. Then a share of the uniform table is mixed in, so that the result is
     exactly consistent and exactly non-negative. If the total is not positive, all tables become
     zero.
+
+    The steps of the multipliers in a view are in units of the variance of its cells. But other
+    views may measure the components of a view far better. Then its steps would be far too small for
+    these: in the end many cells would be below zero, and the uniform table would get so many rows
+    that sums are off by more than their noise. So the unit is at most `STEP_RANGE` times the
+    variance that cells would have if the median component stood for all. The solution does not
+    depend on it.
 
     Known components do not change. The table that is mixed in agrees with what is known; the
     iteration goes on until its share is small.
@@ -103,9 +117,13 @@ class JointProjection:
         total = float(observed[components.order == 0].item())
         if total <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
+        strength = components.precision * importance(components, self.decay, self.growth)
+        # From here on, variances are only the units of steps.
+        shrunk = np.minimum(1.0, STEP_RANGE * components.median_gain)
+        units = tuple((shrunk * tables.variances).tolist())
+        components = Components(replace(tables, variances=units))
         # An infinite weight keeps the total fixed.
-        known = components.precision / components.metric
-        weight = known * importance(components, self.decay, self.growth)
+        weight = strength / components.metric
         weight = np.where((components.order > 0) & ~components.known, weight, np.inf)
         cells = components.synthesise(observed)
         if components.empty is not None:
@@ -117,7 +135,8 @@ class JointProjection:
             with single_thread():
                 cells = self._solve(components, observed, weight, cells, bound)
         share = _share(cells, inner)
-        return components.with_cells(np.maximum((1 - share) * cells + share * inner, 0.0))
+        mixed = np.maximum((1 - share) * cells + share * inner, 0.0)
+        return tables.with_values(components.with_cells(mixed).values)
 
     def _solve(
         self,

@@ -1,3 +1,6 @@
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 from cases import disagreement, random_tables, seeds
@@ -235,6 +238,82 @@ def test_sums_of_many_cells_keep_their_place():
     # The mean of 12 draws has a standard deviation of 0.29.
     assert largest_bias(JointProjection()) < 1
     assert largest_bias(JointProjection(growth=0.0)) > 2
+
+
+def survey(rng):
+    """A table in which three of five questions are asked only after certain answers."""
+    age, sex = rng.integers(0, 4, 20_000), rng.integers(0, 2, 20_000)
+    work = np.where(age > 0, 1 + (rng.random(20_000) < 0.3), 0)
+    hours = np.where(work == 1, 1 + (rng.random(20_000) < 0.3 + 0.3 * sex), 0)
+    care = np.where((hours == 2) & (sex == 1), 1 + (rng.random(20_000) < 0.4), 0)
+    truth = np.zeros((4, 2, 3, 3, 3))
+    np.add.at(truth, (age, sex, work, hours, care), 1.0)
+    return truth
+
+
+@pytest.mark.parametrize("noisy", [1, 5], ids=["one noisy view", "all noisy views"])
+@pytest.mark.parametrize("ratio", [1.0, 1e5, 1e7])
+def test_a_view_of_much_noise_moves_no_pair_of_the_others(noisy, ratio):
+    """Triples are measured with little noise, and views of four attributes with much. However much
+    it is, sums of two attributes move about as far as by their own noise."""
+    rng = np.random.default_rng(8)
+    truth = survey(rng)
+    triples = list(itertools.combinations(range(5), 3))
+    views = triples + list(itertools.combinations(range(5), 4))[:noisy]
+    variances = [1000.0] * len(triples) + [1000.0 * ratio] * noisy
+    values = []
+    for view, variance in zip(views, variances, strict=True):
+        table = truth.sum(axis=tuple(axis for axis in range(5) if axis not in view))
+        values.append(table + np.sqrt(variance) * rng.normal(size=table.shape))
+    measured = Tables(
+        sizes=truth.shape, views=tuple(views), values=tuple(values), variances=tuple(variances)
+    )
+    before = ResidualConsistency()(measured)
+    after = JointProjection()(before)
+    assert after.variances == before.variances
+    for pair in itertools.combinations(range(5), 2):
+        row = before.covering(pair)
+        moved = after.project(row, pair) - before.project(row, pair)
+        assert np.sqrt(np.mean(moved**2) / before.variance(pair)) < 1.2
+
+
+def test_a_view_without_noise_leaves_the_others_their_steps():
+    """A view has a millionth of the variance of the others, which share few components with it: the
+    objective is that of a general solver."""
+    rng = np.random.default_rng(3)
+    truth = survey(rng)
+    views = tuple(itertools.combinations(range(5), 3))
+    variances = (1e-2,) + (1e4,) * (len(views) - 1)
+    values = []
+    for view, variance in zip(views, variances, strict=True):
+        table = truth.sum(axis=tuple(axis for axis in range(5) if axis not in view))
+        values.append(table + np.sqrt(variance) * rng.normal(size=table.shape))
+    measured = Tables(sizes=truth.shape, views=views, values=tuple(values), variances=variances)
+    before = ResidualConsistency()(measured)
+    ours, theirs = JointProjection(growth=0.0), ProjectionQP(solver="CLARABEL", growth=0.0)
+    least = distance(before, theirs(before), 1.0)
+    assert distance(before, ours(before), 1.0) == pytest.approx(least, rel=0.05)
+
+
+def test_how_much_better_components_are_known_than_by_a_view_alone():
+    """Of the components of two axes one view alone measures half, five views the other half; what
+    is known counts as by the view alone."""
+    square = np.full((2, 2), 25.0)
+    views = ((0, 1), (0,), (0,), (0,), (0,))
+    tables = Tables(
+        sizes=(2, 2),
+        views=views,
+        values=(square, *[square.sum(axis=1)] * 4),
+        variances=(1.0, 2.0, 2.0, 2.0, 2.0),
+    )
+    assert Components(tables).median_gain == pytest.approx([0.6, *[0.2] * 4])
+    known = dataclasses.replace(tables, known=Known.of_total((2, 2), 100.0))
+    assert Components(known).median_gain == pytest.approx([1.0, *[0.6] * 4])
+    exact = np.array([np.inf, np.inf])
+    certain = dataclasses.replace(
+        tables, precisions=(np.array([np.inf, np.inf, 0.25, 0.25]), *[exact] * 4)
+    )
+    assert Components(certain).median_gain == pytest.approx([1.0, *[1.0] * 4])
 
 
 def test_a_decay_may_be_a_whole_number():
