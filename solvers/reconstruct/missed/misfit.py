@@ -16,6 +16,10 @@ from ...types import Floats, Integers
 __all__ = ["largest_sets", "misfit_covariance", "misfit_variance"]
 
 
+_ROUNDING = 1e-9
+"""Misfit of a cell that may be rounding, as a share of all rows."""
+
+
 class _Margin(NamedTuple):
     """One set S of axes of n marginals; the tables keep an axis of one category for each other one.
 
@@ -28,7 +32,7 @@ class _Margin(NamedTuple):
     fitted
         The reconstruction's marginal on S, shape (n, ...).
     noise
-        The variance of the cells of S in the views, shape (n, 1, ..., 1).
+        The variance of the cells of S in the views and of rounding, shape (n, 1, ..., 1).
     """
 
     others: Axes
@@ -173,6 +177,8 @@ def _margins(
     for places in sets:
         others = tuple(axis for axis in range(1, fitted.ndim) if axis - 1 not in places)
         variances = tables.covered_variances(asked[:, list(places)])
+        # What is known has no noise, but a reconstruction fits it up to rounding only.
+        variances = variances + (_ROUNDING * tables.total) ** 2
         yield _Margin(
             others=others,
             misfit=difference.sum(axis=others, keepdims=True),
