@@ -28,7 +28,7 @@ FILE = "readings.json"
 
 UNFINISHED = "measurements of the study were not run"
 """What a note says where a study was broken off; see `study.bad`."""
-_MOST_BYTES = 100_000
+_MOST_BYTES = 200_000
 """Largest size of the rows of a study that are kept."""
 
 NOT_RECORDED = "not recorded"
