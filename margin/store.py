@@ -33,7 +33,7 @@ from .domain.domain import Domain, refuse_files
 from .errors import FileError
 from .interrupts.shortage import shortage
 from .privacy.ledger import Token
-from .privacy.statement import Statement
+from .privacy.statement import Bound, Statement
 from .simulation import Simulation
 from .synopses import (
     BoxSynopsis,
@@ -318,7 +318,7 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
     fields = dict(manifest["synopsis"])
     provenance = Provenance(
         mechanism=manifest["mechanism"],
-        statement=Statement.from_json(manifest["statement"]),
+        statement=_statement(manifest["statement"]),
         private=manifest["private"],
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
@@ -427,6 +427,17 @@ def _token(written: Any) -> Token | None:
     return Token(**written)
 
 
+def _statement(written: Any) -> Statement:
+    """Read the statement of a release, which says itself how many rows of a unit it counts."""
+    said = Statement.from_json(written)
+    if said.bound is Bound.EACH_RELEASE:
+        raise ValueError(
+            "the statement of a release must say how many rows of a unit it counts, but it is that "
+            "of a data set of a ledger; get a fresh copy of the file"
+        )
+    return said
+
+
 def _stated(written: Any, *, private: bool) -> dict[str, Any] | None:
     """Read the statement of the base from a manifest; None if there is none.
 
@@ -437,7 +448,7 @@ def _stated(written: Any, *, private: bool) -> dict[str, Any] | None:
     while base is not None:
         if base["kind"] == "public table" and isinstance(base["source"], str):
             break
-        Statement.from_json(base["statement"])
+        _statement(base["statement"])
         _token(base["charge"])
         flags = base["private"], base.get("total_is_public", False)
         if base["kind"] != "release" or set(map(type, flags)) != {bool} or flags[0] < private:

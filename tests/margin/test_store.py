@@ -313,6 +313,7 @@ DAMAGE = {
     "bad receipt": lambda path: changed(path, charge={"ledger": "x"}),
     "bad budget": lambda path: restated(path, budget={"kind": "pure", "epsilon": "-1"}),
     "another unit": lambda path: restated(path, unit="person"),
+    "of a data set": lambda path: restated(path, unit="id", bound="each release", rows=None),
     "no digest": lambda path: restated(path, domain="sha256:" + "0" * 63),
     "infinite variance": lambda path: repacked(path, variances=[float("inf"), 1.0]),
     "bad solver": lambda path: repacked(path, reconstruction={"name": "Newton", "strength": -1}),
