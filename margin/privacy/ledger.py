@@ -578,7 +578,9 @@ def _cost(
             "is that of a data set; leave its bound out"
         )
     # With a unit, the total pays for releases with any number of rows (docs/proofs/units.md).
-    total: Budget = dataclasses.replace(whole.budget, rows_per_person=said.rows)  # type: ignore[type-var]
+    total: Budget = dataclasses.replace(  # type: ignore[type-var]
+        whole.budget, rows_per_person=said.rows
+    )
     return total.cost_of(said.budget)
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -434,6 +435,9 @@ class BasedStructure(Structure):
         The reconstruction.
     """
 
+    # A base moves answers away from the views, because it tells more than they do.
+    _keeps_to_views: ClassVar[bool] = False
+
     def __init__(self, based: BasedReconstruction) -> None:
         super().__init__(based.tables, based.solver)
         self.based = based
@@ -514,25 +518,6 @@ class BasedStructure(Structure):
     def _alone(self, asked: Integers) -> Floats:
         """The base tells of emptied categories, as far as it has weight."""
         return np.asarray((1 - self.based.weights(asked)) ** 2)
-
-    def _misfit_variance(
-        self,
-        asked: Integers,
-        known: NDArray[np.bool_],
-        fitted: Floats,
-    ) -> Floats:
-        """Nothing: a base moves answers away from the views, because it tells more than they do."""
-        return np.zeros(fitted.shape)
-
-    def _misfit_covariance(
-        self,
-        axes: Axes,
-        known: NDArray[np.bool_],
-        weights: Floats,
-        table: Floats,
-    ) -> Floats:
-        """Nothing, as for cells."""
-        return np.zeros((weights.shape[1], weights.shape[1]))
 
     def _noise(self, asked: Integers) -> Floats:
         """The variance of the noise of the base in each cell, in squared counts, (n, cells)."""

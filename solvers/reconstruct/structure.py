@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,9 @@ class Structure:
         Scales that `usual_scales` has learnt from the same tables and solver.
     """
 
+    _keeps_to_views: ClassVar[bool] = True
+    """Whether reconstructions are to fit the views, so that a misfit is an error."""
+
     def __init__(
         self,
         tables: Tables,
@@ -197,8 +200,10 @@ class Structure:
                 missed[rows] += self._more_alone(len(axes), scales[rows[0], 0]) * left
         emptied = emptied_variance(self.tables, asked, solutions.table)
         alone = self._alone(asked).reshape(count, *[1] * (missed.ndim - 1))
-        misfit = self._misfit_variance(asked, known, solutions.table)
-        return np.asarray(missed + alone * emptied + misfit)
+        missed = missed + alone * emptied
+        if self._keeps_to_views:
+            missed = missed + misfit_variance(self.tables, asked, known, solutions.table)
+        return np.asarray(missed)
 
     def missed_covariance(
         self,
@@ -244,8 +249,10 @@ class Structure:
             share = np.sqrt(np.minimum(1.0, most / np.maximum(own.diagonal(), 1e-300)))
             missed = missed + self._more_alone(len(places), scale) * own * np.outer(share, share)
         emptied = emptied_covariance(self.tables, axes, weights, sums.table)
-        misfit = self._misfit_covariance(axes, known[0], weights, sums.table)
-        return np.asarray(missed + self._alone(asked)[0] * emptied + misfit)
+        missed = missed + self._alone(asked)[0] * emptied
+        if self._keeps_to_views:
+            missed = missed + misfit_covariance(self.tables, axes, known[0], weights, sums.table)
+        return np.asarray(missed)
 
     def _more_alone(
         self,
@@ -289,25 +296,6 @@ class Structure:
     def _alone(self, asked: Integers) -> Floats:
         """The part of the variance in emptied categories that counts, shape (n,): all of it."""
         return np.ones(len(asked))
-
-    def _misfit_variance(
-        self,
-        asked: Integers,
-        known: NDArray[np.bool_],
-        fitted: Floats,
-    ) -> Floats:
-        """The part by which reconstructions do not fit the views; see `misfit_variance`."""
-        return misfit_variance(self.tables, asked, known, fitted)
-
-    def _misfit_covariance(
-        self,
-        axes: Axes,
-        known: NDArray[np.bool_],
-        weights: Floats,
-        table: Floats,
-    ) -> Floats:
-        """The part by which sums do not fit the views; see `misfit_covariance`."""
-        return misfit_covariance(self.tables, axes, known, weights, table)
 
     def _known(self, asked: Integers) -> NDArray[np.bool_]:
         """Which components of marginals the views hold, shape (n, 2 ** k)."""

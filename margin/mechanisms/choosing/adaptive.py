@@ -249,7 +249,7 @@ class _Course:
         return None
 
     def _look_share(self) -> Fraction | None:
-        """The share of the budget for a look at strong pairs; None if they are not the best.
+        """The share of the budget for a look at strong pairs; None if a look cannot pay.
 
         Cells that must be zero leave no junction tree. Choices must not be hidden by noise. The
         noise of a tree must be less than the error of the other candidates. And its price may be

@@ -113,13 +113,15 @@ class Judge:
         views = [workload.views[place] for place in places]
         small = [view for view in views if domain.cells(view) <= _CELLS]
         self.sets = small[:_SETS] or [domain.attributes[:1]]
-        # All are told by `measure`: the answers that are compared, and in squared rows or rows, in
-        # the mean of an answer, what the pairs miss, its L2 distance from the truth, and the effect
-        # of the noise of the pairs on it.
+        # `measure` tells all that follows: the answers that are compared, and the components of the
+        # tables that they are made from.
         self.answers: list[Floats] = []
+        self.components = Evidence(sizes=domain.sizes)
+        # In the mean of an answer: what the pairs miss and the effect of their noise, in squared
+        # rows, and the L2 distance from the truth, in rows.
         self.missed = math.nan
-        self.distance = math.nan
         self.noise = math.nan
+        self.distance = math.nan
 
     def measure(
         self,
@@ -136,7 +138,12 @@ class Judge:
         The squares of the two differ by what is missed. How an L2 distance compares with this one
         is also taken from the noise.
         """
-        self.answers = self._answers(self.found.evidence)
+        synopsis = self.found.synopsis(self.domain)
+        self.answers = self._answers(synopsis)
+        self.components = Evidence(sizes=self.domain.sizes)
+        for view, value in zip(synopsis.held.views, synopsis.held.values, strict=True):
+            self.components.add_table(view, value, 1.0)
+
         shares = [l2_share(answer) for answer in self.answers]
         weights = [max(1, round(_UNIT * share)) for share in shares]
         total = private.total_distance(
@@ -154,9 +161,8 @@ class Judge:
         self.distance = distance * math.sqrt(self.noise) / of_noise
         self.missed = max(0.0, self.distance**2 - self.noise)
 
-    def _answers(self, evidence: Evidence) -> list[Floats]:
-        """The answers to the compared marginals that follow from measurements."""
-        synopsis = replace(self.found, evidence=evidence).synopsis(self.domain)
+    def _answers(self, synopsis: ViewSynopsis) -> list[Floats]:
+        """The answers to the compared marginals."""
         return [answer.counts for answer in synopsis.marginals(self.sets)]
 
     def _errors_of_noise(self, precision: Mapping[Axes, float]) -> list[Floats]:
@@ -171,12 +177,6 @@ class Judge:
         precision
             That of a new measurement of each component.
         """
-        # The components of what was found.
-        truth = Evidence(sizes=self.domain.sizes)
-        held = self.found.synopsis(self.domain).held
-        for view, value in zip(held.views, held.values, strict=True):
-            truth.add_table(view, value, 1.0)
-
         rng = np.random.default_rng(0)
         measured = Evidence(
             sizes=self.domain.sizes,
@@ -184,12 +184,12 @@ class Judge:
             known=self.domain.constraints,
         )
         for axes, own in precision.items():
-            moments = truth.weighted[axes] / truth.precision[axes]
+            moments = self.components.weighted[axes] / self.components.precision[axes]
             direction = rng.standard_normal(moments.shape)
             size = math.sqrt(moments.size / own)
             noise = direction * (size / np.linalg.norm(direction))
             measured.add_component(axes, moments + noise, 1 / own)
-        again = self._answers(measured)
+        again = self._answers(replace(self.found, evidence=measured).synopsis(self.domain))
         return [other - answer for answer, other in zip(self.answers, again, strict=True)]
 
     def error_after(

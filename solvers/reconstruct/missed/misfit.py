@@ -168,7 +168,7 @@ def _margins(
 ) -> Iterator[_Margin]:
     """The marginals on the largest known sets of n marginals that lack the same sets.
 
-    There is none where the sets are so many that they would take longer than the reconstruction.
+    There is none if the sets are too many (`MISFIT_NUMBERS`): they would take too long.
     """
     sets = largest_sets(known)
     if len(sets) * math.prod(fitted.shape[1:]) > MISFIT_NUMBERS:

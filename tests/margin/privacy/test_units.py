@@ -91,7 +91,7 @@ def test_releases_with_different_numbers_of_rows_lose_no_more_than_is_charged(ot
         loss += distance / budget.count_noise(budget.units).scale
         charged += dataclasses.replace(whole, rows_per_person=limit).cost_of(budget)
     assert loss <= charged * margin.privacy.budget.UNIT
-    # All rows of a unit of at least so many rows are counted, so the bound is reached.
+    # If a unit has as many rows as every release may count, the bound is reached.
     if len(mine) >= max(limits):
         assert loss == charged * margin.privacy.budget.UNIT
 
