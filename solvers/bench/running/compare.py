@@ -69,9 +69,9 @@ def compare(
 
     A solver runs on the instances of its families. These are `solver.families` (names of families)
     if it has this attribute, the families of the roster if its class is ours, and otherwise every
-    family whose method it has. A solver with an attribute `time_limit` that is None gets 95 % of the
-    limit there, so that it can stop and hand over its answer in time; the object that was passed
-    keeps None.
+    family whose method it has. A solver with an attribute `time_limit` that is None gets 95 % of
+    the limit there, so that it can stop and hand over its answer in time; the object that was
+    passed keeps None.
 
     Parameters
     ----------

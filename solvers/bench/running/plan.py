@@ -115,7 +115,7 @@ def planned(
 ) -> list[tuple[Instance, Entry]]:
     """Every instance with every solver of its family, one instance after another."""
     entries = {}
-    own_limit = _STOP_SHARE * seconds
+    own_limit = round(_STOP_SHARE * seconds, 9)
     for name, solver in solvers.items():
         _check_solver(name, solver)
         limited = _here(_limited(solver, own_limit))
@@ -207,8 +207,8 @@ def _limited(solver: Any, seconds: float) -> Any:
         object.__setattr__(limited, "time_limit", seconds)
     except AttributeError:
         raise ValueError(
-            f"the time_limit of a solver that is None is set to {_STOP_SHARE:.0%} of the limit, but "
-            f"that of {type(solver).__name__} cannot be set; let it have another name or value"
+            f"the time_limit of a solver that is None is set to {_STOP_SHARE:.0%} of the limit, "
+            f"but that of {type(solver).__name__} cannot be set; let it have another name or value"
         ) from None
     return limited
 

@@ -363,7 +363,7 @@ class _Watch:
             answer = unpacked_answer(values["answer"], arrays)
             # The solver cannot be ahead of our own clock.
             elapsed = min(max(float(values["seconds"]), 0.0), now - self._since)
-            # The limit does not count what it waited for a processor, so this clock does not either.
+            # The limit does not count what it waited for a processor, nor does this clock.
             own = max(elapsed - self._delay(), 0.0)
             self._open.trace.append((own, answer))
         elif kind == "answer" and self._open is not None:

@@ -160,7 +160,8 @@ def trace(
 ) -> dict[str, list[float]]:
     """The primal gap against time, from the checked answers on the way and the last one.
 
-    The last answer came after `seconds`; see `Found.own_seconds`, the clock of all of them. Only answers that are better than those before are kept.
+    The last answer came after `seconds`; see `Found.own_seconds`, the clock of all of them. Only
+    answers that are better than those before are kept.
     """
     steps = []
     least = math.inf

@@ -56,7 +56,9 @@ def notes(rows: Iterable[Row]) -> list[str]:
             lines = _lacking(solver, own, len(instances)) + _edited(solver, own)
             found += [f"{family}: {line}" for line in lines]
             found += [f"{family}: {line}" for line in _wrong(solver, own, len(instances))]
-            found += [f"{family}: {solver} {line}" for line in _unsolved(counting(own), len(instances))]
+            found += [
+                f"{family}: {solver} {line}" for line in _unsolved(counting(own), len(instances))
+            ]
     return found
 
 
