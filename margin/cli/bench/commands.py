@@ -209,7 +209,11 @@ def _list(parsed: argparse.Namespace) -> Said:
         there = [name for name, installed in takes.items() if installed]
         missing = [name for name, installed in takes.items() if not installed]
         lines += [f"{family.name} ({family.sense}, {in_words(len(named))})"]
+        stops = {name: bench.tolerance_of(bench.ROSTER[name].make()) for name in takes}
+        stated = [f"{name} {number:g}" for name, number in stops.items() if number]
         lines += [f"  solvers: {', '.join(there)}"]
+        lines += [f"  tolerances: {', '.join(stated)}"] if stated else []
+        lines += [f"  an answer may break a constraint by {family.tolerance:g} ({family.unit})"]
         lines += [f"  not installed: {', '.join(missing)}"] if missing else []
         lines += [f"    {instance.name} ({instance.size})" for instance in named]
         values.append(
@@ -218,6 +222,9 @@ def _list(parsed: argparse.Namespace) -> Said:
                 "sense": family.sense,
                 "solvers": there,
                 "not installed": missing,
+                "tolerances": stops,
+                "violation": family.tolerance,
+                "unit": family.unit,
                 "instances": [
                     {
                         "name": instance.name,

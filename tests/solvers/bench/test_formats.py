@@ -253,7 +253,9 @@ def test_pulp_reads_every_kind_of_bound(tmp_path):
 
     bounds = [(-3, 4), (-3, np.inf), (-np.inf, 4), (-np.inf, np.inf), (2, 2), (0, np.inf)]
     least, most = np.array(bounds, np.float64).T
-    model = bench.Model(cost=np.ones(6), matrix=np.ones((1, 6)), lower=[1], least=least, most=most)
+    model = bench.Model(
+        cost=np.ones(6), matrix=np.ones((1, 6)), lower=[1], upper=[np.inf], least=least, most=most
+    )
     path = tmp_path / "file.mps"
     path.write_text("\n".join(mps(model, "bounds")) + "\n")
     with warnings.catch_warnings():
