@@ -181,7 +181,7 @@ class Found:
 
         The time limit is a limit of these.
         """
-        return self.wall - self.waited
+        return max(self.wall - self.waited, 0.0)
 
     @property
     def has_slow_clock(self) -> bool:

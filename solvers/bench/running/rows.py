@@ -172,9 +172,12 @@ def trace(
     if verdict.check is not None and verdict.check.feasible:
         steps.append((seconds, primal_gap(instance, verdict.check.objective)))
     kept = []
-    for elapsed, gap in sorted(steps):
+    latest = 0.0
+    for elapsed, gap in steps:
+        # What was waited is known to milliseconds only, but an answer is no earlier than the last.
+        latest = max(latest, elapsed)
         if gap < least:
-            kept.append((elapsed, gap))
+            kept.append((latest, gap))
             least = gap
     return {
         "trace_seconds": [elapsed for elapsed, _ in kept],

@@ -5,6 +5,7 @@ import math
 import threading
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from margin.solvers import IPF, bench
 from margin.solvers.bench import Instance
 from margin.solvers.bench.running import messages
+from margin.solvers.bench.running import rows as row_files
 from margin.solvers.bench.running.process import Found, Limits, Task, _Watch
 from margin.solvers.bench.running.verdict import judged
 from margin.solvers.testing import examples
@@ -178,6 +180,18 @@ def test_answers_on_the_way_have_the_clock_of_the_limit(instance, best, tmp_path
     (made,) = bench.compare([instance], {"IPF": IPF()}, time_limit=10, repeats=0)
     assert (made["wall"], made["waited"], made["trace_seconds"]) == (5.0, 2.0, [3.0])
     assert bench.primal_integral(made) == pytest.approx(0.3)
+
+
+def test_the_later_answer_is_no_earlier(instance, best):
+    """Also if it seems to be, because what was waited is known to milliseconds only."""
+    sign = (-1.0) ** np.indices(best.shape).sum(axis=0)
+    worse = best + 0.5 * best.min() * sign
+    found = Found(repeat=0, end="answered", answer=best, wall=5.0, waited=2.0, watched=5.0)
+    verdict = judged(instance, found, tolerance=1e-4, limit=9.0)
+    made = row_files.trace(instance, [(3.5, worse)], found.own_seconds, verdict)
+    assert made["trace_seconds"] == [3.5, 3.5]
+    assert made["trace_gaps"][0] > 1e-4 > made["trace_gaps"][1]
+    assert Found(repeat=0, wall=1.0, waited=1.01).own_seconds == 0
 
 
 def test_a_late_claim_that_another_answer_refutes_is_wrong():
