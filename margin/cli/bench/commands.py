@@ -97,7 +97,7 @@ def _add_run(group: Any) -> None:
         "of the families",
     )
     for option, kind, default, text in (
-        ("--time-limit", float, 60.0, "seconds of one solve"),
+        ("--time-limit", float, 60.0, "seconds of one solve; a later answer does not count"),
         ("--repeats", int, 3, "number of solves after the first, cold one"),
         ("--jobs", int, 1, "number of processes at a time"),
         ("--threads", int, 1, "number of threads of each process"),
