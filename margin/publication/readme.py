@@ -48,7 +48,7 @@ _MOST_LEAVES = 500
 _QUOTING = (
     "Quote a single number, or a sum with its bounds, from the page of this release, if its "
     "publisher offers one. Take these files for tables whose totals must agree. A count may differ "
-    "a little between the two, within its bounds; the bounds are the same."
+    "a little between the two, within its bounds; the bounds are the same, or a little wider here."
 )
 """Which numbers to take from the page, and which from the folder."""
 
