@@ -785,14 +785,22 @@ function table() {
     : ticks ? "All lines of the table have a ticked category. " : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
+  fit();
+}
+
+/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
+function fit() {
+  const box = element("table").parentElement;
+  box.classList.remove("tight", "stacked");
+  for (const way of ["tight", "stacked"]) {
+    if (box.scrollWidth > box.clientWidth) box.classList.add(way);
+  }
   fade();
 }
 
-/** Break the lines of percentages if the table is too wide, and show a shadow at its lower edge if it goes on below. */
+/** Show a shadow at the lower edge of the table if it goes on below. */
 function fade() {
   const box = element("table").parentElement;
-  box.classList.remove("tight");
-  box.classList.toggle("tight", box.scrollWidth > box.clientWidth);
   box.classList.toggle("more", box.scrollTop + box.clientHeight < box.scrollHeight - 1);
 }
 
@@ -1384,8 +1392,8 @@ element("whole").addEventListener("change", (event) => {
   scales();
   chart();
 });
-element("table").parentElement.addEventListener("scroll", fade, { passive: true });
-addEventListener("resize", fade);
+element("table").parentElement.addEventListener("scroll", fade);
+addEventListener("resize", fit);
 // Paper has no button that opens what is closed.
 let opened = false;
 addEventListener("beforeprint", () => {
