@@ -28,6 +28,7 @@ _OTHER_FORMATS = (
 _PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 
+
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add --force, which allows a command to replace an existing file."""
     parser.add_argument(

@@ -153,8 +153,14 @@ def test_two_processes_never_hold_one_claim(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_told_by_its_check(folder, capsys):
-    assert main([*RELEASE, "-o", "nowhere/x.margin"]) == 2
-    assert "the folder of 'nowhere/x.margin' must exist" in capsys.readouterr().err
+    assert main([*RELEASE, "-o", "x.margin"]) == 0
+    publish = ["publish", "x.margin", "--tables", "a"]
+    for command, name in ((RELEASE, "x.margin"), (publish, "week=2026-W47")):
+        capsys.readouterr()
+        assert main([*command, "-o", f"no where/{name}"]) == 2
+        told = capsys.readouterr().err
+        assert f"the folder of 'no where/{name}' must exist" in told
+        assert "(mkdir -p 'no where')" in told
 
 
 def test_a_disk_without_room_is_told_before_the_charge(folder, capsys, monkeypatch):
