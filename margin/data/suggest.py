@@ -205,8 +205,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
     identifiers, free texts, numbers with a decimal comma and texts that are nearly all different.
 
     The mark also lists the categories of one attribute that look like spellings of each other, such
-    as "Female" and "female". If the files of a folder hold a column in different types, it names the
-    first file of each type.
+    as "Female" and "female". If the files of a folder hold a column in different types, it names
+    the first file of each type.
 
     Parameters
     ----------
