@@ -141,6 +141,10 @@ def _check(parsed: argparse.Namespace) -> Said:
     for misfit in found.misfits:
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
     lines += [f"  {statement.line()}" for statement in found.false]
+    listed = {misfit.column for misfit in found.misfits}
+    for one in found.gathered:
+        if one.line() and one.column not in listed:
+            lines.append(f"  {one.column}: {one.line()}")
     if any(misfit.values for misfit in found.misfits):
         lines.append(_SAFE)
     heading = _heading(domain, found, parsed.unit)
@@ -155,6 +159,7 @@ def _check(parsed: argparse.Namespace) -> Said:
         "attributes": [misfit.to_json() for misfit in found.misfits],
         "statements": [vars(statement) for statement in found.false],
         "rows_against_rules": found.rows_against_rules,
+        "gathered": [vars(one) for one in found.gathered],
     }
     return Said(text, said, code=0 if found.fits else 2)
 
@@ -163,6 +168,8 @@ def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
     """What was looked at, and how much of it does not fit."""
     misfits = [misfit for misfit in found.misfits if not misfit.fits]
     wrong = sum(not misfit.is_unit for misfit in misfits)
+    if found.rows_against_rules is None:
+        return "it cannot be read"
     parts = [f"all {len(domain)} attributes fit"]
     if wrong:
         parts = [f"{wrong} of {len(domain)} attributes do not fit"]

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._replace import unwritable
+from .._replace import no_folder, unwritable
 from .._version import __version__
 from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
@@ -160,10 +160,7 @@ def check_folder(target: Path, *, replace: bool) -> None:
         above it does not exist.
     """
     if not target.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(target)!r} must exist, but it does not; create it first, or "
-            "choose another folder"
-        )
+        raise FileError(no_folder(target))
     if not target.exists():
         return
     if not (target / MANIFEST).is_file():
