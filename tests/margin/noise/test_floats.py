@@ -6,6 +6,7 @@ answers of the first run. What is saved must be the same bytes: then neither a f
 anything else carries what was not in the answers.
 """
 
+import ast
 import copy
 import dataclasses
 import io
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import margin.noise
 from margin import ApproxDP, Domain, PureDP, Workload, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
@@ -310,6 +312,45 @@ def test_the_list_is_that_of_all_floats(tmp_path):
             found |= floats_of(tmp_path / "one")
     assert found == listed()
     assert {name.split(".")[0] for name in found if "." in name} == set(_KINDS)
+
+
+FLOATS = {"float", "float64", "exp", "ldexp", "expm1", "sqrt", "log", "rint"}
+
+DECIDING = {
+    "laws._accept",
+    "wide_gaussian._accept",
+    "selection._classes",
+    "selection.accept",
+    "selection_loops.classes",
+    "priorities._block",
+}
+"""The functions in which floats decide, each with a proof of its margin."""
+
+NOT_DECIDING = {
+    "certified._exponential_bounds",  # the `exp` of `decimal`
+    "kept_cells._as_float",
+    "laws.kurtosis",
+    "laws.variance",
+    "priorities.grid_point",
+    "selection._classes_at_once",  # calls the loop
+    "wide_gaussian.__init__",  # a table for `_accept`
+}
+
+
+def test_floats_decide_only_where_the_page_says():
+    """The first table of the page names the laws of these functions. A float that decides anywhere
+    else needs a proved margin and a row there."""
+    using = set()
+    for file in Path(margin.noise.__file__).parent.glob("*.py"):
+        for made in ast.walk(ast.parse(file.read_text())):
+            if isinstance(made, ast.FunctionDef):
+                # What it computes with, not the types of its arguments.
+                nodes = [node for line in made.body for node in ast.walk(line)]
+                used = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+                numbers = {type(getattr(node, "value", None)) for node in nodes}
+                if used & FLOATS or float in numbers:
+                    using.add(f"{file.stem}.{made.name}")
+    assert using == DECIDING | NOT_DECIDING
 
 
 @pytest.mark.parametrize("name", ["variance", "counts"])
