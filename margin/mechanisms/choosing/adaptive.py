@@ -217,6 +217,7 @@ class _Course:
         variance = variance_after(self.budget, learn_share)
         if not pays(self.considered, self.strength, self.rows, variance, deviation):
             return
+        self.private.begin("learning from small views how strong the structure is")
         self._add(self.private.measure(probes(self.domain), spend=learn_share))
         self.spent += learn_share
         tables = self.evidence.tables()
@@ -235,7 +236,7 @@ class _Course:
         if share is None:
             return None
         mechanism = replace(self._strong_pairs(), look_share=float(share))
-        log.info("looking for pairs of attributes that depend on each other")
+        self.private.begin("looking for pairs of attributes that depend on each other")
         judge = mechanism.look(self.private, self.workload)
         self.spent += mechanism.spend(self.budget)
         expected = judge.error_after(self.budget, 1 - self.spent)
@@ -396,7 +397,7 @@ class _Course:
         spend: Fraction | None,
     ) -> None:
         """Make the measurements of the candidate, and add them to the evidence."""
-        log.info("measuring %s", chosen.note)
+        self.private.begin(f"measuring {chosen.note}")
         mechanism = chosen.mechanism
         assert not isinstance(mechanism, LevelCounts)
         if isinstance(mechanism, SpanningTree):
@@ -430,6 +431,7 @@ class _Course:
         left: Fraction,
     ) -> ViewSynopsis:
         """Run rounds that spend the share `left` of the budget; return the synopsis after them."""
+        self.private.begin("choosing and measuring views in rounds")
         synopsis = self._synopsis(_PUBLIC)
         each = left / rounds
         while left:

@@ -1,7 +1,6 @@
 """The candidates of `Auto` for workloads that ask prefixes, ranges or levels."""
 
 import contextlib
-import logging
 import math
 from collections.abc import Iterator, Mapping
 
@@ -24,8 +23,6 @@ from .residual import Residual
 
 __all__ = ["asked_candidates", "measured_as_asked"]
 
-log = logging.getLogger("margin")
-
 _MOST_CELLS = 1 << 26
 """Largest number of cells of all tables that are made of components."""
 
@@ -45,7 +42,7 @@ def measured_as_asked(
         When no mechanism can measure what is asked.
     """
     best = asked_candidates(private.domain, workload, private.budget)[0]
-    log.info("measuring %s", best.note)
+    private.begin(f"measuring {best.note}")
     return best.mechanism.run(private, workload)
 
 

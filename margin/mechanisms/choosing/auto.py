@@ -1,6 +1,5 @@
 """`Auto`: a mechanism that chooses what to measure by its expected error."""
 
-import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ from .drowned import without_drowned
 from .strength import Strength, Structure
 
 __all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
-
-log = logging.getLogger("margin")
 
 _MOST_TRIPLES = 200_000
 """Number of triples of attributes above which pairs are the usual workload."""
@@ -84,7 +81,7 @@ class Auto:
         considered = Candidates(domain, asked, budget)
         rows, _ = counted_rows(private, spend=self.count_share)
         chosen = considered.priced(Strength.of(self.structure), max(1.0, rows))[0]
-        log.info("measuring %s", chosen.note)
+        private.begin(f"measuring {chosen.note}")
         synopsis = chosen.mechanism.run(private, asked)
         assert isinstance(synopsis, ViewSynopsis)  # levels are measured only if they are asked
         return without_drowned(synopsis, asked, JointProjection())
@@ -138,5 +135,6 @@ def counted_rows(
     """
     if private.domain.rows is not None:
         return float(private.domain.rows), 0.0
+    private.begin("counting the rows")
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)
     return float(total.values.sum()), total.variance

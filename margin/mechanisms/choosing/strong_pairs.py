@@ -204,7 +204,7 @@ class StrongPairs:
         domain = private.domain
         evidence = looked.evidence
         of_tables = left * (1 - AGAIN_DISTANCE)
-        log.info("measuring %d tables again", len(looked.views))
+        private.begin(f"measuring {len(looked.views)} tables again")
         if isinstance(private.budget, PureDP):
             more = self._measure_and_choose(private, workload, looked, of_tables)
         else:

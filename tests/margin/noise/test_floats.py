@@ -97,6 +97,7 @@ def saved(kind, domain, codes, mechanism, answers, path):
         statement=Statement(budget=private.spent),
         private=True,
         version="0",
+        course=private.course,
     )
     dataclasses.replace(synopsis, provenance=provenance).save(path)
     return path.read_bytes()
