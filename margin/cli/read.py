@@ -199,8 +199,8 @@ def _charged(course: "Course") -> str:
     for step in course.steps:
         left -= step.units
         answers = f"{step.answers:,} answer{'' if step.answers == 1 else 's'} of {step.method}"
-        purpose = f": {step.purpose}" if step.purpose else ""
-        lines.append(f"{_percent(step.units, course.units)}  {answers}{purpose}")
+        said = f"{answers}: {step.purpose}" if step.purpose else answers
+        lines.append(f"{_percent(step.units, course.units)}  {printable(said)}")
     if left * _SHOWN > course.units:
         lines.append(f"{_percent(left, course.units)}  not used, but spent")
     return "\n".join(lines)

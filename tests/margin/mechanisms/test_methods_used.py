@@ -47,7 +47,7 @@ BUDGETS = (ZCDP("1/10"), PureDP("3/2", neighbours=Neighbours.REPLACE_ROW))
 
 
 METHODS = {name for name, _ in inspect.getmembers(Private, inspect.isfunction) if name[0] != "_"}
-METHODS -= {"affords", "contest"}  # these read no row
+METHODS -= {"affords", "begin", "contest"}  # these read no row
 
 
 class Watching(Private):
