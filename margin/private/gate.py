@@ -124,7 +124,6 @@ class Gate:
                 f"purpose must be a text, but it is of type {type(purpose).__name__}; pass some "
                 "words"
             )
-        log.info("%s", purpose)
         self._purpose = str(purpose)
 
     @property

@@ -32,6 +32,7 @@ from ..fitted import (
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
+from .begin import begin
 from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
@@ -217,7 +218,7 @@ class _Course:
         variance = variance_after(self.budget, learn_share)
         if not pays(self.considered, self.strength, self.rows, variance, deviation):
             return
-        self.private.begin("learning from small views how strong the structure is")
+        begin(self.private, "learning from small views how strong the structure is")
         self._add(self.private.measure(probes(self.domain), spend=learn_share))
         self.spent += learn_share
         tables = self.evidence.tables()
@@ -236,7 +237,7 @@ class _Course:
         if share is None:
             return None
         mechanism = replace(self._strong_pairs(), look_share=float(share))
-        self.private.begin("looking for pairs of attributes that depend on each other")
+        begin(self.private, "looking for pairs of attributes that depend on each other")
         judge = mechanism.look(self.private, self.workload)
         self.spent += mechanism.spend(self.budget)
         expected = judge.error_after(self.budget, 1 - self.spent)
@@ -397,7 +398,7 @@ class _Course:
         spend: Fraction | None,
     ) -> None:
         """Make the measurements of the candidate, and add them to the evidence."""
-        self.private.begin(f"measuring {chosen.note}")
+        begin(self.private, f"measuring {chosen.note}")
         mechanism = chosen.mechanism
         assert not isinstance(mechanism, LevelCounts)
         if isinstance(mechanism, SpanningTree):
@@ -431,7 +432,7 @@ class _Course:
         left: Fraction,
     ) -> ViewSynopsis:
         """Run rounds that spend the share `left` of the budget; return the synopsis after them."""
-        self.private.begin("choosing and measuring views in rounds")
+        begin(self.private, "choosing and measuring views in rounds")
         synopsis = self._synopsis(_PUBLIC)
         each = left / rounds
         while left:

@@ -17,6 +17,7 @@ from ...synopses import LevelSynopsis, ViewSynopsis
 from ..ordered.level_counts import LevelCounts
 from ..query_bases.queries import AxisQueries, asked_queries
 from ..views.priview import PriView
+from .begin import begin
 from .candidates import Candidate
 from .offers import Precision, best_views, covers
 from .residual import Residual
@@ -42,7 +43,7 @@ def measured_as_asked(
         When no mechanism can measure what is asked.
     """
     best = asked_candidates(private.domain, workload, private.budget)[0]
-    private.begin(f"measuring {best.note}")
+    begin(private, f"measuring {best.note}")
     return best.mechanism.run(private, workload)
 
 

@@ -13,6 +13,7 @@ from ...private import Private, Strategy
 from ...solvers import JointProjection
 from ...synopses import LevelSynopsis, ViewSynopsis
 from .asked_candidates import asked_candidates, measured_as_asked
+from .begin import begin
 from .candidates import Candidate, Candidates
 from .drowned import without_drowned
 from .strength import Strength, Structure
@@ -81,7 +82,7 @@ class Auto:
         considered = Candidates(domain, asked, budget)
         rows, _ = counted_rows(private, spend=self.count_share)
         chosen = considered.priced(Strength.of(self.structure), max(1.0, rows))[0]
-        private.begin(f"measuring {chosen.note}")
+        begin(private, f"measuring {chosen.note}")
         synopsis = chosen.mechanism.run(private, asked)
         assert isinstance(synopsis, ViewSynopsis)  # levels are measured only if they are asked
         return without_drowned(synopsis, asked, JointProjection())
@@ -135,6 +136,6 @@ def counted_rows(
     """
     if private.domain.rows is not None:
         return float(private.domain.rows), 0.0
-    private.begin("counting the rows")
+    begin(private, "counting the rows")
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)
     return float(total.values.sum()), total.variance

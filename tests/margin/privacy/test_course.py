@@ -5,7 +5,9 @@ import pytest
 
 import margin
 from margin import ZCDP, Adaptive, Auto, DomainError, PureDP
+from margin.audit import audit
 from margin.cli.main import main
+from margin.data import count
 from margin.private import Private
 from margin.synopses.estimate import estimate
 
@@ -71,6 +73,31 @@ def test_the_default_says_what_it_measured(mechanism, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "charged       1.0 %  1 answer of measure_linear: counting the rows" in said
     assert last.purpose in said
+
+
+class Telling(Three):
+    """Tells the true number of rows in a purpose."""
+
+    def run(self, private, workload):
+        self.purpose = "pairs"
+        (table,) = count(private._source, private.domain, [("a",)])
+        private.begin(f"measuring {table.sum()} rows")
+        private.measure([["a"]], spend="1/8")
+        return super().run(private, workload)
+
+
+@pytest.mark.parametrize(("kind", "fails"), [(Three, False), (Telling, True)])
+def test_the_audit_compares_the_courses_of_neighbouring_tables(kind, fails):
+    """It is published with the release, so nothing in it may depend on the true counts."""
+    found = audit(
+        kind(),
+        domain=margin.Domain(DOMAIN),
+        budget=PureDP(8),
+        pairs=[({"a": [], "b": []}, {"a": [1], "b": [2]})],
+        black_box=None,
+    )
+    assert found.ok is not fails
+    assert ("course" in str(found)) is fails
 
 
 def test_info_says_what_was_not_used_and_shows_no_control_characters(tmp_path, capsys):
