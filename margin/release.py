@@ -473,6 +473,7 @@ class _Work:
             token=private.token,
             base=None if base is None else base.stated,
             known=tuple(domain.known),
+            course=private.course,
         )
         return dataclasses.replace(synopsis, provenance=provenance), source
 

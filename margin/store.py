@@ -1,11 +1,10 @@
 """The .margin file format: a zip archive of JSON texts and .npy arrays, with checksums.
 
 A file holds the domain, the fields of the synopsis, the statement of protection, the mechanism with
-its parameters, and the version of the library. The base of a release is in the file, too: the rows
-of a public table, or the content of an earlier release. Everything in it was declared, was public,
-or was paid for;
-not even the time of the release is stored. Nothing is pickled. A file can be signed; see
-`signature`.
+its parameters and the course of its run, and the version of the library. The base of a release is
+in the file, too: the rows of a public table, or the content of an earlier release. Everything in it
+was declared, was public, or was paid for; not even the time of the release is stored. Nothing is
+pickled. A file can be signed; see `signature`.
 
 A file may come from a stranger, so its content is checked before it is used. No name in it is ever
 opened as a path. An array is decompressed only up to the length that the domain and the fields of
@@ -32,6 +31,7 @@ from .data.files import SUFFIXES
 from .domain.domain import Domain, refuse_files
 from .errors import FileError
 from .interrupts.shortage import shortage
+from .privacy.event import Course
 from .privacy.ledger import Token
 from .privacy.statement import Bound, Statement
 from .simulation import Simulation
@@ -87,6 +87,10 @@ _FIELDS = {
 
 _OPTIONAL = {"base", "description"}
 """The fields that a manifest may have besides."""
+
+_COURSE = "course of this run"
+"""The name under which the mechanism of a manifest holds the course of the run. It is no name of a
+parameter. Versions that do not know it read such a file, and show it as a parameter."""
 
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
@@ -199,7 +203,7 @@ def _contents(synopsis: Synopsis) -> Contents:
         "version": provenance.version,
         "domain": json.loads(synopsis.domain.to_json()),
         "statement": provenance.statement.to_json(),
-        "mechanism": provenance.mechanism,
+        "mechanism": _with_course(provenance),
         "kind": kind,
         "synopsis": packed.fields,
         "charge": None if token is None else dataclasses.asdict(token),
@@ -339,8 +343,9 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
     kind = _KINDS[manifest["kind"]]
     domain = _domain(manifest["domain"])
     fields = dict(manifest["synopsis"])
+    mechanism, course = _without_course(manifest["mechanism"])
     provenance = Provenance(
-        mechanism=manifest["mechanism"],
+        mechanism=mechanism,
         statement=_statement(manifest["statement"]),
         private=manifest["private"],
         version=str(manifest["version"]),
@@ -348,6 +353,7 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         base=_stated(manifest.get("base"), private=manifest["private"]),
         known=tuple(domain.known),
         description=_description(manifest.get("description")),
+        course=course,
     )
     arrays = {}
     for name, content in members.items():
@@ -365,6 +371,22 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
             "fresh copy of the file"
         )
     return synopsis
+
+
+def _with_course(provenance: Provenance) -> Any:
+    """The mechanism of a manifest, with the course of the run if it is known."""
+    mechanism = provenance.mechanism
+    if provenance.course is None or not isinstance(mechanism, dict):
+        return mechanism
+    return {**mechanism, _COURSE: provenance.course.to_json()}
+
+
+def _without_course(written: Any) -> tuple[Any, Course | None]:
+    """The mechanism of a manifest, and the course of the run; None if there is none."""
+    if not isinstance(written, dict) or _COURSE not in written:
+        return written, None
+    mechanism = {name: value for name, value in written.items() if name != _COURSE}
+    return mechanism, Course.from_json(written[_COURSE])
 
 
 def _description(text: Any) -> str | None:

@@ -85,8 +85,15 @@ def add_commands(commands: Any) -> None:
     add_workload(
         comparing,
         default="2way",
-        words="2way; each mechanism is told all of them; of more than 200 views, the answers to "
-        "200, drawn at random, are measured",
+        words="2way; each mechanism is told all of them; see --most-views",
+    )
+    comparing.add_argument(
+        "--most-views",
+        type=_number_of_views,
+        default=200,
+        metavar="N",
+        help="measure the answers to at most N views of the workload, drawn at random, the same "
+        "ones in every comparison; or all; default: 200",
     )
     measured: Any = comparing.add_argument(
         "--metrics",
@@ -112,6 +119,17 @@ def add_commands(commands: Any) -> None:
         help="also draw the distribution of the errors, as PNG, SVG or PDF",
     )
     add_force(comparing)
+
+
+def _number_of_views(given: str) -> int | None:
+    """What --most-views says: a number, or None for all."""
+    if given == "all":
+        return None
+    if not given.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number or all, but it is {given!r}; pass one of these"
+        )
+    return int(given)
 
 
 def _mechanism(given: str) -> tuple[str, Any]:
@@ -149,6 +167,7 @@ def _compare(parsed: argparse.Namespace) -> Said:
         workload=workload,
         metrics=split_names(parsed.metrics),
         runs=parsed.runs,
+        most_views=parsed.most_views,
     )
     if parsed.debug:
         tracebacks = [row.traceback for row in found.rows]

@@ -9,10 +9,10 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from .. import __version__
 from .._secrecy import masked
+from .._version import __version__, installed_commit
 from ..errors import BudgetSpentError, MarginError, fates_of
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
@@ -305,6 +305,15 @@ def _explained(error: BaseException) -> tuple[int, str]:
     return code, f"{told}; --debug shows the error, which may quote the data"
 
 
+class _Version(argparse.Action):
+    """Prints the version, and the commit of the installation if it is known, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        commit = installed_commit()
+        print(f"margin {__version__}" + (f", commit {commit}" if commit else ""))
+        parser.exit()
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="margin",
@@ -314,8 +323,9 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--version",
-        action="version",
-        version=f"margin {__version__}",
+        action=_Version,
+        nargs=0,
+        help="print the version, and the commit if it is known, and exit",
     )
     parser.add_argument(
         "--debug",

@@ -32,8 +32,12 @@ from .common import (
 
 if TYPE_CHECKING:
     from ..domain.attribute import Value
+    from ..privacy.event import Course
 
 __all__ = ["add_commands"]
+
+_SHOWN = 1000
+"""A share of the budget below one in so many is shown as a bound."""
 
 _COLUMNS = ("count", "low", "high", "noise_sd", "missed_sd")
 
@@ -158,6 +162,8 @@ def _info(parsed: argparse.Namespace) -> Said:
         lines["guarantee"] = "none: this is a simulation, which is not private"
     kind = mechanism["name"] if isinstance(mechanism, dict) else mechanism
     lines["mechanism"] = f"{kind}, margin {provenance.version}"
+    if provenance.course is not None and provenance.course.steps:
+        lines["charged"] = _charged(provenance.course)
     sizes = [f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()]
     lines["attributes"] = ", ".join(sizes)
     if synopsis.domain.level_names:
@@ -177,12 +183,32 @@ def _info(parsed: argparse.Namespace) -> Said:
         "strength": asdict(strength(statement, synopsis.domain)),
         "base": provenance.base,
         "mechanism": mechanism,
+        "course": None if provenance.course is None else provenance.course.to_json(),
         "version": provenance.version,
         "domain": json.loads(synopsis.domain.to_json()),
         "summary": summary,
         "views": measured_views(synopsis),
     }
     return Said(titled(lines), values)
+
+
+def _charged(course: "Course") -> str:
+    """How the budget was divided, as a line for each step of a run, and one for what was left."""
+    lines = []
+    left = course.units
+    for step in course.steps:
+        left -= step.units
+        answers = f"{step.answers:,} answer{'' if step.answers == 1 else 's'} of {step.method}"
+        said = f"{answers}: {step.purpose}" if step.purpose else answers
+        lines.append(f"{_percent(step.units, course.units)}  {printable(said)}")
+    if left * _SHOWN > course.units:
+        lines.append(f"{_percent(left, course.units)}  not used, but spent")
+    return "\n".join(lines)
+
+
+def _percent(units: int, whole: int) -> str:
+    share = 100 * units / whole if whole else 0.0
+    return f"{share:5.1f} %" if share >= 100 / _SHOWN or not units else "< 0.1 %"
 
 
 def _stated(domain: "margin.Domain") -> dict[str, str]:

@@ -133,9 +133,9 @@ class Comparison:
         What was measured.
     workload_size
         The number of views of the workload, which each mechanism was told. If it is larger than
-        that of `views`, these were drawn from it at random.
+        that of `views`, these were drawn from it at random, the same ones for every seed.
     seed
-        The seed of this draw, and of the noise of the first run. Each further run adds 1.
+        The seed of the noise of the first run. Each further run adds 1.
     runs
         The number of simulated releases of each mechanism.
 
@@ -231,8 +231,8 @@ class Comparison:
         views = f"{len(self.views)} view{'' if len(self.views) == 1 else 's'} asked"
         if self.workload_size > len(self.views):
             views = (
-                f"{self.workload_size:,} views asked, of which {len(self.views)}, drawn at random "
-                f"(seed {self.seed}), are measured"
+                f"{self.workload_size:,} views asked, of which {len(self.views):,}, drawn at "
+                "random but the same for every seed, are measured"
             )
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         return f"SIMULATION on the true table, not private; {guarantee}; {views}; {runs}"

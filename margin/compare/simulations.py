@@ -31,8 +31,9 @@ __all__ = ["compare"]
 
 log = logging.getLogger("margin")
 
-_MOST_VIEWS = 200
-"""Largest number of views whose answers are measured; of a larger workload, this many are drawn."""
+_DRAW = 0
+"""The seed of the drawing of views. It is one number, so that runs with other noise, and
+comparisons under other budgets, measure the same views."""
 
 
 @explains_calls()
@@ -46,6 +47,7 @@ def compare(
     metrics: Sequence[Metric | str] = (L2(),),
     runs: int = 3,
     seed: int = 0,
+    most_views: int | None = 200,
 ) -> Comparison:
     """Simulate several mechanisms on a real table, and compare their answers with the truth.
 
@@ -64,9 +66,8 @@ def compare(
         and the others go on; so is one whose results answer no marginals of the table, such as
         counts of frequent items.
     workload
-        The views to ask for. Each mechanism is told all of them, as in a release. If there are more
-        than 200, the answers to 200 of them, drawn at random, are measured. Weights are told to the
-        mechanisms too; the means over the views do not use them.
+        The views to ask for. Each mechanism is told all of them, as in a release. Weights are told
+        to the mechanisms too; the means over the views do not use them.
     metrics
         What to measure: names such as "l2", "js" or "useful:0.01" (as for `margin compare`), or
         metrics from `margin.metrics` or of your own. The first one orders the mechanisms.
@@ -74,13 +75,17 @@ def compare(
         The number of simulations per mechanism, each with its own noise, on the same table and
         views. Standard errors are over the runs: they are those of the noise alone.
     seed
-        The seed of the noise, and of the drawing of views: a whole number >= 0.
+        The seed of the noise: a whole number >= 0.
+    most_views
+        The largest number of views whose answers are measured. Of a larger workload so many are
+        drawn at random, the same ones for every `seed`, `budget` and list of mechanisms. None
+        measures the answers to all views.
 
     Raises
     ------
     DomainError
-        If `mechanisms` or `metrics` is empty or malformed, `runs` is not a whole number >= 1,
-        `seed` is not one >= 0, or a view of the workload is not one of the domain.
+        If `mechanisms` or `metrics` is empty or malformed, `runs` or `most_views` is not a whole
+        number >= 1, `seed` is not one >= 0, or a view of the workload is not one of the domain.
     BudgetError
         If `budget` is not a budget.
     MarginError
@@ -116,7 +121,9 @@ def compare(
     runs = whole_number("runs", runs)
     seed = whole_number("seed", seed, least=0)
     asked = Workload.of(declared, workload)
-    scored = _some(asked.names, seed)
+    scored = asked.names
+    if most_views is not None:
+        scored = _some(scored, whole_number("most_views", most_views))
     # The truth is counted first: data that cannot be read is no failure of the mechanisms.
     check_temporary()
     source = open_source(data)
@@ -150,12 +157,12 @@ def compare(
     )
 
 
-def _some(views: Sequence[View], seed: int) -> Sequence[View]:
-    """Limit views to 200: all of them, or 200 drawn at random, in their order."""
-    if len(views) <= _MOST_VIEWS:
+def _some(views: Sequence[View], most: int) -> Sequence[View]:
+    """Limit the number of views: all of them, or `most` drawn at random, in their order."""
+    if len(views) <= most:
         return views
-    rng = np.random.default_rng(seed)
-    places = rng.choice(len(views), _MOST_VIEWS, replace=False)
+    rng = np.random.default_rng(_DRAW)
+    places = rng.choice(len(views), most, replace=False)
     return tuple(views[place] for place in sorted(places.tolist()))
 
 

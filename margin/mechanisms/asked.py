@@ -66,6 +66,7 @@ def check_reach(
     *,
     what: str = "cells of the full table",
     instead: str,
+    limit: str = "",
 ) -> None:
     """Raise DomainError when a method needs more than it can hold.
 
@@ -81,12 +82,18 @@ def check_reach(
         The unit of these numbers, for the message.
     instead
         Other methods that can be used, for the message.
+    limit
+        The parameter of the method that is `most`; empty if no parameter changes it.
     """
-    if needed > most:
+    if needed <= most:
+        return
+    needs = f"{name} needs {_shown(needed)} {what} here"
+    if limit:
         raise DomainError(
-            f"{name} needs {_shown(needed)} {what} here, but at most {_shown(most)} are possible; "
-            f"use {instead}"
+            f"{needs}, but its {limit} is {_shown(most)}; raise {limit}, if memory and time "
+            f"suffice, or use {instead}"
         )
+    raise DomainError(f"{needs}, but at most {_shown(most)} are possible; use {instead}")
 
 
 def _shown(number: int) -> str:

@@ -1,13 +1,14 @@
 """Events: a record of each answer of `Private`, kept apart from the accounting of its cost."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Any, Self
 
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, Noise
 from .rounds import Rounds
 
-__all__ = ["Event", "pure_epsilon"]
+__all__ = ["Course", "Event", "Step", "pure_epsilon"]
 
 
 @dataclass(
@@ -77,3 +78,110 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
         else:
             total += event.sampler.rate * event.spread * event.draws
     return total
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Step:
+    """A part of a run: the answers of one method for one purpose.
+
+    Attributes
+    ----------
+    purpose
+        What the mechanism said about it by `Private.begin`, such as "measuring a spanning tree of
+        pairs". Empty if it said nothing.
+    method
+        The name of the method of `Private`.
+    answers
+        The number of answers: of tables, choices, or draws of queries.
+    units
+        What they were charged, in units of the budget.
+    """
+
+    purpose: str
+    method: str
+    answers: int
+    units: int
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Course:
+    """How a run of a mechanism went: what it measured, and how it divided the budget.
+
+    It reveals nothing that was not paid for. An event depends on the rows only through earlier
+    answers, and so does every decision of a mechanism, because a mechanism receives nothing else.
+    So the number of events, their methods, their charges and the purposes are functions of noisy
+    answers and of declarations: post-processing (docs/proofs/index.md).
+
+    Attributes
+    ----------
+    steps
+        The parts of the run, in the order of their first answers.
+    units
+        The whole budget, in the same units. What the steps leave of it was not used, but it counts
+        as spent.
+
+    Examples
+    --------
+    >>> import margin
+    >>> domain = {"a": 2, "b": 3}
+    >>> made = margin.release({"a": [0, 1], "b": [2, 1]}, domain=domain, budget=margin.PureDP(1))
+    >>> [(step.purpose, step.method) for step in made.provenance.course.steps]
+    [('counting the rows', 'measure_linear'), ('measuring 1 view of up to 6 cells', 'measure')]
+    """
+
+    steps: tuple[Step, ...]
+    units: int
+
+    @classmethod
+    def of(cls, events: Sequence[Event], purposes: Sequence[str], units: int) -> Self:
+        """Sum up the events of a run.
+
+        Parameters
+        ----------
+        events
+            All events, in order.
+        purposes
+            The purpose of each event.
+        units
+            The whole budget.
+        """
+        sums: dict[tuple[str, str], list[int]] = {}
+        for event, purpose in zip(events, purposes, strict=True):
+            found = sums.setdefault((purpose, event.method), [0, 0])
+            found[0] += 1
+            found[1] += event.units
+        steps = tuple(
+            Step(purpose=purpose, method=method, answers=answers, units=charged)
+            for (purpose, method), (answers, charged) in sums.items()
+        )
+        return cls(steps=steps, units=units)
+
+    def to_json(self) -> dict[str, Any]:
+        """The course as JSON values."""
+        return {"steps": [asdict(step) for step in self.steps], "units": self.units}
+
+    @classmethod
+    def from_json(cls, written: Any) -> Self:
+        """Read what `to_json` made.
+
+        Raises
+        ------
+        ValueError
+            When it is anything else.
+        """
+        kinds = {"purpose": str, "method": str, "answers": int, "units": int}
+        steps = written["steps"]
+        are_right = all({name: type(part) for name, part in one.items()} == kinds for one in steps)
+        if set(written) != {"steps", "units"} or type(written["units"]) is not int or not are_right:
+            raise ValueError(
+                "a course must have units, an integer, and steps with purpose and method, which "
+                "are texts, and answers and units, which are integers, but it has other keys or "
+                "types; get a fresh copy of the file"
+            )
+        return cls(steps=tuple(Step(**one) for one in steps), units=written["units"])

@@ -66,8 +66,8 @@ class Private(
     domain, budget
         As they were passed. Both are public, so a mechanism may decide by them: a `run` that cannot
         use a budget raises a `BudgetError` before its first question, and nothing is charged.
-    events, spent
-        Records of the answers so far, and the guarantee of all of them.
+    events, course, spent
+        Records of the answers so far, a summary of them, and the guarantee of all of them.
     token
         The receipt of the ledger; None before the charge, or without a ledger.
 

@@ -21,7 +21,7 @@ from ..noise.entropy import Entropy, check_entropy
 from ..noise.laws import ExponentialMechanism, Noise, noisy_sum
 from ..privacy.account import Account
 from ..privacy.budget import ApproxDP, Budget, certified
-from ..privacy.event import Event, pure_epsilon
+from ..privacy.event import Course, Event, pure_epsilon
 from ..privacy.ledger import Ledger, Token
 from ..privacy.rounds import Rounds
 
@@ -79,6 +79,8 @@ class Gate:
         self._account = Account(budget)
         self._deciding = RLock()
         self._events: list[Event] = []
+        self._purposes: list[str] = []  # one for each event
+        self._purpose = ""
         self._token: Token | None = None
         self._counted: dict[View, Integers] = {}
         self._contests: dict[object, Integers | None] = {}
@@ -95,6 +97,34 @@ class Gate:
     def events(self) -> tuple[Event, ...]:
         """Records of all answers so far, in order; see `Event`."""
         return tuple(self._events)
+
+    @property
+    def course(self) -> Course:
+        """A summary of the events, for what they were asked, and of the charges; see `Course`."""
+        return Course.of(self._events, self._purposes, self.budget.units)
+
+    def begin(self, purpose: str) -> None:
+        """Say what the next answers are for; it becomes part of the provenance of the release.
+
+        No sensitivity: the rows are not looked at, and nothing is charged. A purpose is made of
+        declarations and earlier answers, because a mechanism knows nothing else.
+
+        Parameters
+        ----------
+        purpose
+            Some words, such as "measuring a spanning tree of pairs".
+
+        Raises
+        ------
+        DomainError
+            When the purpose is no text.
+        """
+        if not isinstance(purpose, str):
+            raise DomainError(
+                f"purpose must be a text, but it is of type {type(purpose).__name__}; pass some "
+                "words"
+            )
+        self._purpose = str(purpose)
 
     @property
     def spent(self) -> Budget:
@@ -128,6 +158,7 @@ class Gate:
                 self._charge(units)
                 log.info("drawing noise")
             self._events += events
+            self._purposes += [self._purpose] * len(events)
         return draw()
 
     def _check_certified(self, events: Sequence[Event]) -> None:

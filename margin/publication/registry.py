@@ -139,6 +139,7 @@ def _implementation(provenance: Provenance) -> dict[str, str]:
         "the mechanism was chosen after looking at the data",
         "mechanisms": f"{kind} of margin {provenance.version}. The noise is of "
         "whole numbers, sampled exactly from the operating system's entropy. No floating-point "
-        "number touches a true count.",
+        "number lies between a true count and its noisy value; private choices have their exact "
+        "law.",
         "justification": f"{_FILL_IN}why this budget and this mechanism",
     }

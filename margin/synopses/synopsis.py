@@ -21,6 +21,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError, FileError
 from ..notebook import html_table
 from ..privacy.budget import Budget
+from ..privacy.event import Course
 from ..privacy.ledger import Token
 from ..privacy.statement import Statement
 from ..queries import Queries
@@ -43,7 +44,10 @@ _LISTED = 6
     kw_only=True,
 )
 class Provenance:
-    """A record of how a synopsis was made. No part of it is derived from the data.
+    """A record of how a synopsis was made.
+
+    No part of it is derived from the data, except `course`, which follows from answers that were
+    paid for.
 
     Attributes
     ----------
@@ -66,6 +70,9 @@ class Provenance:
         the guarantee does not protect what they say.
     description
         What the table is, in a sentence of its owner for readers; None if nobody wrote one.
+    course
+        What the mechanism measured, and how it divided the budget; None if it is not known, as in
+        the file of an older version.
 
     Examples
     --------
@@ -83,6 +90,7 @@ class Provenance:
     base: dict[str, Any] | None = None
     known: tuple[View, ...] = ()
     description: str | None = None
+    course: Course | None = None
 
     @property
     def spent(self) -> Budget:

@@ -185,11 +185,65 @@ def test_a_mechanism_is_told_the_whole_workload_and_measured_on_200_views(name, 
     assert found.workload_size == len(workload)
     assert len(found.views) == min(200, len(workload)) == len(set(found.views))
     assert set(found.views) <= set(workload.views)
-    drawn = f"{len(workload)} views asked, of which 200, drawn at random (seed 5), are measured"
+    drawn = f"{len(workload)} views asked, of which 200, drawn at random but the same "
+    drawn += "for every seed, are measured"
     assert (drawn in str(found)) == (len(workload) > 200)
     simulation = margin.simulate(MANY_ROWS, mechanism=Probe(), seed=5, **asked)
     answers, truths = simulation.marginals(found.views), simulation.truths(found.views)
     assert list(found.rows[0].errors[: len(found.views)]) == metrics.L2()(answers, truths)
+
+
+@pytest.mark.parametrize("most", [1, 7, 219, 220, 221, None])
+def test_so_many_views_are_measured_the_same_ones_for_all_seeds_and_budgets(most):
+    workload = WORKLOADS["all of 220"]
+    found = [
+        compare(
+            MANY_ROWS,
+            domain=MANY,
+            budget=budget,
+            mechanisms={"uniform": margin.mechanisms.Uniform()},
+            workload=workload,
+            runs=1,
+            seed=seed,
+            most_views=most,
+        )
+        for budget, seed in ((PureDP(1), 0), (PureDP(1), 8), (margin.ZCDP(1), 0))
+    ]
+    first, *others = found
+    assert len(first.views) == min(most or 220, 220)
+    assert all(other.views == first.views for other in others)
+    assert ("drawn at random" in str(first)) == (len(first.views) < 220)
+    assert first.rows[0].values != others[0].rows[0].values
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, True, "all"])
+def test_a_wrong_number_of_views_is_refused(most):
+    with pytest.raises(DomainError, match="most_views"):
+        compare(
+            MANY_ROWS,
+            domain=MANY,
+            budget=PureDP(1),
+            mechanisms={"uniform": margin.mechanisms.Uniform()},
+            workload=[["a1"]],
+            most_views=most,
+        )
+
+
+@pytest.mark.parametrize(("said", "number"), [("all", 3), ("2", 2), ("200", 3)])
+def test_the_command_takes_a_number_of_views_or_all(comparing, said, number, capsys):
+    words = ["--mechanisms", "Uniform", "--runs", "1", "--workload", "2way", "--json"]
+    assert main([*comparing, *words, "--most-views", said]) == 0
+    assert len(json.loads(capsys.readouterr().out)["views"]) == number
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "1.5", "some"])
+def test_the_command_refuses_a_wrong_number_of_views(comparing, said, capsys):
+    try:
+        code = main([*comparing, "--most-views", said])
+    except SystemExit as ended:
+        code = ended.code
+    told = capsys.readouterr().err
+    assert code and re.search(r"whole number|most-views", told) and "_number" not in told
 
 
 def test_noise_of_a_large_workload_is_that_of_all_its_views():
@@ -760,5 +814,5 @@ def test_the_help_says_what_is_told_and_how_it_ends(capsys):
     with pytest.raises(SystemExit):
         main(["compare", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "each mechanism is told all of them; of more than 200 views, the answers to 200" in said
+    assert "each mechanism is told all of them" in said and "at most N views" in said
     assert "the exit code is 2 if all fail, otherwise 0" in said

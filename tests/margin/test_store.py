@@ -32,7 +32,7 @@ from margin.solvers import (
     Structure,
     TrustExact,
 )
-from margin.store import _CHECKSUMS, _MANIFEST, _SIGNATURE
+from margin.store import _CHECKSUMS, _COURSE, _MANIFEST, _SIGNATURE
 from margin.synopses import ViewSynopsis
 
 _TABLES = "tables.npy"
@@ -202,6 +202,21 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
     with zipfile.ZipFile(saved) as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     assert b"person " not in b"".join(contents.values())
+
+
+def test_the_course_of_a_run_is_kept_beside_the_parameters(saved, synopsis):
+    """Among the parameters of the mechanism, where versions that do not know it let it stand."""
+    course = synopsis.provenance.course
+    assert course.units == sum(step.units for step in course.steps) == synopsis.spent.units
+    manifest = json.loads(members(saved)[_MANIFEST])
+    assert manifest["mechanism"] == {**synopsis.provenance.mechanism, _COURSE: course.to_json()}
+    loaded = margin.load(saved).provenance
+    assert loaded.course == course and loaded.mechanism == synopsis.provenance.mechanism
+
+
+def test_a_file_of_before_has_no_course(saved, synopsis):
+    changed(saved, mechanism=synopsis.provenance.mechanism)
+    assert margin.load(saved).provenance == dataclasses.replace(synopsis.provenance, course=None)
 
 
 ASKED = ["age", "region"]
@@ -426,6 +441,9 @@ def test_arrays_are_kept_in_either_order(tmp_path, order):
     assert (loaded.codes == codes).all() and (loaded.values == values).all()
 
 
+STEP = {"purpose": "", "method": "measure", "answers": 1, "units": 5}
+
+
 CRAFTED = {
     "array of 10**13 numbers": with_tables(header((10**13,))),
     "array of 2**62 numbers": with_tables(header((1 << 62,))),
@@ -465,6 +483,23 @@ CRAFTED = {
     "domain is a draft": lambda path: changed(path, domain={"$draft": "x", "age": 2}),
     "rules of no category": mixed_up_domain,
     "description is a list": lambda path: changed(path, description=["people"]),
+    **{
+        f"course {place}": lambda path, course=course: changed(
+            path, mechanism={"name": "Auto", _COURSE: course}
+        )
+        for place, course in enumerate(
+            (
+                [],
+                {"units": 5},
+                {"steps": [], "units": 5.0},
+                {"steps": [], "units": 5, "more": 1},
+                {"steps": ["measure"], "units": 5},
+                {"steps": [{"purpose": "", "method": "measure", "answers": 1}], "units": 5},
+                {"steps": [{**STEP, "answers": True}], "units": 5},
+                {"steps": [{**STEP, "method": ["measure"]}], "units": 5},
+            )
+        )
+    },
     "another domain": lambda path: changed(path, domain={"age": 2}),
     "signature without a file": lambda path: write(path, {"signature.json": b"{}"}),
 }

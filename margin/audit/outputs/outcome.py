@@ -4,8 +4,8 @@ The outcome contains the object that is returned or raised, with everything that
 it; what is written to the standard streams, also by C code; warnings; the records of all loggers at
 all levels; files that are written, also by C code if they are in the working folder or among the
 temporary files, which are the run's own; the environment, the working folder and settings of the
-process; programs that are started; the state of the mechanism itself, of its classes and of the
-variables of their modules.
+process; programs that are started; the course of the run, which a release states; the state of the
+mechanism itself, of its classes and of the variables of their modules.
 
 It does not contain what C code or another library keeps to itself, such as a cache, the state of a
 random generator, shared memory, or a file that C code writes elsewhere. The library's own clock
@@ -65,11 +65,22 @@ def outcome(
     workload: Any,
 ) -> Outcome:
     """The outcome of one run of a mechanism; see `outcome_of`."""
-    return outcome_of(lambda: mechanism.run(private, workload), beside=mechanism)
+    return outcome_of(
+        lambda: mechanism.run(private, workload),
+        beside=mechanism,
+        course=lambda: private.course,
+    )
 
 
-def outcome_of(action: Callable[[], object], *, beside: object = None) -> Outcome:
+def outcome_of(
+    action: Callable[[], object],
+    *,
+    beside: object = None,
+    course: Callable[[], object] | None = None,
+) -> Outcome:
     """Everything that leaves an action, and what the object `beside` holds afterwards.
+
+    `course` gives the course of a run, which a release states.
 
     Raises
     ------
@@ -82,6 +93,8 @@ def outcome_of(action: Callable[[], object], *, beside: object = None) -> Outcom
         # The result is examined inside the context, so that side effects of this are recorded too.
         found["result"] = digest_of(result, traces=result[0] == "returned")
     found["mechanism"] = digest_of(beside)
+    if course is not None:
+        found["course"] = digest_of(course())
     found["around"] = combined(state_around(beside))
     digests = {
         name: part if isinstance(part, Digest) else digest_of(part, traces=False)

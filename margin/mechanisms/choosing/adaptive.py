@@ -32,6 +32,7 @@ from ..fitted import (
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows, usual_workload
+from .begin import begin
 from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
@@ -217,6 +218,7 @@ class _Course:
         variance = variance_after(self.budget, learn_share)
         if not pays(self.considered, self.strength, self.rows, variance, deviation):
             return
+        begin(self.private, "learning from small views how strong the structure is")
         self._add(self.private.measure(probes(self.domain), spend=learn_share))
         self.spent += learn_share
         tables = self.evidence.tables()
@@ -235,7 +237,7 @@ class _Course:
         if share is None:
             return None
         mechanism = replace(self._strong_pairs(), look_share=float(share))
-        log.info("looking for pairs of attributes that depend on each other")
+        begin(self.private, "looking for pairs of attributes that depend on each other")
         judge = mechanism.look(self.private, self.workload)
         self.spent += mechanism.spend(self.budget)
         expected = judge.error_after(self.budget, 1 - self.spent)
@@ -396,7 +398,7 @@ class _Course:
         spend: Fraction | None,
     ) -> None:
         """Make the measurements of the candidate, and add them to the evidence."""
-        log.info("measuring %s", chosen.note)
+        begin(self.private, f"measuring {chosen.note}")
         mechanism = chosen.mechanism
         assert not isinstance(mechanism, LevelCounts)
         if isinstance(mechanism, SpanningTree):
@@ -430,6 +432,7 @@ class _Course:
         left: Fraction,
     ) -> ViewSynopsis:
         """Run rounds that spend the share `left` of the budget; return the synopsis after them."""
+        begin(self.private, "choosing and measuring views in rounds")
         synopsis = self._synopsis(_PUBLIC)
         each = left / rounds
         while left:

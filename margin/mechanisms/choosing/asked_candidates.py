@@ -1,7 +1,6 @@
 """The candidates of `Auto` for workloads that ask prefixes, ranges or levels."""
 
 import contextlib
-import logging
 import math
 from collections.abc import Iterator, Mapping
 
@@ -18,13 +17,12 @@ from ...synopses import LevelSynopsis, ViewSynopsis
 from ..ordered.level_counts import LevelCounts
 from ..query_bases.queries import AxisQueries, asked_queries
 from ..views.priview import PriView
+from .begin import begin
 from .candidates import Candidate
 from .offers import Precision, best_views, covers
 from .residual import Residual
 
 __all__ = ["asked_candidates", "measured_as_asked"]
-
-log = logging.getLogger("margin")
 
 _MOST_CELLS = 1 << 26
 """Largest number of cells of all tables that are made of components."""
@@ -45,7 +43,7 @@ def measured_as_asked(
         When no mechanism can measure what is asked.
     """
     best = asked_candidates(private.domain, workload, private.budget)[0]
-    log.info("measuring %s", best.note)
+    begin(private, f"measuring {best.note}")
     return best.mechanism.run(private, workload)
 
 

@@ -1,6 +1,5 @@
 """`Auto`: a mechanism that chooses what to measure by its expected error."""
 
-import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from ...private import Private, Strategy
 from ...solvers import JointProjection
 from ...synopses import LevelSynopsis, ViewSynopsis
 from .asked_candidates import asked_candidates, measured_as_asked
+from .begin import begin
 from .candidates import Candidate, Candidates
 from .drowned import without_drowned
 from .strength import Strength, Structure
 
 __all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
-
-log = logging.getLogger("margin")
 
 _MOST_TRIPLES = 200_000
 """Number of triples of attributes above which pairs are the usual workload."""
@@ -84,7 +82,7 @@ class Auto:
         considered = Candidates(domain, asked, budget)
         rows, _ = counted_rows(private, spend=self.count_share)
         chosen = considered.priced(Strength.of(self.structure), max(1.0, rows))[0]
-        log.info("measuring %s", chosen.note)
+        begin(private, f"measuring {chosen.note}")
         synopsis = chosen.mechanism.run(private, asked)
         assert isinstance(synopsis, ViewSynopsis)  # levels are measured only if they are asked
         return without_drowned(synopsis, asked, JointProjection())
@@ -138,5 +136,6 @@ def counted_rows(
     """
     if private.domain.rows is not None:
         return float(private.domain.rows), 0.0
+    begin(private, "counting the rows")
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)
     return float(total.values.sum()), total.variance

@@ -30,6 +30,7 @@ from ..fitted import (
     LOOK_TREE_CHOICE,
 )
 from .auto import usual_workload
+from .begin import begin
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .look import CONTEXT, Found, Judge, best_shares
 from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names
@@ -204,7 +205,7 @@ class StrongPairs:
         domain = private.domain
         evidence = looked.evidence
         of_tables = left * (1 - AGAIN_DISTANCE)
-        log.info("measuring %d tables again", len(looked.views))
+        begin(private, f"measuring {len(looked.views)} tables again")
         if isinstance(private.budget, PureDP):
             more = self._measure_and_choose(private, workload, looked, of_tables)
         else:

@@ -156,7 +156,13 @@ class MWEM:
         """Raise DomainError if the full table has more than `max_cells` cells, because memory must
         hold a few tables of this size."""
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
-        check_reach("MWEM", math.prod(domain.sizes), self.max_cells, instead=instead)
+        check_reach(
+            "MWEM",
+            math.prod(domain.sizes),
+            self.max_cells,
+            instead=instead,
+            limit="max_cells",
+        )
 
 
 def _marginal(table: Floats, axes: Sequence[int]) -> Floats:

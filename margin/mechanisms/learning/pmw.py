@@ -185,7 +185,13 @@ class PMW:
     def _check(self, domain: Domain) -> None:
         """Refuse a full table of more than `max_cells` cells; a few tables of its size are held."""
         instead = "PriView, Direct or DualQuery, which do not hold it"
-        check_reach("PMW", math.prod(domain.sizes), self.max_cells, instead=instead)
+        check_reach(
+            "PMW",
+            math.prod(domain.sizes),
+            self.max_cells,
+            instead=instead,
+            limit="max_cells",
+        )
 
 
 @dataclass(

@@ -49,11 +49,17 @@ class Coordinates:
         domain: Domain,
         workload: Workload,
         *,
-        most: int,
+        max_cells: int,
         everything: bool = False,
     ) -> None:
         cells = math.prod(domain.sizes)
-        check_reach(name, cells, most, instead=_INSTEAD)
+        check_reach(
+            name,
+            cells,
+            max_cells,
+            instead=_INSTEAD,
+            limit="max_cells",
+        )
         basis = transform(domain.sizes)
         costs = np.zeros(cells)
         for view, weight in zip(workload, workload.weights, strict=True):

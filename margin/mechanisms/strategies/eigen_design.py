@@ -49,7 +49,7 @@ class EigenDesign:
         DomainError
             When the full table has more than `max_cells` cells.
         """
-        coordinates = Coordinates("EigenDesign", domain, workload, most=self.max_cells)
+        coordinates = Coordinates("EigenDesign", domain, workload, max_cells=self.max_cells)
         squares = coordinates.basis.T**2
         weights = bounded_weights(squares, coordinates.costs, power=1.0).weights
         weighted = np.sqrt(weights)[:, None] * coordinates.basis
@@ -62,7 +62,7 @@ class EigenDesign:
             "EigenDesign",
             domain,
             workload,
-            most=self.max_cells,
+            max_cells=self.max_cells,
             everything=True,
         )
         with_cells = np.concatenate([weighted, np.diag(np.sqrt(slack))])

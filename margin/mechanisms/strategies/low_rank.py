@@ -62,7 +62,7 @@ def _factor(
     workload: Workload,
     order: int,
 ) -> Dense:
-    coordinates = Coordinates("LowRank", domain, workload, most=design.max_cells)
+    coordinates = Coordinates("LowRank", domain, workload, max_cells=design.max_cells)
     # A matrix with the Gram matrix of W has the same solutions. The contrasts, scaled by the roots
     # of their costs, are such a matrix.
     root = np.sqrt(coordinates.costs)[:, None] * coordinates.basis

@@ -59,7 +59,7 @@ def _root(
     domain: Domain,
     workload: Workload,
 ) -> Dense:
-    coordinates = Coordinates("Semidefinite", domain, workload, most=design.max_cells)
+    coordinates = Coordinates("Semidefinite", domain, workload, max_cells=design.max_cells)
     try:
         gram = best_gram(coordinates.basis, coordinates.costs)
     except ValueError as error:

@@ -78,4 +78,10 @@ class Flat:
 
     def _check(self, domain: Domain) -> None:
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
-        check_reach("Flat", math.prod(domain.sizes), self.max_cells, instead=instead)
+        check_reach(
+            "Flat",
+            math.prod(domain.sizes),
+            self.max_cells,
+            instead=instead,
+            limit="max_cells",
+        )

@@ -55,7 +55,13 @@ class FourierLP:
         """
         domain = private.domain
         instead = "Fourier, Direct, PriView or MatrixMechanism(), which do not hold it"
-        check_reach("FourierLP", math.prod(domain.sizes), self.max_cells, instead=instead)
+        check_reach(
+            "FourierLP",
+            math.prod(domain.sizes),
+            self.max_cells,
+            instead=instead,
+            limit="max_cells",
+        )
         components = Components("FourierLP", domain, asked(domain, workload))
         measured = private.measure_linear(components.strategies)
         rows = []

@@ -13,6 +13,7 @@ import pytest
 import margin
 from margin import MWEM, ZCDP, Domain, DomainError, MatrixMechanism, PriView, PureDP, Workload
 from margin.mechanisms import (
+    PMW,
     DataCubes,
     Direct,
     Flat,
@@ -828,9 +829,10 @@ class Refusing:
 @pytest.mark.parametrize(
     ("mechanism", "domain", "says"),
     [
-        (Flat(), WIDE, r"Flat needs about 10\*\*19 cells .* use PriView"),
-        (MWEM(), WIDE, r"MWEM needs about 10\*\*19 cells .* use PriView"),
-        (FourierLP(), WIDE, r"FourierLP needs .* use Fourier"),
+        (Flat(), WIDE, r"Flat needs about 10\*\*19 cells .* raise max_cells.* use PriView"),
+        (MWEM(), WIDE, r"MWEM needs about 10\*\*19 cells .* raise max_cells.* use PriView"),
+        (PMW(), WIDE, r"PMW needs about 10\*\*19 cells .* raise max_cells.* use PriView"),
+        (FourierLP(), WIDE, r"FourierLP needs .* raise max_cells.* use Fourier"),
         (DataCubes(), WIDE, r"DataCubes needs .* lattice here, .* use PriView"),
         (
             DataCubes(consistency=MaximumConsistency()),
@@ -846,13 +848,17 @@ class Refusing:
         (
             MatrixMechanism(strategy=EigenDesign()),
             WIDE,
-            r"EigenDesign needs .* OptimisedMarginals",
+            r"EigenDesign needs .* raise max_cells.* OptimisedMarginals",
         ),
-        (MatrixMechanism(strategy=LowRank()), WIDE, r"LowRank needs .* OptimisedMarginals"),
+        (
+            MatrixMechanism(strategy=LowRank()),
+            WIDE,
+            r"LowRank needs .* raise max_cells.* OptimisedMarginals",
+        ),
         (
             MatrixMechanism(strategy=Semidefinite()),
             binary(7),
-            r"Semidefinite needs 128 .* OptimisedMarginals",
+            r"Semidefinite needs 128 .* raise max_cells.* OptimisedMarginals",
         ),
     ],
     ids=lambda value: name_of(value) if not isinstance(value, Domain | str) else "",
@@ -870,6 +876,44 @@ def test_a_domain_beyond_reach_is_refused_before_any_charge(
             mechanism=mechanism,
             ledger=Refusing(),
         )
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        MWEM(rounds=1, replays=1, max_cells=31),
+        PMW(rounds=1, max_cells=31),
+        Flat(max_cells=31),
+        FourierLP(max_cells=31),
+        MatrixMechanism(strategy=EigenDesign(max_cells=31)),
+        MatrixMechanism(strategy=LowRank(max_cells=31)),
+        MatrixMechanism(strategy=Semidefinite(max_cells=31)),
+    ],
+    ids=name_of,
+)
+def test_a_limit_that_is_a_parameter_is_named_and_can_be_raised(mechanism):
+    """The refusal says what to raise, and with it raised by one the mechanism answers."""
+
+    def answer(mechanism):
+        return margin.simulate(
+            np.zeros((40, 5), int),
+            domain=binary(5),
+            budget=ZCDP(1),
+            mechanism=mechanism,
+            workload=[["x0", "x1"]],
+            seed=0,
+        )
+
+    with pytest.raises(DomainError, match=r"needs 32 .* its max_cells is 31; raise max_cells"):
+        answer(mechanism)
+    strategy = getattr(mechanism, "strategy", None)
+    if strategy is None:
+        raised = dataclasses.replace(mechanism, max_cells=32)
+    else:
+        raised = dataclasses.replace(
+            mechanism, strategy=dataclasses.replace(strategy, max_cells=32)
+        )
+    assert answer(raised).marginal(["x0", "x1"]).counts.shape == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ answers of the first run. What is saved must be the same bytes: then neither a f
 anything else carries what was not in the answers.
 """
 
+import ast
 import copy
 import dataclasses
 import io
@@ -16,174 +17,41 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from every_mechanism import ALL, BITS, ROUGH, codes_of
 
-from margin import ApproxDP, Domain, PureDP, Workload, mechanisms
+import margin.noise
+from margin import PureDP, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
-    MWEM,
-    PMW,
-    Adaptive,
-    AdaptiveGrid,
-    Auto,
-    Compressive,
     CountSketch,
-    DataCubes,
-    DiffPart,
     Direct,
-    DPCube,
     DPSense,
-    DPSenseS,
     DualQuery,
     Dyadic,
-    FilterPriority,
     Flat,
-    Fourier,
-    FourierItems,
-    FourierLP,
-    GroupAndSmooth,
-    Haar,
-    Hierarchical,
-    HighPass,
-    KDTree,
     Learning,
     LevelCounts,
     LogThreshold,
     MatrixMechanism,
-    PeeledItems,
-    PlainItems,
-    PrefixTree,
     PrioritySample,
     PrivBasis,
     PriView,
     QuadTree,
     Residual,
-    SampledItems,
     SpanningTree,
-    SparseProjection,
-    StrongPairs,
-    ThresholdSample,
     Uniform,
-    UniformGrid,
     Wavelet,
     Zealous,
-)
-from margin.mechanisms.strategies import (
-    EigenDesign,
-    LowRank,
-    OptimisedMarginals,
-    Semidefinite,
-    WeightedMarginals,
 )
 from margin.noise.entropy import SeededEntropy
 from margin.privacy.statement import Statement
 from margin.private import Private
 from margin.private.sparse_noise import Kept
-from margin.queries import Conjunctions
-from margin.solvers import Greedy, Newton
 from margin.store import _KINDS
 from margin.synopses.synopsis import Provenance, describe
 
 PAGE = Path(__file__).parents[3] / "docs" / "noise.md"
-BITS = Domain(dict.fromkeys("abcdef", 2))
-FEW = Domain({"a": 2, "b": 3, "c": 2})
-LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})
-STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
-TREE = Domain(
-    {"a": 2, "b": {"levels": {"names": ["x", "y"], "paths": [["p", "q"], ["p", "r"], ["s", "t"]]}}}
-)
-ORDERED = Domain({"a": 2, "x": {"size": 5, "ordered": True}})
-PREFIXES = Workload.of(ORDERED, [["a", "x"]], asked={"x": "prefixes"})
 BUDGET = PureDP("3/2")
-ROUGH = ApproxDP("3/2", "1/20")
-"""The budget of mechanisms that publish what is frequent enough."""
-
-ALL: list[tuple[Domain, object]] = (
-    [
-        (BITS, mechanism)
-        for mechanism in (
-            Adaptive(rounds=1),
-            Auto(),
-            Compressive(sparsity=6),
-            CountSketch(width=7),
-            CountSketch(width=5, rows=2, median=False),
-            DPSense(grid=[1, 2, 4]),
-            DPSenseS(grid=[1, 2, 4], scales=[1, 1.5]),
-            DataCubes(),
-            DataCubes(precise=200.0),
-            DiffPart(fanout=2, threshold=1.0),
-            Direct(),
-            DualQuery(
-                queries=Conjunctions.random(BITS, 3, 40, 1),
-                rounds=2,
-                samples=3,
-                step="1/20",
-                response=Greedy(),
-                estimate_error=True,
-            ),
-            Flat(),
-            Fourier(),
-            FourierItems(k=3),
-            FourierLP(),
-            GroupAndSmooth(),
-            GroupAndSmooth(size=2, share=None),
-            Learning(gamma=0.2),
-            Learning.paper(gamma=0.2),
-            LogThreshold(most=1),
-            MWEM(rounds=2, replays=3),
-            MatrixMechanism(),
-            MatrixMechanism(strategy=EigenDesign()),
-            MatrixMechanism(strategy=OptimisedMarginals()),
-            MatrixMechanism(strategy=WeightedMarginals()),
-            PMW(rounds=2, replays=3),
-            PeeledItems(k=2),
-            PlainItems(longest=4),
-            PriView(views=[["a", "b", "c"], ["c", "d"], ["e", "f", "a"]]),
-            PriView(reconstruction=Newton(strength=2.0)),
-            SpanningTree(),
-            StrongPairs(),
-            PriView.paper(),
-            PrivBasis(k=4),
-            Residual(),
-            SampledItems(most=2),
-            SparseProjection(dimensions=32),
-            SparseProjection(dimensions=9, ones=None),
-            Uniform(),
-            Zealous(most=1, least=2),
-        )
-    ]
-    + [(STEPS, PrefixTree(theta=2))]
-    + [(TREE, LevelCounts()), (TREE, LevelCounts(nonnegative=False))]
-    + [(ORDERED, Residual(workload=PREFIXES))]
-    + [
-        (FEW, MatrixMechanism(strategy=LowRank())),
-        (FEW, MatrixMechanism(strategy=Semidefinite())),
-    ]
-    + [
-        (LINE, mechanism)
-        for mechanism in (
-            AdaptiveGrid(),
-            Compressive(sparsity=5, wavelet=True),
-            Compressive.paper(sparsity=5),
-            DPCube(),
-            Dyadic(HighPass(theta=2)),
-            Dyadic(HighPass(theta=1), attributes=["x"]),
-            FilterPriority(size=30, theta=2),
-            Haar(PrioritySample(size=20)),
-            Hierarchical(),
-            HighPass(theta=3),
-            HighPass(target=5, two_sided=True),
-            KDTree(),
-            KDTree.hybrid(private_levels=1),
-            PrioritySample(size=25),
-            QuadTree(),
-            QuadTree(least_rows=3, nonnegative=False),
-            ThresholdSample(tau=4),
-            ThresholdSample(target=10),
-            UniformGrid(),
-            Wavelet(),
-        )
-    ]
-)
 
 
 OF_EACH_KIND = (
@@ -199,13 +67,6 @@ OF_EACH_KIND = (
     PriView,
 )
 OF_EACH_KIND += (LevelCounts, QuadTree, Residual, SpanningTree, Uniform, Wavelet)
-
-
-def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return np.stack(
-        [rng.integers(0, size, rows) ** 2 // size for size in domain.sizes], axis=1
-    ).astype(np.int64)
 
 
 class Recording(Private):
@@ -236,6 +97,7 @@ def saved(kind, domain, codes, mechanism, answers, path):
         statement=Statement(budget=private.spent),
         private=True,
         version="0",
+        course=private.course,
     )
     dataclasses.replace(synopsis, provenance=provenance).save(path)
     return path.read_bytes()
@@ -310,6 +172,45 @@ def test_the_list_is_that_of_all_floats(tmp_path):
             found |= floats_of(tmp_path / "one")
     assert found == listed()
     assert {name.split(".")[0] for name in found if "." in name} == set(_KINDS)
+
+
+FLOATS = {"float", "float64", "exp", "ldexp", "expm1", "sqrt", "log", "rint"}
+
+DECIDING = {
+    "laws._accept",
+    "wide_gaussian._accept",
+    "selection._classes",
+    "selection.accept",
+    "selection_loops.classes",
+    "priorities._block",
+}
+"""The functions in which floats decide, each with a proof of its margin."""
+
+NOT_DECIDING = {
+    "certified._exponential_bounds",  # the `exp` of `decimal`
+    "kept_cells._as_float",
+    "laws.kurtosis",
+    "laws.variance",
+    "priorities.grid_point",
+    "selection._classes_at_once",  # calls the loop
+    "wide_gaussian.__init__",  # a table for `_accept`
+}
+
+
+def test_floats_decide_only_where_the_page_says():
+    """The first table of the page names the laws of these functions. A float that decides anywhere
+    else needs a proved margin and a row there."""
+    using = set()
+    for file in Path(margin.noise.__file__).parent.glob("*.py"):
+        for made in ast.walk(ast.parse(file.read_text())):
+            if isinstance(made, ast.FunctionDef):
+                # What it computes with, not the types of its arguments.
+                nodes = [node for line in made.body for node in ast.walk(line)]
+                used = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+                numbers = {type(getattr(node, "value", None)) for node in nodes}
+                if used & FLOATS or float in numbers:
+                    using.add(f"{file.stem}.{made.name}")
+    assert using == DECIDING | NOT_DECIDING
 
 
 @pytest.mark.parametrize("name", ["variance", "counts"])

@@ -158,3 +158,19 @@ def test_tables_of_nothing_are_refused():
 def test_bad_parameters_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Population(**wrong)
+
+
+def test_rows_are_no_independent_draws():
+    """Counts in the tables vary between seeds far less than those of draws from the tables would,
+    as docs/howto/records.md says."""
+    tables = tables_of(random_rows(4, 3_000))
+    first, second = VIEWS[1]
+    cells = SIZES[first] * SIZES[second]
+    counts = []
+    for seed in range(5):
+        codes = Population().fit(tables, 3_000, seed=seed).codes
+        places = SIZES[second] * codes[:, first] + codes[:, second]
+        counts.append(np.bincount(places, minlength=cells))
+    mean = np.mean(counts, axis=0)
+    of_draws = (mean * (1 - mean / 3_000)).mean()
+    assert np.var(counts, axis=0, ddof=1).mean() < of_draws / 25
