@@ -22,7 +22,7 @@ from .outputs import add_force, check_free
 if TYPE_CHECKING:
     import margin
 
-    from ..data.fit import Fit
+    from ..data.checks.fit import Fit
 
 __all__ = ["add_commands"]
 
@@ -118,7 +118,7 @@ def _suggest(parsed: argparse.Namespace) -> Said:
 
 def _check(parsed: argparse.Namespace) -> Said:
     from ..bases.known import with_known
-    from ..data.fit import check_fit
+    from ..data.checks.fit import check_fit
     from ..domain.domain import DRAFT, read_draft
 
     if parsed.file is None and parsed.sql is None and parsed.domain.name.endswith(_TABLES):

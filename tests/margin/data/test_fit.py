@@ -13,7 +13,7 @@ import pytest
 import margin
 from margin import DataError, Domain, Sql
 from margin.cli.main import main
-from margin.data.fit import check_fit
+from margin.data.checks.fit import check_fit
 from margin.data.rows_per_person import bound
 from margin.domain.spelling import Spellings
 
@@ -358,7 +358,7 @@ def test_the_rows_of_each_unit_are_counted_only_to_compare_public_totals(monkeyp
         calls.append(given)
         return bound(*given)
 
-    monkeypatch.setattr("margin.data.fit.bound", counted)
+    monkeypatch.setattr("margin.data.checks.fit.bound", counted)
     table = {"a": [0, 1, 1], "id": ["x", "y", "y"]}
     for domain, expected in ((Domain({"a": 2}), 0), (Domain({"a": 2}, rows=2), 1)):
         found = check_fit(table, domain, unit="id", rows_per_person=1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from margin import DataError, Domain, Sql
 from margin.cli.main import main
-from margin.data.fit import check_fit
+from margin.data.checks.fit import check_fit
 
 PATHS = [["N", "N1"], ["N", "N2"], ["S", "S1"]]
 FORMS = {

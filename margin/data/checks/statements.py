@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Flags
-from ..domain.attribute import UNSEEN
-from ..domain.determined import checked_determined
-from ..domain.domain import Domain
-from ..domain.known import KnownCounts, checked_known
-from ..domain.level_views import attribute_at
-from ..domain.rules import Rule, checked_rules
+from ..._types import Flags
+from ...domain.attribute import UNSEEN
+from ...domain.determined import checked_determined
+from ...domain.domain import Domain
+from ...domain.known import KnownCounts, checked_known
+from ...domain.level_views import attribute_at
+from ...domain.rules import Rule, checked_rules
 
 __all__ = ["Codes", "FalseStatement", "Rules", "Totals"]
 

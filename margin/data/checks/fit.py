@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._names import did_you_mean
-from ..domain.attribute import UNSEEN, Attribute
-from ..domain.domain import Domain
-from ..domain.spelling import Spellings
-from ..domain.values import written
-from ..errors import DataError
-from ..interrupts import watched
-from .encode import Encoder, one_chunk, plain_values
-from .files import FileSource, identifier, quoted
-from .folders import FilesSource
-from .opening import open_source
-from .rows_per_person import bound, possible_identities
-from .source import Source, Tabular
+from ..._names import did_you_mean
+from ...domain.attribute import UNSEEN, Attribute
+from ...domain.domain import Domain
+from ...domain.spelling import Spellings
+from ...domain.values import written
+from ...errors import DataError
+from ...interrupts import watched
+from ..encode import Encoder, one_chunk, plain_values
+from ..files import FileSource, identifier, quoted
+from ..folders import FilesSource
+from ..opening import open_source
+from ..rows_per_person import bound, possible_identities
+from ..source import Source, Tabular
 from .statements import FalseStatement, Rules, Totals
 
 __all__ = ["Fit", "Misfit", "check_fit"]
