@@ -105,7 +105,7 @@ def test_public_totals_are_compared(rows, more):
     assert ("rows" in kinds) == (declared.sum() != len(rows))
     assert ("known" in kinds) == (declared[0, 1] != table[0, 1])
     if "known" in kinds:
-        cell = ("place@region=N, married=no", declared[0, 1], table[0, 1])
+        cell = ("place@region=N, married=no", declared[0, 1], table[0, 1], table[0, 1])
         assert kinds["known"].differing == 1 and kinds["known"].counts == [cell]
 
 
