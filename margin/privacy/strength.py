@@ -52,6 +52,23 @@ class Strength:
     delta: float
     numbers: str
 
+    @property
+    def in_full(self) -> str:
+        """The guarantee in its own numbers, and as (epsilon, delta) if these are a rho."""
+        if not self.is_rho:
+            return self.numbers
+        return f"{self.numbers} ({self.converted})"
+
+    @property
+    def is_rho(self) -> bool:
+        """Whether `numbers` is a rho, which has an epsilon for each delta."""
+        return self.numbers.startswith("rho")
+
+    @property
+    def converted(self) -> str:
+        """Epsilon, and the delta at which it holds."""
+        return f"epsilon = {self.epsilon:g} at delta = {in_decimals(self.delta)}"
+
 
 def strength(statement: Statement, domain: Domain | None) -> Strength:
     """The guarantee between the nearest tables that differ in the rows of one person and agree on
@@ -204,7 +221,7 @@ def given(statement: Statement, domain: Domain) -> str:
     one = statement.unit is None and statement.rows == 1
     what = "what a row says" if one else "what the rows of a person say"
     return (
-        f"Given {totals}, {what} is protected with {found.numbers}; whether someone is in the "
+        f"Given {totals}, {what} is protected with {found.in_full}; whether someone is in the "
         "table is not hidden."
     )
 

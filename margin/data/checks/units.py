@@ -68,8 +68,8 @@ class UnitNumbers:
             return f"{told}; a release counts all of them"
         have = "unit has" if self.limited == 1 else "units have"
         return (
-            f"{told}; {self.limited:,} {have} more than {_rows(self.counted)}, and a release leaves "
-            f"{_rows(self.left_out)} out"
+            f"{told}; {self.limited:,} {have} more than {_rows(self.counted)}, and a release "
+            f"leaves {_rows(self.left_out)} out"
         )
 
 

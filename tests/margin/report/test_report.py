@@ -758,7 +758,7 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     assert texts(browser, "#table th.share") == ["% of counted rows"]
     (source,) = texts(browser, "#status")
     assert "the true number of counted rows lies between the bounds" in source
-    assert f"{rows + 5} such rows count as {rows}" in source
+    assert f"For example, {rows + 5} such rows would count as {rows}." in source
     (quoted,) = texts(browser, "#quoted")
     assert f"(at most {rows} counted for each person)" in quoted
 
