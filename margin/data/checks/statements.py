@@ -260,8 +260,8 @@ def _differing(
             f"{name}={attribute.name(int(code))}"
             for name, attribute, code in zip(table.names, attributes, codes, strict=True)
         ]
-        numbers = declared[cell], bounds.lowest[cell], bounds.highest[cell]
-        shown.append((", ".join(labels), *map(int, numbers)))
+        lowest, highest = int(bounds.lowest[cell]), int(bounds.highest[cell])
+        shown.append((", ".join(labels), int(declared[cell]), lowest, highest))
     differing = int((outside > 0).sum())
     return FalseStatement(
         "known",
