@@ -55,6 +55,15 @@ def all_draws(rows, most, view):
     return np.array([np.sum(one, axis=0) for one in itertools.product(*choices)])
 
 
+def units_that_a_draw_moves(rows, most, view):
+    """The number of units with more rows than are counted, in several cells."""
+    number = 0
+    for unit in {unit for unit, _, _ in rows}:
+        cells = [VIEWS[view](*row[1:]) for row in rows if row[0] == unit]
+        number += len(cells) > most and len(set(cells)) > 1
+    return number
+
+
 def declared_for(view, counts):
     shape = (2,) if view == ("place@region",) else (3, 2)
     return np.reshape(counts[: np.prod(shape)], shape)
@@ -63,6 +72,8 @@ def declared_for(view, counts):
 @settings(deadline=None, max_examples=60)
 @given(ROWS, st.integers(1, 3), st.sampled_from(list(VIEWS)), st.integers(0, 20))
 @example([(1, "a", "F"), (1, "c", "F")], 1, ("place@region",), 0)
+@example([(1, "a", "F"), (1, "c", "F"), (2, "a", "F"), (2, "b", "F")], 1, ("place@region",), 0)
+@example([(1, "a", "F"), (1, "c", "F"), (2, "a", "F")] * 2, 3, ("place@region",), 0)
 @example([(1, "a", "F"), (1, "a", "F"), (1, "c", "M"), (1, "c", "M")], 2, ("place@region",), 0)
 def test_totals_agree_if_and_only_if_they_do_in_every_draw(rows, most, view, which):
     draws = all_draws(rows, most, view)
@@ -74,9 +85,19 @@ def test_totals_agree_if_and_only_if_they_do_in_every_draw(rows, most, view, whi
     assert found.fits == (lowest == highest).all()
     for one in found.false:
         assert one.kind == "known" and not one.differing
-        assert one.drawn == (lowest < highest).sum() and one.units > 0
+        assert one.drawn == (lowest < highest).sum()
+        assert one.units == units_that_a_draw_moves(rows, most, view)
         bounds = sorted(zip(declared, lowest, highest, strict=True), key=lambda it: it[1] - it[2])
         assert {it[1:] for it in one.counts} <= set(bounds)
+
+
+def test_a_table_with_the_smallest_counts_may_differ_too():
+    """Then the number of rows differs in any case."""
+    columns = {"id": [1, 1, 2], "place": ["a", "c", "a"], "sex": ["F", "F", "F"]}
+    domain = Domain(FORMS, known={("place@region",): [1, 0]})
+    rows, known = check_fit(columns, domain, unit="id", rows_per_person=1).false
+    assert (rows.kind, rows.declared, rows.rows) == ("rows", 1, 2)
+    assert (known.kind, known.differing, known.drawn, known.units) == ("known", 0, 2, 1)
 
 
 @settings(deadline=None, max_examples=40)
