@@ -127,7 +127,7 @@ def test_what_a_row_says_has_an_epsilon_too_if_totals_are_known(folder, capsys, 
     if budget[0] == "--rho":
         converted = f"epsilon = {strength['epsilon']:g} at delta = 0.000001"
         one = f"rho = 4 x 0.05 = 0.2 ({converted});"
-        converted = f"epsilon = {whole['epsilon']:g} at delta = 0.0000001"
+        converted = f"epsilon = {whole['epsilon']:g} at delta = 1e-7"
         both = f"rho = 4 x 0.1 = 0.4 ({converted}) in all"
     told = f"given these public totals, what a row says is protected with {one}"
     assert told in out[:start] and told in info.lower()
