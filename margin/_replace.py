@@ -4,13 +4,17 @@ import contextlib
 import errno
 import os
 import secrets
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import FileError
 
-__all__ = ["replacing", "tried", "unwritable"]
+__all__ = ["no_folder", "replacing", "reserving", "tried", "unwritable"]
+
+_reserved: dict[Path, Path] = {}
+"""The file of `reserving` by its folder, until `replacing` takes it."""
 
 
 @contextlib.contextmanager
@@ -34,15 +38,18 @@ def replacing(path: Path, *, only_new: bool = False) -> Iterator[BinaryIO]:
             f"a file must be named, but {str(path)!r} is a folder; add the name of a file in it"
         )
     if not path.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
-            "another folder"
-        )
-    part = _beside(path)
+        raise FileError(no_folder(path))
+    part = _reserved.pop(path.parent, None)
+    # Somebody may have deleted it.
+    is_reserved = part is not None and part.exists()
+    if part is None or not is_reserved:
+        part = _beside(path)
     problem = ""
     try:
-        with part.open("xb") as file:
+        with part.open("r+b" if is_reserved else "xb") as file:
             yield file
+            if is_reserved:
+                file.truncate()
             file.flush()
             os.fsync(file.fileno())
         if only_new:
@@ -90,17 +97,56 @@ def _name_new(part: Path, path: Path) -> None:
     part.rename(path)
 
 
-def tried(path: Path, *, size: int = 0) -> None:
-    """Check that a file of `size` bytes can be written in the folder of `path`; OSError if not.
+@contextlib.contextmanager
+def reserving(path: Path, size: int) -> Iterator[BinaryIO]:
+    """Keep `size` bytes of the disk for the length of a `with` block, in which `replacing` writes
+    one file, from its start to its end, in the folder of `path`.
+
+    The bytes are those of a temporary file, which `replacing` overwrites in place. On ext4, XFS and
+    tmpfs, and on an overlay of them, this needs no new room. File systems that never overwrite,
+    such as btrfs and ZFS, need some: there, the disk may still be full when the file is written.
+
+    Yields
+    ------
+    open file
+        The temporary file.
+
+    Raises
+    ------
+    OSError
+        When there is no such room.
+    """
+    part = _beside(path)
+    try:
+        with part.open("xb") as file:
+            file.write(bytes(size))
+            file.flush()
+            _reserved[path.parent] = part
+            yield file
+    finally:
+        _reserved.pop(path.parent, None)
+        part.unlink(missing_ok=True)
+
+
+def tried(path: Path) -> None:
+    """Check that a file can be written in the folder of `path`; OSError if not.
 
     No file is left behind.
     """
     trial = _beside(path)
     try:
-        with trial.open("xb") as file:
-            file.write(bytes(size))
+        trial.open("xb").close()
     finally:
         trial.unlink(missing_ok=True)
+
+
+def no_folder(path: Path) -> str:
+    """Say that the folder in which a file or folder is to be written does not exist, and what to do
+    about it."""
+    return (
+        f"the folder of {str(path)!r} must exist, but it does not; create it first (mkdir -p "
+        f"{shlex.quote(str(path.parent))}), or choose another folder"
+    )
 
 
 def unwritable(

@@ -51,7 +51,7 @@ from .synopses import (
 from .synopses.synopsis import Packed, Provenance, Synopsis
 from .synopses.views.stored import replaced_solver
 
-__all__ = ["Contents", "load", "read", "save", "understood", "write"]
+__all__ = ["Contents", "load", "read", "release_digest", "save", "understood", "write"]
 
 FORMAT = 3
 _MANIFEST = "manifest.json"
@@ -155,6 +155,30 @@ def save(
         If the synopsis is not the result of a release or simulation, if its class is not one of
         this package, or if the file cannot be written, or exists and may not be replaced.
     """
+    contents = _contents(synopsis)
+    write(Path(path), contents, replace=replace)
+
+
+def release_digest(synopsis: Synopsis) -> str | None:
+    """The digest of a release: "sha256:" and the SHA-256 of checksums.json in its .margin file.
+
+    That member lists the digests of all others, so files of two releases have different digests,
+    and a signature does not change it. None if no .margin file can hold the synopsis.
+
+    Examples
+    --------
+    >>> import margin
+    >>> made = margin.release({"a": [0, 1]}, domain={"a": 2}, budget=margin.PureDP(1))
+    >>> release_digest(made) == release_digest(made)
+    True
+    """
+    if synopsis.provenance is None or _KINDS.get(type(synopsis).__name__) is not type(synopsis):
+        return None
+    return f"sha256:{hashlib.sha256(_contents(synopsis).checksums).hexdigest()}"
+
+
+def _contents(synopsis: Synopsis) -> Contents:
+    """The content of the file of a synopsis, without a signature; see `save`."""
     provenance = synopsis.provenance
     if provenance is None:
         raise FileError(
@@ -189,8 +213,7 @@ def save(
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=False)
         members[name + _ARRAY] = buffer.getvalue()
-    contents = Contents(members, _encoded(_sums(members)), None)
-    write(Path(path), contents, replace=replace)
+    return Contents(members, _encoded(_sums(members)), None)
 
 
 @overload

@@ -30,6 +30,14 @@ _ACCURATE: dict[str, dict[str, Any]] = {
 """Options that replace default tolerances; the defaults are too loose for comparisons."""
 
 
+def tolerance_in_cvxpy(solver: str) -> float | None:
+    """The tolerance that `run` sets for a solver of cvxpy; None if it leaves the solver its own."""
+    tolerances = [
+        value for name, value in _ACCURATE.get(solver.upper(), {}).items() if "iter" not in name
+    ]
+    return float(tolerances[0]) if tolerances else None
+
+
 def available(module: str) -> bool:
     """Whether a module can be imported."""
     return importlib.util.find_spec(module) is not None

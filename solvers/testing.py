@@ -60,7 +60,7 @@ def check_solver(solver: Solver) -> str:
     Returns
     -------
     str
-        What was done, such as "12 problems answered, 1 refused".
+        What was done, such as "12 problems answered, 1 refused: binary pairs (FAILED)".
 
     Raises
     ------
@@ -83,7 +83,8 @@ def check_solver(solver: Solver) -> str:
         "a solver must be an object with a method solve(problem); for projections of tables use "
         "margin.solvers.bench.check_answers(solver, family='consistency') or 'nonnegativity'",
     )
-    answered = refused = 0
+    answered = 0
+    refused = []
     for title, problem in examples().items():
         name = _called(title, problem)
         arrays = (problem.index, problem.target, problem.variance)
@@ -100,9 +101,10 @@ def check_solver(solver: Solver) -> str:
             _check_answer(solver, name, problem, solution)
             answered += 1
         else:
-            refused += 1
+            refused.append(f"{title} ({solution.status.name})")
     _check_known(solver)
-    return f"{answered} problems answered, {refused} refused"
+    named = f": {', '.join(refused)}" if refused else ""
+    return f"{answered} problems answered, {len(refused)} refused{named}"
 
 
 def _called(title: str, problem: Problem) -> str:

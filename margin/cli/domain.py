@@ -142,6 +142,10 @@ def _check(parsed: argparse.Namespace) -> Said:
     for misfit in found.misfits:
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
     lines += [f"  {statement.line()}" for statement in found.false]
+    listed = {misfit.column for misfit in found.misfits}
+    for one in found.gathered:
+        if one.line() and one.column not in listed:
+            lines.append(f"  {one.column}: {one.line()}")
     if found.units is not None:
         lines.append(f"  {parsed.unit}: {found.units.line()}")
     if any(misfit.values for misfit in found.misfits):
@@ -159,6 +163,7 @@ def _check(parsed: argparse.Namespace) -> Said:
         "statements": [vars(statement) for statement in found.false],
         "rows_against_rules": found.rows_against_rules,
         "units": None if found.units is None else vars(found.units),
+        "gathered": [vars(one) for one in found.gathered],
     }
     return Said(text, said, code=0 if found.fits else 2)
 
@@ -167,6 +172,8 @@ def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
     """What was looked at, and how much of it does not fit."""
     misfits = [misfit for misfit in found.misfits if not misfit.fits]
     wrong = sum(not misfit.is_unit for misfit in misfits)
+    if found.rows_against_rules is None:
+        return "it cannot be read"
     parts = [f"all {len(domain)} attributes fit"]
     if wrong:
         parts = [f"{wrong} of {len(domain)} attributes do not fit"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .._replace import replacing, tried, unwritable
+from .._replace import no_folder, replacing, tried, unwritable
 from ..errors import FileError, MarginError
 
 __all__ = [
@@ -28,10 +28,6 @@ _OTHER_FORMATS = (
 _PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 
-_ROOM = 1 << 20
-"""Bytes that must be free for a release. Its size is known only after it is paid for, and most are
-smaller."""
-
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add --force, which allows a command to replace an existing file."""
@@ -42,37 +38,29 @@ def add_force(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_free(
-    path: Path,
-    parsed: argparse.Namespace,
-    *,
-    size: int = 0,
-) -> None:
+def check_free(path: Path, parsed: argparse.Namespace) -> None:
     """Check, before any work is done, that the output file can be written.
 
     Raises
     ------
     FileError
-        If a file of `size` bytes cannot be written, or if the file exists and --force is not given.
+        If the file cannot be written, or if it exists and --force is not given.
     """
     if path.is_dir():
         raise FileError(
             f"the output must be a file, but {str(path)!r} is a folder; give the name of a file"
         )
     if not path.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
-            "another folder"
-        )
+        raise FileError(no_folder(path))
     if path.exists() and not parsed.force:
         raise FileError(
             f"the output must be a new file, but {str(path)!r} exists already; choose another "
             "name, or add --force to replace it"
         )
     try:
-        tried(path, size=size)
+        tried(path)
     except OSError as error:
-        raise FileError(unwritable(path, error, size=size)) from None
+        raise FileError(unwritable(path, error)) from None
 
 
 def numbered(path: Path) -> Iterator[Path]:
@@ -97,7 +85,7 @@ def check_release_file(path: Path, parsed: argparse.Namespace) -> None:
             f"write {path.stem}.margin, and make tables of it with margin publish, margin marginal "
             "or margin records"
         )
-    check_free(path, parsed, size=_ROOM)
+    check_free(path, parsed)
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:

@@ -67,7 +67,7 @@ def add_commands(commands: Any) -> None:
         metavar="N",
         help="the seed of the search for whole numbers, which needs no secret; default: 0",
     )
-    add_imprint(publish, "the name of the folder")
+    add_imprint(publish, "the name of the .margin file")
     add_spreadsheet(publish)
     publish.add_argument(
         "--force",
@@ -90,7 +90,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
         synopsis,
         views_of(synopsis.domain, parsed.tables),
         folder,
-        title=parsed.title,
+        title=parsed.title or parsed.file.stem,
         imprint=imprint_of(parsed),
         formats=formats,
         replace=parsed.force,

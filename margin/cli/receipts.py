@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import margin
 
 from ..errors import FileError
-from .claims import abandoned
+from .claims import abandoned, is_held
 from .common import Said, printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["changed_domain", "check_releases", "numbered_entry"]
 
 
 class _Leftover(NamedTuple):
-    """A file that a command left when it was killed while it wrote.
+    """A file that a command left when it was killed.
 
     Attributes
     ----------
@@ -158,11 +158,12 @@ def _paired(
 def _leftovers(folder: Path) -> list[_Leftover]:
     """Find the files that killed commands left in a folder.
 
-    A command writes a file under such a name first. SIGKILL and a loss of power leave it there.
+    A command reserves room under such a name, and writes a file there first. SIGKILL and a loss of
+    power leave it there.
     """
     found = []
     for path in sorted(folder.rglob(".margin-*.part")):
-        if not path.is_file():
+        if not path.is_file() or is_held(path):
             continue
         try:
             provenance = margin.load(path).provenance
@@ -183,7 +184,7 @@ def _told(
     """Say what a leftover is, and what to do with it."""
     if leftover.is_claim:
         return f"{leftover.file}: is the claim of a command that was killed; delete it"
-    start = f"{leftover.file}: was left by a command that was killed while it wrote"
+    start = f"{leftover.file}: was left by a command that was killed"
     if not leftover.whole:
         return f"{start}, and holds no whole release; delete it, unless a command is writing it now"
     if leftover.token is not None and leftover.token in files:

@@ -21,7 +21,7 @@ from .arguments.known import add_known, known_of
 from .arguments.mechanisms import add_options, mechanism_of
 from .arguments.table import add_table, table_of
 from .arguments.workload import USUAL, add_workload, views_of, workload_of
-from .claims import claimed
+from .claims import claimed, reserved
 from .common import (
     Said,
     add_command,
@@ -147,10 +147,10 @@ def _release(parsed: argparse.Namespace) -> Said:
         watch.explain = lambda: f"interrupted; {_NOTHING}"
         with _telling(_NOTHING):
             _load()
-        with claimed(parsed.output):
+        with claimed(parsed.output), contextlib.ExitStack() as room:
             # `margin.release` itself says it if the budget is lost.
             with _telling(_NOTHING):
-                synopsis, ledger, workload = _released(parsed)
+                synopsis, ledger, workload = _released(parsed, room)
             path = _save(synopsis, parsed.output, replace=parsed.force)
         if path != parsed.output:
             start = painted("margin:", "beware", sys.stderr)
@@ -192,9 +192,10 @@ def _telling(fate: str) -> Iterator[None]:
 
 def _released(
     parsed: argparse.Namespace,
+    room: contextlib.ExitStack,
 ) -> "tuple[margin.Synopsis, Dataset | None, margin.Workload | None]":
     """Check the options, and make the release; also returns the data set that was charged, and the
-    workload."""
+    workload. The room for the output is reserved until `room` ends."""
     from ..bases.known import with_known
 
     # Check all options before the data is opened.
@@ -205,6 +206,7 @@ def _released(
     )
     mechanism = mechanism_of(parsed, domain, views)
     check_release_file(parsed.output, parsed)
+    room.enter_context(reserved(parsed.output))
     data = table_of(parsed)
     ledger = charged(parsed.ledger, parsed.dataset, parsed.label)
     workload = workload_of(domain, parsed.workload, parsed.asked)

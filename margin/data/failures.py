@@ -1,17 +1,25 @@
 """What the failure of a library that reads a table is called: a shortage of the machine, an error
-of the operating system, bad data, or unknown.
+of the operating system, bad data, or unknown; and the error for files of different types.
 
 A message may accuse the data or an option only if the kind of the error says so. None of them
 contains a value of the data.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from ..errors import DataError, MarginError, ResourceError
 from ..interrupts.shortage import shortage, system_error
 
-__all__ = ["Problem", "explained", "is_about_content", "unknown"]
+__all__ = [
+    "MixedTypesError",
+    "Problem",
+    "differing",
+    "explained",
+    "is_about_content",
+    "unknown",
+]
 
 Problem = str | Callable[[Exception], str]
 """What is wrong with the content of a table, or a function that says it of an error of any kind."""
@@ -27,6 +35,72 @@ _ABOUT_CONTENT = {
 }
 """Names of classes of errors about what was read. `error` is that of zlib. An OSError with a number
 is about the system."""
+
+
+class MixedTypesError(DataError):
+    """A column has different types in the files of one table.
+
+    The names of folders and files may be values of the data. So the message of a release names none
+    of these values. It gives no place of a file in the order of the names, and no number of files,
+    either: in a folder with a part for each person, the number of files is that of the people.
+
+    Attributes
+    ----------
+    column
+        The name of the column.
+    named
+        The message for the holder of the data: it names the first file of each type, and says how
+        many files have it.
+    files
+        For each type the first file.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        column: str = "",
+        files: Mapping[str, Sequence[Path]] | None = None,
+        advice: str = "",
+    ) -> None:
+        super().__init__(f"{message}; margin domain check names the files; {advice}")
+        held = files or {}
+        # The type of the fewest files comes first: most often, these are the wrong ones.
+        kinds = sorted(held, key=lambda kind: len(held[kind]))
+        told = [f"{kind} in {_counted(held[kind])}" for kind in kinds]
+        self.column = column
+        self.named = f"column {column!r} holds {', and '.join(told)}; {advice}"
+        self.files = {kind: str(held[kind][0]) for kind in kinds}
+
+
+def _counted(files: Sequence[Path]) -> str:
+    """The first of some files, and how many they are."""
+    if len(files) == 1:
+        return f"1 file, {str(files[0])!r}"
+    return f"{len(files):,} files, the first of which is {str(files[0])!r}"
+
+
+def differing(
+    kinds: Iterable[tuple[Path, str, str]],
+    *,
+    key: Callable[[str], str] = str,
+) -> dict[str, dict[str, list[Path]]]:
+    """The columns that have different types in the files of a table: for each the files of each
+    type.
+
+    Parameters
+    ----------
+    kinds
+        A file, the name of a column of it, and a text for the type.
+    key
+        Two names are those of one column if this function makes them equal, such as `str.casefold`.
+    """
+    spelt: dict[str, str] = {}
+    found: dict[str, dict[str, list[Path]]] = {}
+    for path, name, kind in kinds:
+        column = spelt.setdefault(key(name), name)
+        found.setdefault(column, {}).setdefault(kind, []).append(path)
+    return {name: files for name, files in found.items() if len(files) > 1}
 
 
 def explained(error: Exception, problem: Problem) -> MarginError:

@@ -15,6 +15,7 @@ from ..domain.domain import Domain
 from ..errors import DataError
 from ..interrupts.share import within
 from .encode import Batch, encode_batches, locate
+from .failures import MixedTypesError, differing
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
 
 __all__ = ["FilesSource", "family", "open_path", "without_values"]
@@ -48,25 +49,43 @@ class FilesSource:
     def check(self, domain: Domain) -> None:
         """Refuse files if one lacks a declared column, or if a column has different kinds of values
         in two files."""
-        seen: dict[str, tuple[str, Path]] = {}
+        for error in self.mixed(domain.attributes):
+            raise error
+
+    def mixed(self, names: Sequence[str]) -> list[MixedTypesError]:
+        """An error for each of the named columns that has different kinds of values in two files.
+
+        Raises
+        ------
+        DataError
+            When a file lacks such a column.
+        """
+        errors = []
+        for name, files in differing(self._families(names)).items():
+            (before, (first, *_)), (found, (then, *_)), *_ = files.items()
+            one, other = without_values(first), without_values(then)
+            where = "another file" if one == other else repr(other)
+            errors.append(
+                MixedTypesError(
+                    f"column {name!r} holds {before} in data file {one!r} but {found} in {where}, "
+                    f"both of {self.pattern!r}",
+                    column=name,
+                    files=files,
+                    advice="write it with one type in all files, or give the files of each type "
+                    "(such as integer or double) a name of their own in a query (--table, files=), "
+                    "cast the column to VARCHAR in each, and join them by UNION ALL",
+                )
+            )
+        return errors
+
+    def _families(self, names: Sequence[str]) -> Iterator[tuple[Path, str, str]]:
+        """The kind of values of each named column in each file that states it."""
         for path in self.paths:
             partitions = _partitions(path)
-            source = self._file(path)
-            names = [name for name in domain if name not in partitions]
-            for name, kind in zip(names, source.kinds(names), strict=True):
-                found = family(kind)
-                if not found:
-                    continue
-                before, first = seen.setdefault(name, (found, path))
-                if before != found:
-                    one, other = without_values(first), without_values(path)
-                    raise DataError(
-                        f"column {name!r} holds {before} in data file {one!r} but {found} in "
-                        f"{other!r}, both of {self.pattern!r}; write it with one type in all "
-                        "files, or give the files of each type (such as integer or double) a name "
-                        "of their own in a query (--table, files=), cast the column to VARCHAR in "
-                        "each, and join them by UNION ALL"
-                    )
+            stored = [name for name in names if name not in partitions]
+            for name, kind in zip(stored, self._file(path).kinds(stored), strict=True):
+                if held := family(kind):
+                    yield path, name, held
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, at most `ROWS` rows at a time."""

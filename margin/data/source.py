@@ -21,7 +21,7 @@ from .failures import is_about_content, unknown
 from .files import FileSource, quoted
 from .folders import FilesSource
 from .queries.set_operations import mixes_parts
-from .queries.types_of_files import definitions, guesses_folders, guesses_types, mixes_types
+from .queries.types_of_files import definitions, guesses_folders, guesses_types, refuse_mixed_types
 
 __all__ = [
     "CodesSource",
@@ -318,8 +318,9 @@ def _check_types(relation: Any) -> None:
             "the type of the values from all folders; pass hive_types_autocast = false to "
             "read_parquet, so that they are texts"
         )
-    problem = mixes_types(plans, texts)
-    if not problem and "PARQUET" in plans.upper() and _can_query():
+    refuse_mixed_types(plans, texts, "the DuckDB relation")
+    problem = ""
+    if "PARQUET" in plans.upper() and _can_query():
         problem = quietly(lambda: _parts(relation, texts), _unreadable)
     if problem:
         raise DataError(f"the DuckDB relation {problem}")

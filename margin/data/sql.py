@@ -18,7 +18,7 @@ from ..interrupts.share import is_heard
 from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .failures import is_about_content, unknown
+from .failures import MixedTypesError, differing, is_about_content, unknown
 from .files import (
     FROM_SQLITE,
     FileSource,
@@ -31,7 +31,7 @@ from .files import (
 )
 from .folders import FilesSource, family, open_path
 from .queries.set_operations import mixes_parts
-from .queries.types_of_files import definitions, guesses_folders, guesses_types, mixes_types
+from .queries.types_of_files import definitions, guesses_folders, guesses_types, refuse_mixed_types
 from .scratch import scratch
 
 __all__ = ["Sql"]
@@ -231,8 +231,9 @@ class Sql:
                 "the type of the values from all folders; pass hive_types_autocast = false to "
                 "read_parquet, so that they are texts, or hive_partitioning = false"
             )
-        if problem := mixes_types(plan, texts) or parts:
-            raise DataError(f"{self._where} {problem}")
+        refuse_mixed_types(plan, texts, self._where)
+        if parts:
+            raise DataError(f"{self._where} {parts}")
         views = {name: _view(name, file) for name, file in named.items()}
         with self._connected(views) as connection:
             if is_heard():
@@ -428,25 +429,26 @@ def _stub(name: str, files: FileSource | FilesSource) -> str:
 def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
     """Refuse files in which a column has different types. DuckDB would cast the rows of one file to
     a type that suits the others, and a 32-bit 0.1 is not 0.1 in 64 bits."""
-    seen: dict[str, tuple[str, str]] = {}
+    families: dict[str, str] = {}
+    kinds = []
     for source in sources:
         for column in source.fields():
-            kind = _kind(column.kind)
-            if not kind:
-                continue
-            held = family(column.kind)
-            before, first = seen.setdefault(column.name.casefold(), (kind, held))
-            if before == kind:
-                continue
-            # The source of a folder reads each file by itself, but not texts beside numbers.
-            folder = " (or pass the files themselves as data, without a query)"
-            raise DataError(
-                f"a query needs one type for each column, but the files of files={{{name!r}: "
-                f"...}} hold column {column.name!r} in different types ({before} and {kind}); "
-                "write the files anew with one type, or give the files of each type a name of "
-                "their own, cast the column to VARCHAR in each, and join them by UNION ALL"
-                f"{folder if first == held else ''}"
-            )
+            if kind := _kind(column.kind):
+                families[kind] = family(column.kind)
+                kinds.append((source.path, column.name, kind))
+    for column_name, files in differing(kinds, key=str.casefold).items():
+        # The source of a folder reads each file by itself, but not texts beside numbers.
+        is_one_family = len({families[kind] for kind in files}) == 1
+        folder = " (or pass the files themselves as data, without a query)"
+        raise MixedTypesError(
+            f"a query needs one type for each column, but the files of files={{{name!r}: ...}} "
+            f"hold column {column_name!r} in different types ({' and '.join(files)})",
+            column=column_name,
+            files=files,
+            advice="write the files anew with one type, or give the files of each type a name of "
+            "their own, cast the column to VARCHAR in each, and join them by UNION ALL"
+            f"{folder if is_one_family else ''}",
+        )
 
 
 def _kind(kind: Any) -> str:

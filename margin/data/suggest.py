@@ -17,11 +17,11 @@ from ..errors import DataError
 from ..interrupts.share import tell, within
 from .advance import telling_query
 from .encode import check_type, quietly
-from .failures import is_about_content, unknown
+from .failures import MixedTypesError, is_about_content, unknown
 from .files import MEMORY, FileSource, connected, measure
 from .folders import FilesSource
 from .opening import open_source
-from .source import ColumnsSource, FrameSource
+from .source import ColumnsSource, FrameSource, Source
 from .sql import Sql
 
 __all__ = ["suggest_domain"]
@@ -208,7 +208,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
     identifiers, free texts, numbers with a decimal comma and texts that are nearly all different.
 
     The mark also lists the categories of one attribute that look like spellings of each other, such
-    as "Female" and "female".
+    as "Female" and "female". If the files of a folder hold a column in different types, it names
+    the first file of each type.
 
     Parameters
     ----------
@@ -221,8 +222,17 @@ def suggest_domain(data: object) -> dict[str, Any]:
     DataError
         When the data cannot be read, or two columns have the same name.
     """
-    source = open_source(data)
+    try:
+        source = open_source(data)
+        return _suggested(source)
+    except MixedTypesError as error:
+        raise DataError(error.named) from None
+
+
+def _suggested(source: Source) -> dict[str, Any]:
+    """The draft for a source; see `suggest_domain`."""
     query = None
+    mixed: list[str] = []
     limit = getattr(source, "memory_limit", MEMORY)
     with closing(connected(limit)) as connection:
         measure(connection)
@@ -235,6 +245,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
             table, found = source.query()
             fields = [(field.name, field.kind) for field in found]
             failed = _unreadable_files
+            stored = [field.name for field in source.files[0].fields()]
+            mixed = [error.named for error in source.mixed(stored)]
         elif isinstance(source, FrameSource | ColumnsSource):
             rows = source.table()
             failed = _unreadable
@@ -250,7 +262,7 @@ def suggest_domain(data: object) -> dict[str, Any]:
         else:
             raise DataError(
                 "a domain can be suggested for files, a query, a data frame or a dict of columns "
-                f"only, but data is of type {type(data).__name__}; convert it to one of these"
+                f"only, but data is of type {type(source).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
         described, odd, rare = _describe(_Table(connection, table, failed, query), columns)
@@ -271,6 +283,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
     twice = [f"{name!r} ({group})" for name, form in forms.items() for group in _twice(form)]
     if twice:
         note += f"; these look like spellings of one category: {', '.join(twice)}"
+    if mixed:
+        note += f"; a release refuses these files: {'; '.join(mixed)}"
     return {DRAFT: note, **forms}
 
 

@@ -53,6 +53,9 @@ class Marginal:
     source
         How a release made the counts, a `margin.synopses.source.Source`, or a function that gives
         it for the names of the axes; None for other tables.
+    answer
+        The table whose intervals this one has, if its counts are those of another table that were
+        changed, such as rounded to whole numbers; None for intervals around `counts`.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Marginal:
 
     # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
     __slots__ = (
+        "_answer",
         "_missed",
         "_source",
         "_whole",
@@ -78,6 +82,7 @@ class Marginal:
         "noise_variance",
     )
 
+    _answer: "Marginal | None"
     _missed: Floats | None
     _source: "Source | Callable[[View], Source] | None"
     _whole: Domain
@@ -96,6 +101,7 @@ class Marginal:
         attributes: View | None = None,
         noise_kurtosis: Floats | float = 0.0,
         source: "Source | Callable[[View], Source] | None" = None,
+        answer: "Marginal | None" = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_whole", domain)
@@ -105,6 +111,7 @@ class Marginal:
         put(self, "_missed", missed_variance)
         put(self, "noise_kurtosis", noise_kurtosis)
         put(self, "_source", source)
+        put(self, "_answer", answer)
 
     def __setattr__(
         self,
@@ -123,6 +130,7 @@ class Marginal:
             self._missed,
             self.noise_kurtosis,
             self.source,
+            self._answer,
         )
         return _marginal, parts
 
@@ -173,6 +181,7 @@ class Marginal:
             attributes=self.attributes,
             noise_kurtosis=self.noise_kurtosis,
             source=source,
+            answer=self._answer,
         )
 
     @property
@@ -218,6 +227,10 @@ class Marginal:
         room for a few whole rows; see `margin.domain.bounds.half_widths`. The bounds are NaN where
         the variance is not known.
 
+        The tables of `Synopsis.tables` have the intervals of the separate answers: these bound the
+        true counts, whatever was rounded afterwards. An interval is widened to hold the count if
+        agreement moved it further.
+
         Parameters
         ----------
         level
@@ -233,6 +246,9 @@ class Marginal:
         DomainError
             When `level` is not > 0 and < 1.
         """
+        if self._answer is not None:
+            low, high = self._answer.interval(level)
+            return np.minimum(low, self.counts), np.maximum(high, self.counts)
         half = half_widths(
             self.counts,
             self.noise_variance,
@@ -307,6 +323,7 @@ def _marginal(
     missed_variance: Floats | None,
     noise_kurtosis: Floats | float = 0.0,
     source: "Source | None" = None,
+    answer: Marginal | None = None,
 ) -> Marginal:
     """A marginal from what `Marginal.__reduce__` gives."""
     return Marginal(
@@ -316,4 +333,5 @@ def _marginal(
         missed_variance=missed_variance,
         noise_kurtosis=noise_kurtosis,
         source=source,
+        answer=answer,
     )

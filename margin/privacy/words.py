@@ -91,8 +91,8 @@ def _who(statement: Statement, found: Strength) -> str:
         whose = "Each row of the table is protected"
         bound = (
             " A person who has several rows is not protected as a whole: what a person has in a "
-            "second row is protected only by itself. If a row stands for several people, such as a "
-            "household, all that it says about them is protected together."
+            "second row is protected only by itself. All that one row says is protected together, "
+            "also what the row of a household says about several people."
         )
     else:
         whose = f"Up to {rows} rows of one person are protected together"

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._replace import unwritable
+from .._replace import no_folder, unwritable
 from .._version import __version__
 from ..domain.marginal import Marginal
 from ..errors import DomainError, FileError
@@ -31,6 +31,7 @@ from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
 from .numbers import LEVEL, NUMBERS
 from .readme import README, readme
+from .rows import unsaid
 
 __all__ = ["FORMAT", "MANIFEST", "check_folder", "publish"]
 
@@ -50,11 +51,13 @@ _COUNT = (
 )
 
 _BOUNDS = (
-    "Bounds allow for the noise that was added on purpose and for what rounding and agreement "
-    "changed{}. They are rounded outwards to whole numbers. Bounds of 0 and 1 do not prove that "
-    "nobody is there: they, too, miss about one true number in twenty, unless the combination was "
-    "declared as impossible. Where the error is not known, there are no bounds: they are empty in "
-    "CSV files, and null in others."
+    "The bounds are those of the answers of the release, as on its page. They allow for the noise "
+    "that was added on purpose{}, and are rounded outwards to whole numbers. What was changed so "
+    "that tables agree moves counts, not bounds; a bound is wider only if a count would lie "
+    "outside. About 1 in 20 bounds misses the true number. So bounds of 0 and 1 do not prove "
+    "that nobody is there, and a combination that cannot occur may have a small count, and bounds "
+    "above 0, because of the noise, unless it was declared as impossible. Where the error is not "
+    "known, there are no bounds: they are empty in CSV files, and null in others."
 )
 
 _ESTIMATED = (
@@ -157,10 +160,7 @@ def check_folder(target: Path, *, replace: bool) -> None:
         above it does not exist.
     """
     if not target.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(target)!r} must exist, but it does not; create it first, or "
-            "choose another folder"
-        )
+        raise FileError(no_folder(target))
     if not target.exists():
         return
     if not (target / MANIFEST).is_file():
@@ -215,14 +215,16 @@ def _about(
             "the synopsis that release() returns"
         )
     statement = provenance.statement
+    description = imprint.description or provenance.description
     said = "None: this is a simulation."
     if provenance.private:
         said = in_a_paragraph(statement, synopsis.domain, provenance.base)
     return {
         "format": FORMAT,
         "title": title,
-        "description": imprint.description or provenance.description,
-        "imprint": imprint.lines(title, provenance, synopsis.domain),
+        "description": description,
+        "unsaid": unsaid(description=description, unit=statement.unit, contact=imprint.contact),
+        "imprint": imprint.lines(title, synopsis),
         "software": f"margin {__version__}",
         "private": provenance.private,
         "privacy": said,

@@ -3,11 +3,16 @@
 import datetime
 from dataclasses import dataclass, field
 
-from ..domain.domain import Domain
 from ..privacy.strength import strength
-from ..synopses.synopsis import Provenance
+from ..store import release_digest
+from ..synopses.synopsis import Synopsis
 
 __all__ = ["Imprint"]
+
+_SAME = (
+    "A page and a folder of tables that both name this digest are of the same release, so they "
+    "belong together."
+)
 
 
 @dataclass(
@@ -51,15 +56,13 @@ class Imprint:
     period: str | None = None
     source: str | None = None
 
-    def lines(
-        self,
-        title: str,
-        provenance: Provenance,
-        domain: Domain,
-    ) -> dict[str, str]:
-        """The lines of a publication with this title, by their heads."""
+    def lines(self, title: str, synopsis: Synopsis) -> dict[str, str]:
+        """The lines of a publication of a release with this title, by their heads."""
+        provenance = synopsis.provenance
+        assert provenance is not None
+        digest = release_digest(synopsis)
         guarantee = provenance.spent.describe().split(", neighbours")[0]
-        found = strength(provenance.statement, domain)
+        found = strength(provenance.statement, synopsis.domain)
         known = f" ({found.numbers} given the public totals)" if found.steps > 1 else ""
         by = f"{self.publisher}: " if self.publisher else ""
         proposed = (
@@ -74,6 +77,7 @@ class Imprint:
             "Source": self.source,
             "Contact": self.contact,
             "Licence": self.licence,
+            "Release": digest and f"{digest}. {_SAME}",
             "How to cite": self.citation or proposed,
         }
         return {head: text for head, text in lines.items() if text}

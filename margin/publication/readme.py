@@ -45,11 +45,19 @@ _IMPOSSIBLE = (
 _MOST_LEAVES = 500
 """Largest number of leaves of an attribute whose levels the README lists."""
 
+_QUOTING = (
+    "Quote a single number, or a sum with its bounds, from the page of this release, if its "
+    "publisher offers one. Take these files for tables whose totals must agree. A count may differ "
+    "a little between the two, within its bounds; the bounds are the same, or a little wider here."
+)
+"""Which numbers to take from the page, and which from the folder."""
+
 _CHECK = (
     "manifest.json lists every file with its SHA-256. If the folder also holds manifest.json.sig, "
     "its publisher signed it: margin verify FOLDER --key PUBLIC.KEY tells whether any file was "
     "changed, added or removed since. Get the public key from the publisher, not from the same "
-    "place as the folder."
+    "place as the folder. seed in manifest.json is that of the search for whole numbers that "
+    "agree, no more: the noise of the release has no seed."
 )
 
 
@@ -65,8 +73,11 @@ def readme(manifest: dict[str, Any]) -> str:
     parts = [f"{title}\n{'=' * len(title)}\n"]
     if manifest["description"]:
         parts.append(_paragraph(manifest["description"]))
+    if manifest["unsaid"]:
+        parts.append(_paragraph(manifest["unsaid"]))
     lines = [f"{head}: {_line(text)}\n" for head, text in manifest["imprint"].items()]
     parts.append("".join(lines))
+    parts.append(_heading("Which numbers to quote") + _paragraph(_QUOTING))
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]

@@ -23,6 +23,7 @@ from ..privacy.words import in_words
 from ..publication.adding import adding
 from ..publication.apart import told_apart
 from ..publication.imprint import Imprint
+from ..publication.rows import unsaid
 from ..publication.spreadsheets import OPENING
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
@@ -103,6 +104,11 @@ def content(
     # With known tables, the error of a sum of cells is less than the views' precisions say.
     known = synopsis.domain.constraints
     sources = {source.value: source.told(some_left_out=bool(left_out)) for source in Source}
+    description = imprint.description or provenance.description
+    # Whoever explores a release with a server has its file, and is no reader of a publication.
+    silent = unsaid(
+        description=description, unit=provenance.statement.unit, contact=imprint.contact
+    )
     return {
         "title": title,
         "private": provenance.private,
@@ -122,8 +128,9 @@ def content(
         "sources": {name: f"{words} {left_out}".rstrip() for name, words in sources.items()},
         "total": _total(synopsis) if views or answers or live else None,
         "live": live,
-        "description": imprint.description or provenance.description,
-        "imprint": imprint.lines(title, provenance, synopsis.domain),
+        "description": description,
+        "unsaid": "" if live else silent,
+        "imprint": imprint.lines(title, synopsis),
         "opening": OPENING,
         "adding": adding(has_contact=imprint.contact is not None),
         "most": most,

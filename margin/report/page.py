@@ -94,6 +94,8 @@ def page(holds: dict[str, Any]) -> str:
     parts = {
         "TITLE": html.escape(holds["title"]),
         "FACTS": html.escape(_facts(holds, has_tables=has_tables)),
+        "UNSAID": _linked(holds["unsaid"]),
+        "SILENT": _shown(bool(holds["unsaid"])),
         "TOTAL": html.escape(_total(holds)),
         "SIMULATION": _shown(not holds["private"]),
         "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in holds["words"]),

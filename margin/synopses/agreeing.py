@@ -137,6 +137,9 @@ def _with_counts(
 ) -> Marginal:
     """A separate answer with other counts, and with the variance of rounding added to its noise.
 
+    It keeps the intervals of the answer; see `Marginal.interval`. So bounds do not depend on which
+    tables were made to agree with it, and are those of the answer wherever it is shown.
+
     Parameters
     ----------
     answer
@@ -148,10 +151,19 @@ def _with_counts(
     uncertain
         Which cells have an error, of the same shape.
     """
+    missed = answer.missed_variance if answer.reconstructed else None
+    bounded = Marginal(
+        answer.domain,
+        np.where(uncertain, answer.counts, counts),
+        np.where(uncertain, answer.noise_variance, 0.0),
+        missed_variance=missed,
+        noise_kurtosis=answer.noise_kurtosis,
+    )
     return Marginal(
         answer.domain,
         counts,
         np.where(uncertain, answer.noise_variance + rounding, 0.0),
-        missed_variance=answer.missed_variance if answer.reconstructed else None,
+        missed_variance=missed,
         noise_kurtosis=answer.noise_kurtosis,
+        answer=bounded,
     )

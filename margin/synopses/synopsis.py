@@ -284,7 +284,8 @@ class Synopsis(Counting):
         list of Marginal
             The tables, in the order of the workload. Their variances are those of the separate
             answers, which agreement lowers on average but not in each cell; `noise_variance` also
-            has the mean square of what rounding to whole numbers changed.
+            has the mean square of what rounding to whole numbers changed. Their intervals are those
+            of the separate answers, wider only where a count would lie outside.
 
         Raises
         ------

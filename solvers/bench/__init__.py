@@ -16,6 +16,7 @@ from .instance import Instance, load
 from .instances import instance, instances
 from .libraries.by_model import Answered, ByModel
 from .libraries.roster import ROSTER, Listed, families_of, solvers
+from .libraries.tolerance import tolerance_of
 from .models.model import Model
 from .running.battery import check_answers
 from .running.compare import compare
@@ -89,5 +90,6 @@ __all__ = [
     "summary",
     "table_of",
     "times",
+    "tolerance_of",
     "write_page",
 ]

@@ -120,4 +120,11 @@ def test_a_solver_that_does_not_work_fails(solver, words):
 
 
 def test_a_solver_that_works_passes():
-    assert "problems answered" in check_solver(IPF())
+    assert check_solver(Newton()) == "11 problems answered, 0 refused"
+
+
+def test_problems_that_are_refused_are_named():
+    assert check_solver(IPF()) == (
+        "8 problems answered, 3 refused: pairs with errors (INFEASIBLE), contradictory pairs "
+        "(INFEASIBLE), pairs with errors and zeros (INFEASIBLE)"
+    )

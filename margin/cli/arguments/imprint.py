@@ -57,19 +57,26 @@ def imprint_of(parsed: argparse.Namespace) -> "Imprint":
 
 
 def hint(parsed: argparse.Namespace, synopsis: "Synopsis") -> None:
-    """Print which options would tell readers what a row is, who is in the table, and whom to ask,
-    if they are missing."""
+    """Print which options would tell readers what they need to know, if these are missing."""
     provenance = synopsis.provenance
     described = provenance is not None and provenance.description
     told = {
         "what a row is (--description)": parsed.description or described,
         "who is in the table (--population)": parsed.population or described,
+        "the time that it describes (--period)": parsed.period or described,
+        "who publishes it (--publisher)": parsed.publisher,
         "whom to ask (--contact)": parsed.contact,
+        "under which licence they may use it (--licence)": parsed.licence,
     }
     missing = [what for what, text in told.items() if not text]
     if missing:
         start = painted("margin:", "beware", sys.stderr)
         print(f"{start} readers are not told {', or '.join(missing)}", file=sys.stderr)
+    if not (parsed.description or described):
+        print(
+            "what readers see first is that nobody has said what a row is: add --description",
+            file=sys.stderr,
+        )
 
 
 def _date(text: str) -> datetime.date:

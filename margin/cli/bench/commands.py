@@ -97,7 +97,7 @@ def _add_run(group: Any) -> None:
         "of the families",
     )
     for option, kind, default, text in (
-        ("--time-limit", float, 60.0, "seconds of one solve"),
+        ("--time-limit", float, 60.0, "seconds of one solve; a later answer does not count"),
         ("--repeats", int, 3, "number of solves after the first, cold one"),
         ("--jobs", int, 1, "number of processes at a time"),
         ("--threads", int, 1, "number of threads of each process"),
@@ -209,7 +209,11 @@ def _list(parsed: argparse.Namespace) -> Said:
         there = [name for name, installed in takes.items() if installed]
         missing = [name for name, installed in takes.items() if not installed]
         lines += [f"{family.name} ({family.sense}, {in_words(len(named))})"]
+        stops = {name: bench.tolerance_of(bench.ROSTER[name].make()) for name in takes}
+        stated = [f"{name} {number:g}" for name, number in stops.items() if number]
         lines += [f"  solvers: {', '.join(there)}"]
+        lines += [f"  tolerances: {', '.join(stated)}"] if stated else []
+        lines += [f"  an answer may break a constraint by {family.tolerance:g} ({family.unit})"]
         lines += [f"  not installed: {', '.join(missing)}"] if missing else []
         lines += [f"    {instance.name} ({instance.size})" for instance in named]
         values.append(
@@ -218,6 +222,9 @@ def _list(parsed: argparse.Namespace) -> Said:
                 "sense": family.sense,
                 "solvers": there,
                 "not installed": missing,
+                "tolerances": stops,
+                "violation": family.tolerance,
+                "unit": family.unit,
                 "instances": [
                     {
                         "name": instance.name,

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from ..._checks import positive_integer
 from ..._names import did_you_mean
 from ..._types import Integers
-from ...domain.attribute import UNSEEN, Attribute
+from ...domain.attribute import UNSEEN, Attribute, Value
 from ...domain.domain import Domain
 from ...domain.spelling import Spellings
 from ...domain.values import written
 from ...errors import DataError
 from ...interrupts import watched
 from ..encode import Encoder, one_chunk, plain_values
+from ..failures import MixedTypesError
 from ..files import MEMORY, FileSource, identifier, quoted
 from ..folders import FilesSource
 from ..opening import open_source
@@ -86,6 +87,7 @@ class Misfit:
         "; did you mean 'female'?".
     files
         For each of these values the first file that holds it, if the table consists of many files.
+        If the files hold the column in different types, for each type the first file.
     has_bins
         Whether the attribute declares bins.
     rows
@@ -180,6 +182,43 @@ class Misfit:
 
 
 @dataclass(frozen=True)
+class Gathered:
+    """How many rows of a column are in its category of other values, and in that of missing ones.
+
+    It is derived from the data, so it is not private.
+
+    Attributes
+    ----------
+    column
+        The name of the attribute.
+    other, missing
+        The labels of the two categories; None if the attribute does not declare one.
+    other_rows, missing_rows
+        Number of rows in each; None likewise.
+    rows
+        Number of rows of the table.
+    """
+
+    column: str
+    other: Value | None
+    other_rows: int | None
+    missing: Value | None
+    missing_rows: int | None
+    rows: int
+
+    def line(self) -> str:
+        """The numbers in words; empty if they are 0."""
+        parts = []
+        if self.other_rows:
+            told = f"{self.other_rows:,} of {_rows(self.rows)}"
+            parts.append(f"{told} in {self.other!r}, the category of other values")
+        if self.missing_rows:
+            told = f"{self.missing_rows:,} of {_rows(self.rows)}"
+            parts.append(f"{told} in {self.missing!r}, the category of missing values")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
 class Fit:
     """What of a table does not fit a domain. It is derived from the data, so it is not private.
 
@@ -192,15 +231,19 @@ class Fit:
         The rules that rows break, the determined attributes that rows contradict, and the public
         totals that differ from the counted rows in some release.
     rows_against_rules
-        Number of rows that break at least one rule or contradict a determined attribute.
+        Number of rows that break at least one rule or contradict a determined attribute; None if
+        no row was read.
     units
         How many rows the units have; None without a unit column that can be read.
+    gathered
+        One for each column that can be read and declares a category of other or of missing values.
     """
 
     misfits: list[Misfit]
     false: list[FalseStatement]
-    rows_against_rules: int
+    rows_against_rules: int | None
     units: UnitNumbers | None = None
+    gathered: list[Gathered] = field(default_factory=list)
 
     @property
     def fits(self) -> bool:
@@ -262,7 +305,10 @@ def check_fit(
     >>> check_fit({"sex": ["F", "M"], "age": [3, 4]}, domain).rows_against_rules
     1
     """
-    source = open_source(data)
+    try:
+        source = open_source(data)
+    except MixedTypesError as error:
+        return _unread(error)
     if not isinstance(source, Tabular):
         raise DataError(
             "only a table with named columns can be compared with a domain, but "
@@ -277,7 +323,10 @@ def check_fit(
     if rows_per_person is not None:
         positive_integer("rows_per_person", rows_per_person)
     with watched(), ExitStack() as stack:
-        misfits = {name: Misfit(name, problem) for name, problem in _unreadable(source, domain)}
+        try:
+            misfits = {misfit.column: misfit for misfit in _unreadable(source, domain)}
+        except MixedTypesError as error:
+            return _unread(error)
         present = [name for name in domain if name not in misfits]
         columns = [_Column(name, domain[name]) for name in present]
         rules = Rules(domain, set(present))
@@ -316,7 +365,14 @@ def check_fit(
         # Which rows count is not known until all of them fit.
         if unit is None or all(one.fits for one in found):
             false += totals.found()
-    return Fit(found, false, rules.rows, numbers)
+    gathered = [column.gathered() for column in columns if column.gathers]
+    return Fit(found, false, rules.rows, numbers, gathered)
+
+
+def _unread(error: MixedTypesError) -> Fit:
+    """The result for a query that reads files of different types together: no row can be read."""
+    problem = f"{error.named}; until then the query cannot run, so nothing else was looked at"
+    return Fit([Misfit(error.column, problem, files=error.files)], [], None)
 
 
 def _batches(source: Tabular, names: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -333,28 +389,37 @@ def _batches(source: Tabular, names: Sequence[str]) -> Iterator[tuple[str, Seque
 def _unreadable_unit(source: Source, unit: str | None) -> Misfit | None:
     """Why the unit column cannot be read; None if it can, or if there is none."""
     problems = [] if unit is None else _unreadable(source, Domain({unit: 1}))
-    return Misfit(unit, problems[0][1], is_unit=True) if unit is not None and problems else None
+    return replace(problems[0], is_unit=True) if problems else None
 
 
-def _unreadable(source: Source, domain: Domain) -> list[tuple[str, str]]:
+def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
     """The attributes whose columns cannot be read, with the reasons.
 
-    DataError if no column can be read for the same reason, such as a file that does not exist.
+    Raises
+    ------
+    MixedTypesError
+        If a query reads files of different types together, so that it cannot run.
+    DataError
+        If no column can be read for the same reason, such as a file that does not exist.
     """
-    problems: list[tuple[str, str]] = []
+    problems: list[Misfit] = []
     known = _names(source)
     for name, attribute in domain.items():
         try:
             source.check(Domain({name: attribute}))
+        except MixedTypesError as error:
+            if not isinstance(source, FilesSource):
+                raise
+            problems.append(Misfit(name, error.named, files=error.files))
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)
             if is_named or not known:
-                problems.append((name, str(error)))
+                problems.append(Misfit(name, str(error)))
             else:
-                problems.append((name, _no_column(name, known)))
-    reasons = {problem.replace(repr(name), "") for name, problem in problems}
+                problems.append(Misfit(name, _no_column(name, known)))
+    reasons = {misfit.problem.replace(repr(misfit.column), "") for misfit in problems}
     if len(problems) == len(domain) and len(reasons) == 1 and not known:
-        raise DataError(problems[0][1])
+        raise DataError(problems[0].problem)
     return problems
 
 
@@ -430,6 +495,7 @@ class _Column:
         self.unseen = 0
         self.rows = 0
         self.others = 0
+        self._in_missing = 0
         self._attribute = attribute
         self._encoder = Encoder(name, attribute)
         self._values: Counter[str] = Counter()
@@ -449,9 +515,16 @@ class _Column:
     def add(self, array: Any, file: str) -> NDArray[np.integer[Any]]:
         """Look at the values of some rows, an Arrow array, of a file. Returns their codes, shape
         (rows,): `UNSEEN` where the attribute has no category."""
+        codes = self._codes(array, file)
+        self.rows += len(array)
+        if self._attribute.missing is not None:
+            self._in_missing += int(np.count_nonzero(codes == self._attribute.missing_code))
+        return codes
+
+    def _codes(self, array: Any, file: str) -> NDArray[np.integer[Any]]:
+        """The codes of some rows; those that do not fit, or are in `other`, are counted."""
         import pyarrow as pa
 
-        self.rows += len(array)
         other = self._attribute.other_code
         try:
             codes = self._encoder.encode(array)
@@ -495,6 +568,23 @@ class _Column:
             counted[text] += rows
             if file:
                 self._files.setdefault(text, file)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the attribute declares a category of other or of missing values."""
+        return self._attribute.other is not None or self._attribute.missing is not None
+
+    def gathered(self) -> Gathered:
+        """The numbers of rows in these categories."""
+        attribute = self._attribute
+        other_rows = None if attribute.other is None else self.others
+        missing_rows = None if attribute.missing is None else self._in_missing
+        # If both are one category, it also holds the rows with other values.
+        if missing_rows is not None and attribute.other_code == attribute.missing_code:
+            missing_rows -= self.others
+        return Gathered(
+            self.name, attribute.other, other_rows, attribute.missing, missing_rows, self.rows
+        )
 
     def misfit(self) -> Misfit | None:
         """The result; None if the column fits, and its rows in `other` look right."""

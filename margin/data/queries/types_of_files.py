@@ -17,12 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...errors import DataError
 from ..encode import quietly
-from ..failures import unknown
+from ..failures import MixedTypesError, differing, unknown
 from ..files import connected, quoted
 from ..folders import without_values
 
-__all__ = ["definitions", "guesses_folders", "guesses_types", "mixes_types", "numbered"]
+__all__ = ["definitions", "guesses_folders", "guesses_types", "numbered", "refuse_mixed_types"]
 
 _GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
 
@@ -72,7 +73,7 @@ def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
     Parameters
     ----------
     plan, texts
-        See `mixes_types`.
+        See `refuse_mixed_types`.
     """
     if "PARQUET" not in plan.upper():
         return False
@@ -89,9 +90,8 @@ def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
     return False
 
 
-def mixes_types(plan: str, texts: Sequence[str]) -> str:
-    """Why a query may read Parquet files of different types by one scan, and what to do, for a
-    message; empty if it does not.
+def refuse_mixed_types(plan: str, texts: Sequence[str], described: str) -> None:
+    """Refuse a query that may read Parquet files of different types by one scan.
 
     DuckDB casts all files of a scan to the type of the first one, or to a type that suits all, so
     that the type of one file would change the rows of another. The files of each quoted pattern,
@@ -110,22 +110,29 @@ def mixes_types(plan: str, texts: Sequence[str]) -> str:
         The plan of DuckDB.
     texts
         The query and the definitions that it uses; see `definitions`.
+    described
+        The query, for messages.
+
+    Raises
+    ------
+    MixedTypesError
+        When the files of a scan have different types.
+    DataError
+        When the files of a scan are not known.
     """
     if "PARQUET" not in plan.upper():
-        return ""
+        return
     with closing(connected()) as connection:
         for query, values in _all_numbered(texts):
             if any(not _PLAIN.match(query, call.end()) for call in _CALL.finditer(query)):
-                return (
-                    "must name its Parquet files by a quoted path, or by a list of quoted paths, "
-                    "but a function that reads them has a composed argument, so that their types "
-                    "cannot be compared; write the paths in quotes, as in "
+                raise DataError(
+                    f"{described} must name its Parquet files by a quoted path, or by a list of "
+                    "quoted paths, but a function that reads them has a composed argument, so that "
+                    "their types cannot be compared; write the paths in quotes, as in "
                     "read_parquet('visits/*.parquet')"
                 )
             for paths in _read_together(query, values):
-                if problem := _compared(connection, paths):
-                    return problem
-    return ""
+                _compare(connection, paths, described)
 
 
 def _all_numbered(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -171,29 +178,36 @@ def _is_in_folder_of_values(path: str) -> bool:
     return any("=" in part for file in files for part in Path(file).absolute().parent.parts)
 
 
-def _compared(connection: Any, paths: Sequence[str]) -> str:
-    """How the types of a column differ in the Parquet files of these paths and patterns, for a
-    message; empty if they do not."""
-    seen: dict[str, tuple[str, str]] = {}
+def _compare(connection: Any, paths: Sequence[str], described: str) -> None:
+    """Refuse the Parquet files of these paths and patterns if the types of a column differ."""
+    kinds = _kinds(connection, paths)
+    for name, files in differing(kinds, key=str.casefold).items():
+        (before, (first, *_)), (kind, (then, *_)), *_ = files.items()
+        one, other = without_values(first), without_values(then)
+        where = "another file" if one == other else repr(other)
+        raise MixedTypesError(
+            f"{described} needs one type for each column of the files that it reads together, but "
+            f"column {name!r} is {before} in {one!r} and {kind} in {where}",
+            column=name,
+            files=files,
+            advice="write the files anew with one type, or name the files of each type by "
+            "themselves, cast the column to VARCHAR in each, and join them by UNION ALL",
+        )
+
+
+def _kinds(connection: Any, paths: Sequence[str]) -> Iterator[tuple[Path, str, str]]:
+    """The type of each column in each Parquet file of these paths and patterns."""
     for file in _parquet_files(connection, paths):
         text = f"FROM read_parquet({quoted(glob.escape(file))}, hive_partitioning = false)"
         wrong = "a Parquet file of the query cannot be read; check that the file is complete"
         relation = quietly(partial(connection.sql, text), wrong)
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
-            before, first = seen.setdefault(name.casefold(), (kind, file))
-            if before != kind:
-                one, other = without_values(Path(first)), without_values(Path(file))
-                return (
-                    f"needs one type for each column of the files that it reads together, but "
-                    f"column {name!r} is {before} in {one!r} and {kind} in {other!r}; write the "
-                    "files anew with one type, or name the files of each type by themselves, cast "
-                    "the column to VARCHAR in each, and join them by UNION ALL"
-                )
-    return ""
+            yield Path(file), name, kind
 
 
 def _parquet_files(connection: Any, paths: Sequence[str]) -> Iterator[str]:
-    """The Parquet files of paths and patterns, as DuckDB finds them."""
+    """The Parquet files of paths and patterns, as DuckDB finds them, each once."""
+    seen: set[str] = set()
     for path in paths:
         # A web address may be a value in a condition, and `Sql` reads no file of another machine.
         if "://" in path and not path.startswith("file:"):
@@ -204,7 +218,8 @@ def _parquet_files(connection: Any, paths: Sequence[str]) -> Iterator[str]:
             find = f"SELECT file FROM glob({quoted(pattern)}) ORDER BY file"
             found = quietly(partial(connection.execute, find), _failed).fetchall()
             for (file,) in found:
-                if _begins_as_parquet(file):
+                if file not in seen and _begins_as_parquet(file):
+                    seen.add(file)
                     yield file
 
 

@@ -14,6 +14,8 @@ const MANY_LINES = 3;
 const MANY_CATEGORIES = 13;
 /** The number of categories in a sentence, above which only their number is told. */
 const MOST_TOLD = 4;
+/** The number of categories that a search names beside an attribute. */
+const MOST_FOUND = 3;
 /** The number of lines of a download that holds many tables. */
 const MOST_LINES = 250000;
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven", signDisplay: "negative" });
@@ -237,6 +239,8 @@ let shown = null;
 let sorted = { column: null, descending: true };
 /** The places of the attributes within whose categories percentages add up to 100 %; none for the whole table. */
 let within = [];
+/** What the chart shows: "count", or "share" for percentages. */
+let scale = "count";
 /** The codes of the ticked categories, a set for each attribute of the table. An empty set is no condition. */
 let ticked = [];
 let boxes = [];
@@ -255,8 +259,10 @@ async function show() {
   element("download").hidden = failed;
   sorted = { column: null, descending: true };
   within = [];
+  scale = "count";
   offer();
   wholes();
+  scales();
   quote();
   element("status").textContent = !asked.length
     ? `Choose up to ${data.most} attributes to see how many rows there are of each kind.`
@@ -393,6 +399,19 @@ function shareName() {
   return isEstimate() ? `${name}, estimated` : name;
 }
 
+/** What percentages are of. */
+const wholeName = () => (within.length ? `each ${namesAt(within)}` : allRows());
+
+/** Offer what the chart shows: counts or, where they have bounds, percentages. */
+function scales() {
+  element("charting").hidden = !shown;
+  if (!shown) return;
+  const offered = [new Option("counts", "count")];
+  if (hasShareEnds()) offered.push(new Option(`percentages of ${wholeName()}`, "share"));
+  element("scale").replaceChildren(...offered);
+  element("scale").value = scale;
+}
+
 /** All places of the table but one. */
 const allBut = (left) => shown.asked.map((_, place) => place).filter((place) => place !== left);
 
@@ -419,7 +438,7 @@ function sums() {
 /** The share of a line in the sum of `sums`; 0 if that is not positive. */
 const shareIn = (row, sumOf) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
 
-/** A sentence that quotes the largest count of the lines that are shown. */
+/** A sentence that quotes the sum of the chosen lines or, without its bounds, the largest count of the lines that are shown. */
 function quote() {
   const bounded = shown && shown.rows.every((row) => isKnown(row.low));
   const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
@@ -429,18 +448,20 @@ function quote() {
   element("quoted").hidden = element("shares").hidden = !left.length;
   if (!left.length) return;
   const row = left.reduce((most, one) => (one.count > most.count ? one : most));
-  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
+  const line = { ...row, what: shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", "), share: shareOf(row, within) };
+  const sum = left.length > 1 && limited().length ? { ...sumAt(limited()), what: condition(Infinity), share: shareOfSum() } : {};
+  const quotes = sum.ends ? { ...sum, low: sum.ends[0], high: sum.ends[1] } : line;
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
   const measured = shown.source === "measured";
   const number = unit === null ? "the true number" : "the true number of counted rows";
   const how = shown.source === "based" ? "estimated in part" : "not measured, but estimated from smaller tables";
-  const start = `For example: “About ${whole.format(row.count)} rows have ${what}${counted}. `;
+  const start = `For example: “About ${whole.format(quotes.count)} rows have ${quotes.what}${counted}. `;
   element("quoted").textContent = measured
-    ? `${start}With a probability of about 95 %, ${number} is from ${bounds(row)}; noise was added for privacy.”`
-    : `${start}This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${bounds(row)}.”`;
+    ? `${start}With a probability of about 95 %, ${number} is from ${bounds(quotes)}; noise was added for privacy.”`
+    : `${start}This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${bounds(quotes)}.”`;
   element("compare").textContent = comparing();
-  element("shares").textContent = measured ? sharing(row) : "";
+  element("shares").textContent = measured ? sharing(row, quotes.share) : "";
   element("sums").textContent = measured
     ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
     : `Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds (margin count).`;
@@ -456,11 +477,10 @@ function comparing() {
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
 
-/** How to give bounds to a share, with shares of the quoted count as examples.
+/** How to give bounds to a share, with that of the quoted number and those of a line as examples.
  *
  * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
-function sharing(row) {
-  const first = shareOf(row, within);
+function sharing(row, first) {
   return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
     + `${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
     + ` If those of two shares overlap, do not conclude which one is larger. How far two shares are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup(row)}`;
@@ -484,7 +504,7 @@ function shareOfGroup(row) {
 
 /** The share of a line in the rows with the same categories at some places of the table, in words; empty without bounds. */
 function shareOf(row, places) {
-  const ends = shareEnds(row, wholesAt(places));
+  const ends = shareEnds(row, wholesAt(places)(row));
   if (!ends) return "";
   const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
   const having = told(row.labels.map((_, place) => place).filter((place) => !places.includes(place)));
@@ -495,12 +515,16 @@ function shareOf(row, places) {
 const downwards = percents("floor");
 const upwards = percents("ceil");
 
-/** The bounds of the share of a line as texts, as `sharing` explains them; null where they are not known. */
-function shareEnds(row, wholeOf) {
-  const { low, high } = wholeOf(row);
+/** The bounds of the share of some rows in others, as `sharing` explains them; null where they are not known. */
+function shareBounds(part, all) {
   // The comparison is false for bounds that are not known, too.
-  if (!(low > 0)) return null;
-  return [downwards.format(row.low / high), upwards.format(Math.min(row.high / low, 1))];
+  return all.low > 0 && isKnown(part.low) ? [part.low / all.high, Math.min(part.high / all.low, 1)] : null;
+}
+
+/** The same as texts. */
+function shareEnds(part, all) {
+  const ends = shareBounds(part, all);
+  return ends && [downwards.format(ends[0]), upwards.format(ends[1])];
 }
 
 /** Whether the shares of the table have bounds. Those of estimates would invite to compare groups. */
@@ -523,10 +547,14 @@ function leftOut() {
   return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
 }
 
-/** What bounds of zero do not say, if there are any that come from noise. */
-function nobody(rows) {
-  if (!rows.some((row) => row.high <= 1 && !row.known)) return "";
-  return " A high bound of 1 does not prove that nobody is there: these bounds, too, miss about one true number in twenty.";
+/** How often bounds miss, and what small counts with noise do not say. */
+function misses() {
+  const noisy = shown.rows.filter((row) => isKnown(row.low) && !row.known);
+  if (!noisy.length) return "";
+  const often = ["answered", "assumed"].includes(shown.source) ? "" : "About 1 in 20 bounds misses the true number. ";
+  const nobody = noisy.some((row) => row.high <= 1) ? "A high bound of 1 does not prove that nobody is there. " : "";
+  const impossible = shown.asked.length > 1 ? "A combination that cannot occur can show a small count, and bounds above 0, because of the noise." : "";
+  return `${often}${nobody}${impossible}`.trim();
 }
 
 const sumOfCounts = (rows) => rows.reduce((sum, row) => sum + row.count, 0);
@@ -542,23 +570,48 @@ function adding(rows) {
     : `Before rounding, the counts of this table add up to ${all}.`;
 }
 
-/** The bounds of the sum of the lines with the ticked categories, if the page can tell them.
+/** The sum of the lines with the ticked categories of the attributes at some places of the table, with its bounds; null where the page
+ * cannot tell them.
  *
- * The sum is that of the lines with these categories in the table of the attributes with a condition. */
-function boundsOfSum() {
-  const places = limited();
+ * It is that of the lines with these categories in the table of these attributes alone. */
+function sumAt(places) {
+  if (!places.length) return { count: data.total?.count, ends: data.total && isFinite(data.total.low ?? NaN) ? [data.total.low, data.total.high] : null };
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
   const found = answer ? records(axes, answer).filter(({ codes }) => codes.every((code, at) => ticked[places[at]].has(code))) : [];
-  const isSmaller = axes.length < shown.asked.length;
-  if (found.length === 1 && isKnown(found[0].low)) {
-    return isSmaller ? ` The table ${namesAt(places)} has this sum as a line: ${whole.format(found[0].count)}, with bounds of ${bounds(found[0])}.` : "";
-  }
-  if (found.length && found.every((row) => row.known)) return "";
-  const ends = endsOfSum(axes, answer, found);
-  if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)},` : "the first sum"} are ${range(...ends)}.`;
+  const isLine = found.length === 1 && isKnown(found[0].low);
+  return {
+    count: sumOfCounts(found),
+    ends: isLine ? [found[0].low, found[0].high] : endsOfSum(axes, answer, found),
+    isLine,
+    known: found.length > 0 && found.every((row) => row.known),
+  };
+}
+
+/** The bounds of the sum of the chosen lines in words, if the page can tell them, and its percentage. */
+function boundsOfSum() {
+  const places = limited();
+  const { count, ends, isLine, known } = sumAt(places);
+  const isSmaller = places.length < shown.asked.length;
+  const share = shareOfSum();
+  const all = sumAt(places.filter((place) => within.includes(place))).count;
+  const said = share && ` The percentage of the sum is ${percent.format(count / all)}: ${share}.`;
+  if (isLine) return isSmaller ? ` The table ${namesAt(places)} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
+  if (known) return "";
+  if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)},` : "the first sum"} are ${range(...ends)}.${said}`;
   const advice = element("quote").hidden ? "" : ": “How to quote a number” says what to do";
   return ` This page has no bounds for the sum of the chosen lines${advice}.`;
+}
+
+/** The bounds of the percentage of the chosen lines in what percentages are of, in words; empty if it has none, or is 100 % by choice. */
+function shareOfSum() {
+  const places = limited();
+  const own = places.filter((place) => within.includes(place));
+  const [part, all] = [sumAt(places).ends, sumAt(own).ends];
+  if (!hasShareEnds() || own.length === places.length || !part || !all) return "";
+  const ends = shareEnds({ low: part[0], high: part[1] }, { low: all[0], high: all[1] });
+  const rest = places.filter((place) => !own.includes(place));
+  return ends ? `${ends.join(" to ")} of ${allRows()}${own.length ? ` with ${condition(Infinity, own)}` : ""} have ${condition(Infinity, rest)}` : "";
 }
 
 /** The bounds of the sum of some lines of a table; null if the page cannot compute them.
@@ -579,18 +632,18 @@ function endsOfSum(axes, answer, found) {
 const limited = () => ticked.flatMap((codes, place) => (codes.size && codes.size < sizes[shown.asked[place]] ? [place] : []));
 
 /** The ticked categories of an attribute in words; their number if they are many. */
-function tickedIn(place) {
+function tickedIn(place, most = MOST_TOLD) {
   const { labels } = data.attributes[shown.asked[place]];
   const codes = [...ticked[place]].sort((one, other) => one - other);
   if (!codes.length) return "all categories";
   if (codes.length === 1) return labels[codes[0]];
   // Categories may have an "or" or a comma in them.
   const either = new Intl.ListFormat("en", { type: "disjunction" });
-  return codes.length > MOST_TOLD ? `${codes.length} of ${labels.length} categories` : either.format(codes.map((code) => `“${labels[code]}”`));
+  return codes.length > most ? `${codes.length} of ${labels.length} categories` : either.format(codes.map((code) => `“${labels[code]}”`));
 }
 
-/** What the lines have that are shown, in words. */
-const condition = () => limited().map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place)}`).join("; ");
+/** What the lines have that are shown, in words; of an attribute with more than `most` ticked categories only their number. */
+const condition = (most = MOST_TOLD, places = limited()) => places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, most)}`).join("; ");
 
 /** The lines whose categories are ticked, in every attribute with ticks. */
 const matching = () => shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
@@ -692,6 +745,8 @@ function table() {
   element("caption").textContent = "";
   element("more").textContent = "";
   element("total").textContent = "";
+  element("misses").textContent = "";
+  element("download-chosen").hidden = true;
   if (!shown) return;
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
   const title = head.insertRow();
@@ -714,20 +769,32 @@ function table() {
     const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(partOf(row))}` : "–";
     const count = cell("td", whole.format(row.count), "number");
     // A narrow screen has the bounds and the share below the count; see the style sheet.
-    const ends = hasShareEnds() ? [shareEnds(row, wholeOf)?.join(" to ") ?? "–"] : [];
+    const ends = hasShareEnds() ? [shareEnds(row, wholeOf(row))?.join(" to ") ?? "–"] : [];
     [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
     line.append(count);
     [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
     line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
   }
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
-  element("total").textContent = `${adding(rows)}${leftOut()}${nobody(shown.rows)} ${about}`;
+  element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
+  element("misses").textContent = misses();
   const of = `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines`;
   const ticks = ticked.some((codes) => codes.size);
+  element("download-chosen").hidden = rows.length === shown.rows.length || !rows.length;
   const found = rows.length < shown.rows.length ? `The table shows ${of}: those with ${condition()}. The download has all lines of the table. `
     : ticks ? "All lines of the table have a ticked category. " : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
+  fit();
+}
+
+/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
+function fit() {
+  const box = element("table").parentElement;
+  box.classList.remove("tight", "stacked");
+  for (const way of ["tight", "stacked"]) {
+    if (box.scrollWidth > box.clientWidth) box.classList.add(way);
+  }
   fade();
 }
 
@@ -749,17 +816,32 @@ function style() {
   };
 }
 
-/** What charts show of a record: its numbers, and as texts those of the table. */
-const drawn = (row) => ({ count: row.count, low: row.low, high: row.high, text: whole.format(row.count), bounds: bounds(row) });
-const TEXTS = [{ field: "text", title: "count" }, { field: "bounds" }];
+/** What the chart shows of a line: its count or its percentage, with bounds, as numbers and as the texts of the table. */
+function drawing() {
+  if (scale === "count") {
+    return { title: "count", of: (row) => ({ value: row.count, low: row.low, high: row.high, text: whole.format(row.count), bounds: bounds(row) }) };
+  }
+  const sumOf = sums();
+  const wholeOf = wholesAt(within);
+  const of = (row) => {
+    const value = shareIn(row, sumOf);
+    const all = wholeOf(row);
+    const [low, high] = shareBounds(row, all) ?? [NaN, NaN];
+    return { value, low, high, text: percent.format(value), bounds: shareEnds(row, all)?.join(" to ") ?? "" };
+  };
+  return { title: shareName(), axis: { format: ".2~%" }, of };
+}
+
+/** What charts tell of a record where a reader points at it. */
+const tooltips = ({ title }) => [{ field: "text", title }, { field: "bounds" }];
 
 /** A bar for each count, with its interval. Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
-function barLayers({ y, below }, bounds) {
+function barLayers({ y, below }, { title, axis: own }, width, bounds) {
   const bar = below ? { height: 14, yOffset: below } : {};
-  const axis = { tickCount: Math.max(2, Math.round(element("chart").clientWidth / 110)) };
+  const axis = { ...own, tickCount: Math.max(2, Math.round(width / 110)) };
   const layers = [{
     mark: { type: "bar", color: colour("bar"), ...bar },
-    encoding: { y, x: { field: "count", type: "quantitative", title: "count", axis } },
+    encoding: { y, x: { field: "value", type: "quantitative", title, axis } },
   }];
   if (bounds) {
     layers.push({
@@ -805,42 +887,43 @@ const descriptions = (width) => shown.asked.filter(isDescribed).flatMap((axis) =
 
 const titled = (text) => ({ text, anchor: "start", fontSize: 12, color: colour("ink") });
 
-function bars(rows, title, width) {
+function bars(rows, title, width, shows) {
   const names = rows.map((row) => row.labels.join(" · "));
   const placing = placed(names, width);
   const { short, step } = placing;
   const values = rows.map((row, place) => ({
-    name: short[place], full: names[place], ...drawn(row),
+    name: short[place], full: names[place], ...shows.of(row),
   }));
-  const layer = barLayers(placing, values.every((value) => Number.isFinite(value.low)));
+  const layer = barLayers(placing, shows, width, values.every((value) => Number.isFinite(value.low)));
   return {
     width: "container", height: step * values.length, data: { values }, layer,
-    encoding: { tooltip: [{ field: "full", title }, ...TEXTS] },
+    encoding: { tooltip: [{ field: "full", title }, ...tooltips(shows)] },
   };
 }
 
 /** The counts of many ordered categories in their order: a line, and a band for the intervals. */
-function line(rows, title) {
+function line(rows, title, shows) {
   const values = rows.map((row, place) => ({
-    place, name: row.labels[0], ...drawn(row),
+    place, name: row.labels[0], ...shows.of(row),
   }));
   const x = { field: "name", type: "ordinal", sort: null, title, axis: { labelOverlap: "greedy", labelAngle: 0 } };
-  const layer = [{ mark: { type: "line", color: colour("ink"), strokeWidth: 1.5 }, encoding: { x, y: { field: "count", type: "quantitative", title: "count" } } }];
+  const y = { type: "quantitative", title: shows.title, axis: { ...shows.axis } };
+  const layer = [{ mark: { type: "line", color: colour("ink"), strokeWidth: 1.5 }, encoding: { x, y: { ...y, field: "value" } } }];
   if (values.every((value) => Number.isFinite(value.low))) {
-    layer.unshift({ mark: { type: "area", color: colour("bar"), opacity: 0.6 }, encoding: { x, y: { field: "low", type: "quantitative", title: "count" }, y2: { field: "high" } } });
+    layer.unshift({ mark: { type: "area", color: colour("bar"), opacity: 0.6 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } });
   }
   return {
     width: "container", height: 260, data: { values }, layer,
-    encoding: { tooltip: [{ field: "name", title }, ...TEXTS] },
+    encoding: { tooltip: [{ field: "name", title }, ...tooltips(shows)] },
   };
 }
 
 /** Bars in a panel for each combination of all attributes but the last, whose labels are then written once a panel. */
-function panels(rows, names, labels, width) {
+function panels(rows, names, labels, width, shows) {
   const placing = placed(labels, width);
   const short = new Map(labels.map((label, place) => [label, placing.short[place]]));
   const values = rows.map((row) => ({
-    group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), ...drawn(row),
+    group: row.labels.slice(0, -1).join(" · "), name: short.get(row.labels.at(-1)), ...shows.of(row),
   }));
   const title = names.slice(0, -1).join(" · ");
   // Without a list, panels would be in the order of the alphabet.
@@ -851,38 +934,38 @@ function panels(rows, names, labels, width) {
     facet: { row: { field: "group", type: "nominal", sort: groups, header } },
     spec: {
       width: Math.max(120, placing.below ? width - 30 : width - 150), height: { step: placing.step },
-      layer: barLayers(placing, values.every((value) => Number.isFinite(value.low))),
-      encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...TEXTS] },
+      layer: barLayers(placing, shows, width, values.every((value) => Number.isFinite(value.low))),
+      encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...tooltips(shows)] },
     },
   };
 }
 
 /** A map of colours. A small one has each count with its bounds, if the screen has room for them. */
-function heat(rows, titles, labels, width) {
+function heat(rows, titles, labels, width, shows) {
   // The middle of long labels is left out.
   const [ones, twos] = labels.map((own) => {
     const short = shortened(own, lettersIn(width));
     return new Map(own.map((label, place) => [label, short[place]]));
   });
   const values = rows.map((row) => ({
-    one: ones.get(row.labels[0]), two: twos.get(row.labels[1]), ...drawn(row),
+    one: ones.get(row.labels[0]), two: twos.get(row.labels[1]), ...shows.of(row),
   }));
   const longest = (texts) => Math.max(...texts.map((text) => text.length));
   const beside = 6 * longest([...ones.values()]);
   const wanted = twos.size * (5 * longest(values.map((value) => value.bounds)) + 4);
   const small = values.length <= 60 && wanted <= width - beside;
   const slanted = twos.size * 7 * (longest([...twos.values()]) + 1) > width - beside;
-  const most = Math.max(...values.map((value) => value.count));
+  const most = Math.max(...values.map(({ value }) => value));
   const position = {
     x: { field: "two", type: "nominal", sort: null, title: null, axis: { labelAngle: slanted ? -40 : 0 } },
     y: { field: "one", type: "nominal", sort: null, title: null },
   };
   const layers = [{
     mark: "rect",
-    encoding: { color: { field: "count", type: "quantitative", scale: { scheme: "viridis", reverse: true }, title: "count", legend: { orient: "bottom" } } },
+    encoding: { color: { field: "value", type: "quantitative", scale: { scheme: "viridis", reverse: true }, title: shows.title, legend: { ...shows.axis, orient: "bottom" } } },
   }];
   if (small) {
-    const ink = { condition: { test: `datum.count > ${most / 2}`, value: "white" }, value: "#1b1f24" };
+    const ink = { condition: { test: `datum.value > ${most / 2}`, value: "white" }, value: "#1b1f24" };
     layers.push({ mark: { type: "text", fontSize: 11, dy: -6 }, encoding: { text: { field: "text" }, color: ink } });
     layers.push({ mark: { type: "text", fontSize: 9, dy: 7 }, encoding: { text: { field: "bounds" }, color: ink } });
   }
@@ -890,18 +973,23 @@ function heat(rows, titles, labels, width) {
   return {
     title: titled(text),
     width: "container", height: (small ? 34 : 24) * ones.size, data: { values }, layer: layers,
-    encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...TEXTS] },
+    encoding: { ...position, tooltip: [{ field: "one", title: titles[0] }, { field: "two", title: titles[1] }, ...tooltips(shows)] },
   };
 }
 
 /** What a table or a chart shows, in words. */
-const countsBy = (names) => `Counts by ${new Intl.ListFormat("en").format(names)}`;
+const countsBy = (names, counts = "Counts") => `${counts} by ${new Intl.ListFormat("en").format(names)}`;
+
+/** A chart as Vega runs it. */
+function compiled(spec, description) {
+  const size = spec.facet ? {} : { autosize: { type: "fit-x", contains: "padding" } };
+  return vega.parse(vegaLite.compile({ ...spec, description, ...size, config: style() }).spec);
+}
 
 /** Draw a chart. Its description stands for it: what readers hear of its parts would be less than the table says. */
 async function draw(place, spec, description) {
   place.replaceChildren();
-  const parsed = vega.parse(vegaLite.compile({ ...spec, description, ...(spec.facet ? {} : { autosize: { type: "fit-x", contains: "padding" } }), config: style() }).spec);
-  const view = new vega.View(parsed, { renderer: "svg", container: place, hover: true });
+  const view = new vega.View(compiled(spec, description), { renderer: "svg", container: place, hover: true });
   view.tooltip((handler, event, item, value) => { place.title = value ? Object.entries(value).map(([name, text]) => `${name}: ${text}`).join("\n") : ""; });
   await view.runAsync();
   place.querySelector("svg").setAttribute("aria-hidden", "true");
@@ -912,34 +1000,79 @@ async function chart() {
   const place = element("chart");
   element("drawn").textContent = "";
   if (!shown) { place.replaceChildren(); return; }
+  const { spec, description, note } = charted(place.clientWidth);
+  element("drawn").textContent = note;
+  await draw(place, spec, description);
+}
+
+/** The chart of the chosen lines, what it shows in words, and a note where it does not show all lines. */
+function charted(width) {
   const names = shown.asked.map(nameOf);
+  const shows = drawing();
   const rows = matching();
   const isPart = rows.length < shown.rows.length;
-  const description = `${countsBy(names)}${isPart ? `: the lines with ${condition()}` : ""}`;
+  const start = countsBy(names, scale === "count" ? "Counts" : `Percentages of ${wholeName()}`);
+  const description = `${start}${isPart ? `: the lines with ${condition()}` : ""}`;
+  const note = isPart ? "The chart shows the chosen lines." : "";
   // The categories that have a line.
   const labels = shown.asked.map((axis, own) => data.attributes[axis].labels.filter((_, code) => !ticked[own].size || ticked[own].has(code)));
   const [first, second] = labels.map((own) => own.length);
-  if (isPart) element("drawn").textContent = "The chart shows the chosen lines.";
-  if (names.length === 2 && first > 2 && second > 2 && second <= 60) {
-    await draw(place, heat(rows, names, labels, place.clientWidth), description);
-    return;
-  }
-  const text = descriptions(place.clientWidth);
+  // The bounds of percentages have their place in bars.
+  const isMap = names.length === 2 && first > 2 && second > 2 && second <= 60 && (scale === "count" || rows.length > MOST_BARS);
+  if (isMap) return { spec: heat(rows, names, labels, width, shows), description, note };
+  const text = descriptions(width);
   const title = text.length ? { title: titled(text) } : {};
   if (names.length > 1 && rows.length <= MOST_BARS) {
-    await draw(place, { ...panels(rows, names, labels.at(-1), place.clientWidth), ...title }, description);
-    return;
+    return { spec: { ...panels(rows, names, labels.at(-1), width, shows), ...title }, description, note };
   }
   if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[0]].ordered) {
-    await draw(place, { ...line(rows, names[0]), ...title }, description);
-    return;
+    return { spec: { ...line(rows, names[0], shows), ...title }, description, note };
   }
-  if (rows.length > MOST_BARS) {
-    rows.sort((one, other) => other.count - one.count);
-    rows.length = MOST_BARS;
-    element("drawn").textContent = `The chart shows the ${MOST_BARS} largest counts of ${isPart ? "the chosen lines" : "the table"}.`;
-  }
-  await draw(place, { ...bars(rows, names.join(" · "), place.clientWidth), ...title }, description);
+  const most = rows.map((row) => [row, shows.of(row).value]).sort(([, one], [, other]) => other - one).map(([row]) => row).slice(0, MOST_BARS);
+  const some = `The chart shows the ${MOST_BARS} largest ${scale === "count" ? "counts" : "percentages"} of ${isPart ? "the chosen lines" : "the table"}.`;
+  const isLarge = rows.length > MOST_BARS;
+  return { spec: { ...bars(isLarge ? most : rows, names.join(" · "), width, shows), ...title }, description, note: isLarge ? some : note };
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+const SAVED_WIDTH = 720;
+
+/** Save the chart by itself, with what a reader of it must know: what it shows, how it was made, who publishes it, and the licence. */
+async function saveChart() {
+  const { spec, description, note } = charted(SAVED_WIDTH);
+  const fixed = spec.width === "container" ? { ...spec, width: SAVED_WIDTH } : spec;
+  const drawn = await new vega.View(compiled(fixed, description), { renderer: "none" }).toSVG();
+  const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
+  const made = document.createElementNS(SVG, "svg");
+  let y = 12;
+  const write = (text, size, weight = "normal") => wrapped(text, SAVED_WIDTH / (0.56 * size)).forEach((words) => {
+    const line = document.createElementNS(SVG, "text");
+    const look = { x: 12, y: y += 1.4 * size, "font-size": size, "font-weight": weight, "font-family": "system-ui, sans-serif", fill: colour("ink") };
+    Object.entries(look).forEach(([name, value]) => line.setAttribute(name, value));
+    line.textContent = words;
+    made.append(line);
+  });
+  write(data.title, 17, "bold");
+  [description, note].filter((text) => text).forEach((text) => write(text, 13));
+  inner.setAttribute("x", 12);
+  inner.setAttribute("y", y += 14);
+  y += Number(inner.getAttribute("height"));
+  made.append(inner);
+  const { Licence: licence, "How to cite": cite } = data.imprint;
+  const below = [data.private ? "" : "This is a simulation and not private.", data.sources[shown.source], data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  below.filter((text) => text).forEach((text) => write(text, 11));
+  const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
+  const paper = document.createElementNS(SVG, "rect");
+  Object.entries({ width: "100%", height: "100%", fill: colour("paper") }).forEach(([name, value]) => paper.setAttribute(name, value));
+  made.prepend(paper);
+  Object.entries({ width, height: y + 12, viewBox: `0 0 ${width} ${y + 12}` }).forEach(([name, value]) => made.setAttribute(name, value));
+  save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(nameOf), scale === "count" ? "chart" : "percentages"], "svg");
+}
+
+/** A text with the colours of paper, which is white, whatever colours the screen has: those of the first rule of the style sheet. */
+function inPrint(text) {
+  const { style: light } = document.styleSheets[0].cssRules[0];
+  return text.replace(/var\((--[a-z-]+)\)/g, (_, name) => light.getPropertyValue(name).trim());
 }
 
 /** The beginnings of texts that spreadsheets run as formulae: see `for_spreadsheet` in the Python source. */
@@ -951,11 +1084,14 @@ function quoted(name) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** The types of the files that a reader can save, by their endings. */
+const TYPES = { csv: "text/csv", svg: "image/svg+xml", txt: "text/plain" };
+
 /** Hand a text file to the reader. */
-function save(text, name, kind) {
+function save(text, name, ending) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: `text/${kind}` }));
-  link.download = `${[data.title, ...name].map((part) => part.replace(/[^\p{L}\p{N}-]+/gu, "_")).join("-")}.${kind === "plain" ? "txt" : kind}`;
+  link.href = URL.createObjectURL(new Blob([text], { type: TYPES[ending] }));
+  link.download = `${[data.title, ...name].map((part) => part.replace(/[^\p{L}\p{N}-]+/gu, "_")).join("-")}.${ending}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
@@ -977,19 +1113,20 @@ const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"
 function shareColumns() {
   const sumOf = sums();
   const wholeOf = wholesAt(within);
-  const of = quoted(within.length ? `each ${namesAt(within)}` : allRows());
+  const of = quoted(wholeName());
   return (row) => {
-    const texts = [percent.format(shareIn(row, sumOf)), ...(shareEnds(row, wholeOf) ?? ["", ""])];
+    const texts = [percent.format(shareIn(row, sumOf)), ...(shareEnds(row, wholeOf(row)) ?? ["", ""])];
     return [...texts.map((text) => text && Number(text.replace(/[.,%]/g, ""))), of];
   };
 }
 
-function download() {
+/** Save some lines of the table. */
+function download(rows, more = []) {
   const names = shown.asked.map(nameOf);
   const shares = hasShareEnds() ? shareColumns() : () => [];
-  const lines = shown.rows.map((row) => [...row.labels.map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, shown.source]);
+  const lines = rows.map((row) => [...row.labels.map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, shown.source]);
   const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
-  save(csv([head.map(quoted), ...lines]), names, "csv");
+  save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv");
 }
 
 /** The sets of `size` of some axes. */
@@ -1047,10 +1184,16 @@ function meanings() {
   return axes.length ? ["What the attributes are", ...axes.map((axis) => `  ${toldOf(axis)}`), ""] : [];
 }
 
+/** How the tables were made that this page can show, in words. */
+function usedSources() {
+  const used = new Set([...data.answers.map((answer) => answer.source), ...allTables().tables.map((axes) => onPage(axes).source)]);
+  return Object.entries(data.sources).filter(([name]) => data.live || used.has(name));
+}
+
 /** What a reader of the downloads must know, as text. */
 function downloadMeaning() {
   const lines = [
-    data.title, element("facts").textContent, "",
+    data.title, element("facts").textContent, data.unsaid, "",
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
     "How to open the tables", data.opening, "",
     "Columns of the tables",
@@ -1060,7 +1203,7 @@ function downloadMeaning() {
     `  ${free("per_1000_of")} says which rows these are of. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
-    ...Object.entries(data.sources).map(([name, words]) => `  ${name}: ${words}`),
+    ...usedSources().map(([name, words]) => `  ${name}: ${words}`),
     `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
     "  so never add up lines of different tables: choose the lines of one table first.",
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
@@ -1068,13 +1211,20 @@ function downloadMeaning() {
     ...belonging().flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];
-  save(`${lines.join("\n")}\n`, ["columns"], "plain");
+  save(`${lines.join("\n")}\n`, ["columns"], "txt");
 }
 
 /** What stands beside the name of an attribute: its number of categories, or that it was not measured. */
 function sizeOf(axis) {
   if (data.not_measured.includes(nameOf(attributeOf(axis)))) return "not measured";
   return sizes[axis] === 1 ? "1 category" : `${sizes[axis]} categories`;
+}
+
+/** The categories of an attribute with a text in them, first those that begin with it. */
+function categoriesWith(wanted, axis) {
+  const found = data.attributes[axis].labels.filter((label) => folded(label).includes(wanted));
+  const [first, others] = [true, false].map((begins) => found.filter((label) => folded(label).startsWith(wanted) === begins));
+  return [...first, ...others];
 }
 
 function picker() {
@@ -1091,6 +1241,8 @@ function picker() {
     size.className = "size";
     size.textContent = sizeOf(axis);
     label.append(box, attribute.name, size);
+    // A level says what its attribute does.
+    if (isDescribed(axis) && attribute.level_of === null) label.append(cell("span", attribute.description, "described"));
     if (attribute.level_of !== null) label.className = "level";
     return box;
   });
@@ -1104,15 +1256,20 @@ function picker() {
   element("search").addEventListener("input", (event) => {
     const wanted = folded(event.target.value.trim());
     boxes.forEach((box, axis) => {
-      const { name, labels } = data.attributes[axis];
-      const label = folded(name).includes(wanted) ? undefined : labels.find((one) => folded(one).includes(wanted));
-      box.parentElement.hidden = !folded(name).includes(wanted) && label === undefined;
-      box.parentElement.style.display = box.parentElement.hidden ? "none" : "";
-      // Say which category was found.
-      box.parentElement.lastElementChild.textContent = label === undefined ? sizeOf(axis) : `“${label}”`;
+      const { name, description } = data.attributes[axis];
+      const isNamed = [name, description ?? ""].some((text) => folded(text).includes(wanted));
+      const found = isNamed ? [] : categoriesWith(wanted, axis);
+      const label = box.parentElement;
+      label.hidden = !isNamed && !found.length;
+      label.style.display = label.hidden ? "none" : "";
+      // Say which categories were found.
+      const more = found.length > MOST_FOUND ? ` and ${found.length - MOST_FOUND} more` : "";
+      const size = label.querySelector(".size");
+      size.classList.toggle("found", found.length > 0);
+      size.textContent = found.length ? `${found.slice(0, MOST_FOUND).map((one) => `“${one}”`).join(", ")}${more}` : sizeOf(axis);
     });
     const none = boxes.every((box) => box.parentElement.hidden);
-    element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name or its categories.` : "";
+    element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name, its meaning or its categories.` : "";
   });
   element("clear").addEventListener("click", () => {
     selected = [];
@@ -1216,17 +1373,27 @@ element("columns").hidden = false;
 typical();
 citing();
 picker();
-element("download").addEventListener("click", download);
+element("download").addEventListener("click", () => download(shown.rows));
+element("download-chosen").addEventListener("click", () => download(matching(), ["chosen"]));
+element("save-chart").addEventListener("click", saveChart);
+element("scale").addEventListener("change", (event) => {
+  scale = event.target.value;
+  chart();
+});
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
 element("download-meaning").addEventListener("click", downloadMeaning);
 element("whole").addEventListener("change", (event) => {
   within = event.target.value === "" ? [] : event.target.value.split(",").map(Number);
+  // Whoever chooses what percentages are of wants to see them.
+  if (hasShareEnds()) scale = "share";
   table();
   quote();
+  scales();
+  chart();
 });
 element("table").parentElement.addEventListener("scroll", fade);
-addEventListener("resize", fade);
+addEventListener("resize", fit);
 // Paper has no button that opens what is closed.
 let opened = false;
 addEventListener("beforeprint", () => {

@@ -1,8 +1,9 @@
 """`CvxpyEngine` and `PulpEngine`: modelling languages, with any solver that they find installed."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +14,13 @@ from ..models.written import to_cvxpy, to_pulp
 from .ended import Ended
 
 __all__ = ["CvxpyEngine", "PulpEngine"]
+
+_STATUS = {
+    "Optimal Solution Found": Status.OPTIMAL,
+    "Solution Found": Status.TIME_LIMIT,
+    "No Solution Exists": Status.INFEASIBLE,
+}
+"""The `Status` for each solution status of PuLP; any other one is `FAILED`."""
 
 
 @dataclass(
@@ -56,6 +64,7 @@ class PulpEngine:
         The name of the solver in PuLP.
     """
 
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     solver: str = "PULP_CBC_CMD"
 
     def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
@@ -73,17 +82,13 @@ class PulpEngine:
             warnings.simplefilter("ignore")
             solver = pulp.getSolver(self.solver, msg=False, threads=1, gapRel=0.0, **options)
             problem.solve(solver)
-        ended = problem.sol_status
-        statuses = {
-            pulp.LpSolutionOptimal: Status.OPTIMAL,
-            pulp.LpSolutionIntegerFeasible: Status.TIME_LIMIT,
-            pulp.LpSolutionInfeasible: Status.INFEASIBLE,
-        }
+        ended = str(pulp.LpSolution[problem.sol_status])
+        status = _STATUS.get(ended, Status.FAILED)
         named = problem.variablesDict()
         values = [named[f"x{place}"].value() for place in range(model.columns)]
-        found = ended in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
+        found = status in (Status.OPTIMAL, Status.TIME_LIMIT)
         return Ended(
-            status=statuses.get(ended, Status.FAILED),
+            status=status,
             point=np.array(values, np.float64) if found and None not in values else None,
-            detail=str(pulp.LpSolution[ended]),
+            detail=ended,
         )

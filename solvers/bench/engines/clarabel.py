@@ -1,5 +1,6 @@
 """`ClarabelEngine`: the interior-point solver Clarabel, called directly, for continuous models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,6 +48,7 @@ class ClarabelEngine(Library):
     """
 
     module: ClassVar[str] = "clarabel"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_cones: ClassVar[bool] = True
     tolerance: float = 1e-10
     iterations: int = 500

@@ -1,5 +1,6 @@
 """`DaqpEngine`: the dual active-set solver DAQP, for strictly convex quadratic models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,6 +44,7 @@ class DaqpEngine(Library):
     """
 
     module: ClassVar[str] = "daqp"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     proximal: float = 1e-6
 
     def solve(self, daqp: Any, model: Model, time_limit: float | None) -> Ended:

@@ -1,5 +1,6 @@
 """`EcosEngine`: the interior-point solver ECOS, for continuous models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,6 +44,7 @@ class EcosEngine(Library):
     """
 
     module: ClassVar[str] = "ecos"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_cones: ClassVar[bool] = True
     tolerance: float = 1e-9
     iterations: int = 500

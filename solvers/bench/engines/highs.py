@@ -1,5 +1,6 @@
 """`HighsEngine`: the solver HiGHS, through the package highspy, for everything without cones."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,14 @@ from .ended import Ended
 from .library import Library
 
 __all__ = ["HighsEngine", "from_highs", "to_highs"]
+
+_STATUS = {
+    "kOptimal": Status.OPTIMAL,
+    "kTimeLimit": Status.TIME_LIMIT,
+    "kIterationLimit": Status.ITERATION_LIMIT,
+    "kInfeasible": Status.INFEASIBLE,
+}
+"""The `Status` for each status of HiGHS; any other one is `FAILED`."""
 
 
 @dataclass(
@@ -35,6 +44,7 @@ class HighsEngine(Library):
     """
 
     module: ClassVar[str] = "highspy"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
     tolerance: float = 1e-9
 
@@ -50,14 +60,7 @@ class HighsEngine(Library):
         solver.passModel(to_highs(highspy, model))
         solver.run()
         ended = solver.getModelStatus()
-        kinds = highspy.HighsModelStatus
-        statuses = {
-            kinds.kOptimal: Status.OPTIMAL,
-            kinds.kTimeLimit: Status.TIME_LIMIT,
-            kinds.kIterationLimit: Status.ITERATION_LIMIT,
-            kinds.kInfeasible: Status.INFEASIBLE,
-        }
-        status = statuses.get(ended, Status.FAILED)
+        status = _STATUS.get(ended.name, Status.FAILED)
         information = solver.getInfo()
         solution = solver.getSolution()
         point = np.array(solution.col_value) if solution.value_valid else None

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,8 @@ class Library(ABC):
 
     module: ClassVar[str]
     """The name under which the library is imported."""
+    statuses: ClassVar[Mapping[Any, Status]]
+    """The `Status` for each way in which the library says that it ended; else it is `FAILED`."""
     takes_cones: ClassVar[bool] = False
     takes_integers: ClassVar[bool] = False
 

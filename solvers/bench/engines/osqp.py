@@ -1,5 +1,6 @@
 """`OsqpEngine`: the operator-splitting solver OSQP, for linear and quadratic models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ __all__ = ["OsqpEngine"]
 
 _STATUS = {
     "solved": Status.OPTIMAL,
+    "solved inaccurate": Status.ITERATION_LIMIT,
     "maximum iterations reached": Status.ITERATION_LIMIT,
     "run time limit reached": Status.TIME_LIMIT,
     "primal infeasible": Status.INFEASIBLE,
@@ -39,6 +41,7 @@ class OsqpEngine(Library):
     """
 
     module: ClassVar[str] = "osqp"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     tolerance: float = 1e-8
     iterations: int = 200_000
 

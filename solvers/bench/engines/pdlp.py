@@ -1,6 +1,7 @@
 """`PdlpEngine`: the first-order solver PDLP of ortools, for linear and quadratic models."""
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,14 @@ from .ended import Ended
 from .library import Library
 
 __all__ = ["PdlpEngine"]
+
+_STATUS = {
+    "TERMINATION_REASON_OPTIMAL": Status.OPTIMAL,
+    "TERMINATION_REASON_PRIMAL_INFEASIBLE": Status.INFEASIBLE,
+    "TERMINATION_REASON_TIME_LIMIT": Status.TIME_LIMIT,
+    "TERMINATION_REASON_ITERATION_LIMIT": Status.ITERATION_LIMIT,
+}
+"""The `Status` for each reason of PDLP to stop; any other one is `FAILED`."""
 
 
 @dataclass(
@@ -32,6 +41,7 @@ class PdlpEngine(Library):
     """
 
     module: ClassVar[str] = "ortools"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     tolerance: float = 1e-8
 
     def solve(self, ortools: Any, model: Model, time_limit: float | None) -> Ended:
@@ -56,17 +66,11 @@ class PdlpEngine(Library):
         if time_limit is not None:
             criteria.time_sec_limit = float(time_limit)
         found = pdlp.primal_dual_hybrid_gradient(programme, options)
-        reason = found.solve_log.termination_reason
-        statuses = {
-            logs.TERMINATION_REASON_OPTIMAL: Status.OPTIMAL,
-            logs.TERMINATION_REASON_PRIMAL_INFEASIBLE: Status.INFEASIBLE,
-            logs.TERMINATION_REASON_TIME_LIMIT: Status.TIME_LIMIT,
-            logs.TERMINATION_REASON_ITERATION_LIMIT: Status.ITERATION_LIMIT,
-        }
+        reason = str(logs.TerminationReason.Name(found.solve_log.termination_reason))
         point = np.array(found.primal_solution, np.float64)
         return Ended(
-            status=statuses.get(reason, Status.FAILED),
+            status=_STATUS.get(reason, Status.FAILED),
             point=point if len(point) else None,
             work=int(found.solve_log.iteration_count),
-            detail=str(logs.TerminationReason.Name(reason)),
+            detail=reason,
         )

@@ -1,5 +1,6 @@
 """`PiqpEngine`: the proximal interior-point solver PIQP, for linear and quadratic models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ class PiqpEngine(Library):
     """
 
     module: ClassVar[str] = "piqp"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     tolerance: float = 1e-9
     iterations: int = 500
 

@@ -1,5 +1,6 @@
 """`ProxQpEngine`: the proximal augmented Lagrangian solver ProxQP, for quadratic models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ class ProxQpEngine(Library):
     """
 
     module: ClassVar[str] = "proxsuite"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     tolerance: float = 1e-8
     iterations: int = 10_000
 

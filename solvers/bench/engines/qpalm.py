@@ -1,5 +1,6 @@
 """`QpalmEngine`: the proximal augmented Lagrangian solver QPALM, for quadratic models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,6 +40,7 @@ class QpalmEngine(Library):
     """
 
     module: ClassVar[str] = "qpalm"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     tolerance: float = 1e-8
     iterations: int = 100_000
 

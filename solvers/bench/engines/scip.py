@@ -1,5 +1,6 @@
 """`ScipEngine`: the solver SCIP, through the package pyscipopt, for everything without cones."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,6 +46,7 @@ class ScipEngine(Library):
     """
 
     module: ClassVar[str] = "pyscipopt"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
     tolerance: float = 1e-7
 

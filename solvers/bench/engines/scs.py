@@ -1,5 +1,6 @@
 """`ScsEngine`: the splitting conic solver SCS, for continuous models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -34,6 +35,7 @@ class ScsEngine(Library):
     """
 
     module: ClassVar[str] = "scs"
+    statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_cones: ClassVar[bool] = True
     tolerance: float = 1e-8
     iterations: int = 200_000

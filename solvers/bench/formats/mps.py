@@ -8,7 +8,7 @@ HiGHS can write MPS, too, but only 15 digits, and it marks a continuous column w
 integer if it follows one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -19,7 +19,7 @@ __all__ = ["mps"]
 
 
 def mps(model: Model, name: str) -> Iterator[str]:
-    """The lines of the file; rows without any bound are left out.
+    """The lines of the file; rows without any bound are left out, and so are empty sections.
 
     Raises
     ------
@@ -39,25 +39,43 @@ def mps(model: Model, name: str) -> Iterator[str]:
         yield f" {_kind(model, row)} r{row}"
     yield "COLUMNS"
     yield from _columns(model, set(kept))
-    yield "RHS"
+    yield from _section("RHS", _sides(model, kept))
+    yield from _section("RANGES", _ranges(model, kept))
+    bounds = (line for column in range(model.columns) for line in _bounds(model, column))
+    yield from _section("BOUNDS", bounds)
+    yield from _section("QUADOBJ", _squares(model))
+    yield "ENDATA"
+
+
+def _section(name: str, lines: Iterable[str]) -> Iterator[str]:
+    """A section with its name, or nothing: some readers fail at a name without lines."""
+    held = list(lines)
+    if held:
+        yield name
+        yield from held
+
+
+def _sides(model: Model, kept: list[int]) -> Iterator[str]:
+    """The constant of the objective, and one side of each row."""
     if model.offset:
         yield f" RHS obj {written(-model.offset)}"
     for row in kept:
         side = model.upper[row] if _kind(model, row) == "L" else model.lower[row]
         if side:
             yield f" RHS r{row} {written(side)}"
-    yield "RANGES"
+
+
+def _ranges(model: Model, kept: list[int]) -> Iterator[str]:
+    """The distance between the two sides of a row, where there are two."""
     for row in kept:
         if _kind(model, row) == "G" and np.isfinite(model.upper[row]):
             yield f" RANGES r{row} {written(model.upper[row] - model.lower[row])}"
-    yield "BOUNDS"
-    for column in range(model.columns):
-        yield from _bounds(model, column)
-    if model.quadratic:
-        yield "QUADOBJ"
-        for column in np.flatnonzero(model.square).tolist():
-            yield f" x{column} x{column} {written(model.square[column])}"
-    yield "ENDATA"
+
+
+def _squares(model: Model) -> Iterator[str]:
+    """The diagonal of the quadratic part."""
+    for column in np.flatnonzero(model.square).tolist():
+        yield f" x{column} x{column} {written(model.square[column])}"
 
 
 def _kind(model: Model, row: int) -> str:
@@ -94,6 +112,10 @@ def _bounds(model: Model, column: int) -> Iterator[str]:
     elif least == -np.inf and most == np.inf:
         yield f" FR BND x{column}"
     else:
-        lower = f" LO BND x{column} {written(least)}" if least > -np.inf else f" MI BND x{column}"
-        yield lower
-        yield f" UP BND x{column} {written(most)}" if most < np.inf else f" PL BND x{column}"
+        # PuLP takes PL for a lower bound of zero, too, so LO comes after it. It takes MI for an
+        # upper bound of zero, too, so UP comes last.
+        if most == np.inf:
+            yield f" PL BND x{column}"
+        yield f" LO BND x{column} {written(least)}" if least > -np.inf else f" MI BND x{column}"
+        if most < np.inf:
+            yield f" UP BND x{column} {written(most)}"

@@ -22,6 +22,8 @@ __all__ = ["check_answers"]
 _TOLERANCE = 1e-4
 """The largest gap at which an answer counts as solved, as in `compare`."""
 
+_NO_ANSWER = "without an answer"
+
 _ROUNDING = 1e-6
 """The largest error of what must be kept, as a share of the total."""
 
@@ -46,7 +48,8 @@ def check_answers(solver: Any, family: str) -> str:
     Returns
     -------
     str
-        What was found, such as "15 solved, 0 feasible, 0 without an answer".
+        What was found, such as "15 solved, 0 feasible, 0 without an answer", with the names of the
+        instances that are not solved.
 
     Raises
     ------
@@ -67,19 +70,27 @@ def check_answers(solver: Any, family: str) -> str:
         raise AssertionError(
             f"a solver must be an object, but it is the class {name}; call it: {name}()"
         )
-    counts = dict.fromkeys((Outcome.SOLVED, Outcome.FEASIBLE, Outcome.NOTHING), 0)
     listed = instances(family=family, size="small")
+    ended: dict[Outcome, list[str]] = {Outcome.FEASIBLE: [], Outcome.NOTHING: []}
     for instance in listed:
-        counts[_outcome(solver, instance)] += 1
-    solved, feasible, nothing = counts.values()
-    if nothing == len(listed):
+        # A solved instance needs no name.
+        ended.get(_outcome(solver, instance), []).append(instance.name)
+    feasible, nothing = ended.values()
+    if len(nothing) == len(listed):
         raise AssertionError(
-            f"a solver must answer at least one of the {nothing} small instances of {family}, but "
-            "it answers none; raise its limits"
+            f"a solver must answer at least one of the {len(nothing)} small instances of {family}, "
+            "but it answers none; raise its limits"
         )
     if listed[0].family.group == "projection" and callable(solver):
         _check_kept(solver)
-    return f"{solved} solved, {feasible} feasible, {nothing} without an answer"
+    solved = len(listed) - len(feasible) - len(nothing)
+    return f"{solved} solved, {_counted(feasible, 'feasible')}, {_counted(nothing, _NO_ANSWER)}"
+
+
+def _counted(names: list[str], what: str) -> str:
+    """The number of some instances, with their names if there are any."""
+    named = f" ({', '.join(names)})" if names else ""
+    return f"{len(names)} {what}{named}"
 
 
 def _outcome(solver: Any, instance: Instance) -> Outcome:

@@ -60,7 +60,8 @@ def compare(
     exception: they are compiled once before, and the first solve reads them from disk. The others
     read the instance anew.
     A process that exceeds a limit is ended, with all processes that it started. The time for which
-    other work of the machine kept it waiting for a processor does not count (on Linux). A process
+    other work of the machine kept it waiting for a processor does not count (on Linux). An answer
+    that comes later than the time limit does not count: its outcome is ``time``. A process
     that the machine lost is started again, up to twice. An answer counts
     for what it is, not for what its solver says: feasibility and objective are recomputed, and a
     claim that they contradict makes the outcome ``wrong``. So does a claim that the checked answer
@@ -68,8 +69,9 @@ def compare(
 
     A solver runs on the instances of its families. These are `solver.families` (names of families)
     if it has this attribute, the families of the roster if its class is ours, and otherwise every
-    family whose method it has. A solver with an attribute `time_limit` that is None gets the limit
-    there; the object that was passed keeps None.
+    family whose method it has. A solver with an attribute `time_limit` that is None gets 95 % of
+    the limit there, so that it can stop and hand over its answer in time; the object that was
+    passed keeps None.
 
     Parameters
     ----------
@@ -79,7 +81,8 @@ def compare(
         The solvers by name, or a list of solvers, whose names are then their texts. They must be
         picklable; classes of a notebook or a script are.
     time_limit
-        Seconds (wall time) of one solve. A solver is ended after 1.25 times the limit and a second.
+        Seconds of one solve: wall time, less the time for which it waited for a processor. Its
+        process is ended after 1.25 times the limit and a second.
     repeats
         The number of warm solves after the cold one.
     jobs
@@ -230,7 +233,7 @@ class _Comparison:
     ) -> Row:
         """The row of one solve."""
         verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
-        traced = row_files.trace(instance, found.trace, found.wall, verdict)
+        traced = row_files.trace(instance, found.trace, found.own_seconds, verdict)
         fixed = self._fixed(instance, entry)
         return fixed | _measured(found) | _valued(instance, verdict) | traced | _made(found, load)
 
@@ -389,6 +392,7 @@ def _measured(found: Found) -> Row:
         "claimed_bound": claim.get("bound"),
         "claimed_seconds": claim.get("seconds"),
         "wall": found.wall,
+        "waited": found.waited,
         "cpu": found.cpu,
         "peak_memory": found.peak,
         "runaways": found.runaways,

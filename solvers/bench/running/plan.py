@@ -23,6 +23,10 @@ from .solving import library_of
 
 __all__ = ["Entry", "listed", "named", "planned"]
 
+_STOP_SHARE = 0.95
+"""A solver that keeps a time limit stops at this share of the limit. The rest is for what comes
+before and after its own clock: an answer that comes later than the limit does not count."""
+
 
 @dataclass(
     frozen=True,
@@ -111,9 +115,10 @@ def planned(
 ) -> list[tuple[Instance, Entry]]:
     """Every instance with every solver of its family, one instance after another."""
     entries = {}
+    own_limit = round(_STOP_SHARE * seconds, 9)
     for name, solver in solvers.items():
         _check_solver(name, solver)
-        limited = _here(_limited(solver, seconds))
+        limited = _here(_limited(solver, own_limit))
         entries[name] = Entry(
             name=name,
             options=_described(limited),
@@ -202,8 +207,8 @@ def _limited(solver: Any, seconds: float) -> Any:
         object.__setattr__(limited, "time_limit", seconds)
     except AttributeError:
         raise ValueError(
-            f"the time_limit of a solver that is None is set to the limit, but that of "
-            f"{type(solver).__name__} cannot be set; let it have another name or value"
+            f"the time_limit of a solver that is None is set to {_STOP_SHARE:.0%} of the limit, "
+            f"but that of {type(solver).__name__} cannot be set; let it have another name or value"
         ) from None
     return limited
 

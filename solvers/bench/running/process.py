@@ -25,7 +25,8 @@ _SETTING_UP = 300.0
 
 _GRACE = 1.0
 _GRACE_SHARE = 0.25
-"""A solver is ended this many seconds, and this share of the limit, after its time limit."""
+"""A solver is ended this many seconds, and this share of the limit, after its time limit. This only
+decides when a process is ended: an answer that comes later than the limit is too late."""
 
 _PATIENCE = 10.0
 """A solver is ended after this many times its limit, even if it had no processor meanwhile."""
@@ -144,7 +145,8 @@ class Found:
     peak
         The largest number of resident bytes.
     trace
-        The better answers on the way, each with its seconds.
+        The better answers on the way, each with its seconds; the time until then for which other
+        programs had the processor is not counted.
     changed
         Whether the solver changed the problem.
     runaways
@@ -172,6 +174,14 @@ class Found:
     runaways: int = 0
     detail: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def own_seconds(self) -> float:
+        """The seconds of the solver itself: wall time, less what it waited for a processor.
+
+        The time limit is a limit of these.
+        """
+        return max(self.wall - self.waited, 0.0)
 
     @property
     def has_slow_clock(self) -> bool:
@@ -352,8 +362,10 @@ class _Watch:
         elif kind == "improved" and self._open is not None:
             answer = unpacked_answer(values["answer"], arrays)
             # The solver cannot be ahead of our own clock.
-            elapsed = max(float(values["seconds"]), 0.0)
-            self._open.trace.append((min(elapsed, now - self._since), answer))
+            elapsed = min(max(float(values["seconds"]), 0.0), now - self._since)
+            # The limit does not count what it waited for a processor, nor does this clock.
+            own = max(elapsed - self._delay(), 0.0)
+            self._open.trace.append((own, answer))
         elif kind == "answer" and self._open is not None:
             self._close(values, arrays, now)
         elif kind == "end":

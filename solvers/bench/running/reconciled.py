@@ -10,7 +10,7 @@ __all__ = ["reconciled"]
 
 Row = dict[str, Any]
 
-_CLAIMING = (Outcome.SOLVED, Outcome.FEASIBLE, Outcome.NOTHING)
+_CLAIMING = (Outcome.SOLVED, Outcome.FEASIBLE, Outcome.NOTHING, Outcome.TIME)
 """The outcomes of solves whose claims nothing has contradicted so far."""
 
 

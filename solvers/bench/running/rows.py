@@ -42,6 +42,7 @@ COLUMNS: dict[str, str] = {
     "claimed_bound": _NUMBER,
     "claimed_seconds": _NUMBER,
     "wall": _NUMBER,
+    "waited": _NUMBER,
     "cpu": _NUMBER,
     "peak_memory": _WHOLE,
     "runaways": _WHOLE,
@@ -61,6 +62,9 @@ COLUMNS: dict[str, str] = {
     "date": _TEXT,
 }
 """The columns and their types. Times are in seconds, memory is in bytes."""
+
+_LATER = ("library", "waited")
+"""The columns that files written by earlier versions may lack."""
 
 _KEY = (
     "instance",
@@ -110,9 +114,12 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
         )
     try:
         table = pyarrow.parquet.read_table(path)
-        if "library" not in table.column_names:  # the column was added later than the others
-            table = table.append_column("library", pyarrow.nulls(len(table), pyarrow.string()))
-        return list(table.select(list(COLUMNS)).cast(_schema()).to_pylist())
+        schema = _schema()
+        for name in _LATER:
+            if name not in table.column_names:
+                empty = pyarrow.nulls(len(table), schema.field(name).type)
+                table = table.append_column(name, empty)
+        return list(table.select(list(COLUMNS)).cast(schema).to_pylist())
     except (pyarrow.ArrowInvalid, KeyError, ValueError):
         raise ValueError(
             f"{os.fspath(path)} must hold the rows of a comparison, written by bench.compare, but "
@@ -148,28 +155,32 @@ def _schema() -> Any:
 def trace(
     instance: Instance,
     answers: list[tuple[float, Any]],
-    wall: float,
+    seconds: float,
     verdict: Verdict,
 ) -> dict[str, list[float]]:
     """The primal gap against time, from the checked answers on the way and the last one.
 
-    Only answers that are better than those before are kept.
+    The last answer came after `seconds`; see `Found.own_seconds`, the clock of all of them. Only
+    answers that are better than those before are kept.
     """
     steps = []
     least = math.inf
-    for seconds, answer in answers:
+    for elapsed, answer in answers:
         check = instance.check(answer)
         if check.feasible:
-            steps.append((seconds, primal_gap(instance, check.objective)))
+            steps.append((elapsed, primal_gap(instance, check.objective)))
     if verdict.check is not None and verdict.check.feasible:
-        steps.append((wall, primal_gap(instance, verdict.check.objective)))
+        steps.append((seconds, primal_gap(instance, verdict.check.objective)))
     kept = []
-    for seconds, gap in sorted(steps):
+    latest = 0.0
+    for elapsed, gap in steps:
+        # What was waited is known to milliseconds only, but an answer is no earlier than the last.
+        latest = max(latest, elapsed)
         if gap < least:
-            kept.append((seconds, gap))
+            kept.append((latest, gap))
             least = gap
     return {
-        "trace_seconds": [seconds for seconds, _ in kept],
+        "trace_seconds": [elapsed for elapsed, _ in kept],
         "trace_gaps": [gap for _, gap in kept],
     }
 

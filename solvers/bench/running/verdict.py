@@ -50,7 +50,8 @@ class Verdict:
         ``solved``: feasible, and as good as the best known; without a best known, feasible and
         called optimal. ``feasible``: feasible, but worse than that, and not called optimal.
         ``nothing``: no answer, and the solver says so. ``wrong``: the answer or a claim is wrong.
-        ``raised``, ``time``, ``memory`` and ``died`` say how a solve without an answer ended.
+        ``time``: it was ended after the time limit, or its answer came later than the limit.
+        ``raised``, ``memory`` and ``died`` say how a solve without an answer ended.
         ``unsupported``: the solver says that it does not take problems of this kind, and counts
         as not tried. ``lost``: the machine is the reason: the process ended before the solver
         began, was killed by somebody else, or waited for a processor until a time limit. This says
@@ -129,13 +130,24 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
             return Verdict(outcome=Outcome.UNSUPPORTED, cause=cause, check=check, gap=gap)
         cause = "no answer" if status is None else f"no answer: {status.name}"
         return Verdict(outcome=Outcome.NOTHING, cause=f"{cause}{words}", check=check, gap=gap)
+    if found.own_seconds > limit:
+        cause = _too_late(found, limit)
+        return Verdict(outcome=Outcome.TIME, cause=cause, check=check, gap=gap)
     unknown = instance.best_known is None
     is_best = status is Status.OPTIMAL if unknown else gap <= tolerance
     if is_best:
         return Verdict(outcome=Outcome.SOLVED, cause="", check=check, gap=gap)
     reason = "no best value is known" if unknown else _worse(instance, check)
-    cause = reason if status is None else f"{reason}; its status is {status.name}"
+    words = _in_its_words(found.claim)
+    cause = reason if status is None else f"{reason}; its status is {status.name}{words}"
     return Verdict(outcome=Outcome.FEASIBLE, cause=cause, check=check, gap=gap)
+
+
+def _too_late(found: Found, limit: float) -> str:
+    """By how much an answer came later than the limit."""
+    first = " by its first solve, which counts imports and compilation" if found.repeat == 0 else ""
+    late = found.own_seconds - limit
+    return f"the answer came {late:.2g} s after the limit of {limit:g} s{first}"
 
 
 def _fault(

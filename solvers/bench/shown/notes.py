@@ -4,7 +4,7 @@ of a solver, and why instances were not solved."""
 import json
 from collections.abc import Iterable
 
-from .times import NOT_TRIED, Row, by_family, in_words
+from .times import NOT_TRIED, Row, by_family, counting, in_words
 
 __all__ = ["notes", "uneven"]
 
@@ -12,7 +12,7 @@ _ENDED = {
     "raised": "raised an error on",
     "died": "died on",
     "memory": "reached the memory limit on",
-    "time": "reached the time limit on",
+    "time": "had no answer within the time limit on",
     "nothing": "found no answer to",
     "feasible": "found an answer that is not the best known to",
     "unknown": "found an answer, which it does not call optimal, to",
@@ -45,7 +45,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
     ...     print(line)
     cover: B was tried on 1 of 2 instances
     cover: an answer of B to one is wrong: no cover
-    cover: C raised an error on 1 of 2 instances: KeyError: 3
+    cover: C raised an error on 1 of 2 instances (two): KeyError: 3
     cover: D was tried on 0 of 2 instances; not counted: it waited 9 s
     """
     found = []
@@ -56,7 +56,9 @@ def notes(rows: Iterable[Row]) -> list[str]:
             lines = _lacking(solver, own, len(instances)) + _edited(solver, own)
             found += [f"{family}: {line}" for line in lines]
             found += [f"{family}: {line}" for line in _wrong(solver, own, len(instances))]
-            found += [f"{family}: {solver} {line}" for line in _unsolved(own, len(instances))]
+            found += [
+                f"{family}: {solver} {line}" for line in _unsolved(counting(own), len(instances))
+            ]
     return found
 
 
@@ -120,12 +122,13 @@ def _outcome(row: Row) -> str:
 
 
 def _unsolved(rows: list[Row], instances: int) -> list[str]:
-    """How many instances ended in which way, and the cause of the first one, if it has one."""
+    """How many instances ended in which way, with the first one, and its cause if it has one."""
     lines = []
     for outcome, words in _ENDED.items():
         ended = [row for row in rows if _outcome(row) == outcome]
         if ended:
             number = len({row["instance"] for row in ended})
+            first = ended[0]["instance"] if number == 1 else f"first: {ended[0]['instance']}"
             cause = f": {ended[0]['cause']}" if ended[0]["cause"] else ""
-            lines.append(f"{words} {number} of {in_words(instances)}{cause}")
+            lines.append(f"{words} {number} of {in_words(instances)} ({first}){cause}")
     return lines

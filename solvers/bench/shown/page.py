@@ -77,7 +77,7 @@ _PICTURES = {
         draw_gaps,
         "The last answer on each instance, where a best value is known; gaps of 1e-9 or less are "
         "below the line, in a row for each solver. Curves are answers on the way, where solvers "
-        "tell them, against wall seconds.",
+        "tell them, against wall seconds less those of waiting for a processor.",
     ),
 }
 

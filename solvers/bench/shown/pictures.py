@@ -126,7 +126,8 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
 
     Gaps of 1e-9 or less, and better answers than were known, stand at the bottom, in a row for each
     solver. Wrong answers are left out. The line leads through the answers on the way, if the solver
-    told them; their seconds are wall time, and the label of the axis says so.
+    told them; their seconds are wall time, less the time for which it waited for a processor, and
+    the label of the axis says so.
 
     Parameters
     ----------

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import Floats
-from .times import NOT_TRIED, Clock, Row, Times, by_family, check_comparable, times
+from .times import NOT_TRIED, Clock, Row, by_family, check_comparable, counting, times
 
 __all__ = [
     "SHIFT",
@@ -34,7 +33,8 @@ def shifted_geometric_means(
 ) -> dict[str, float]:
     """The shifted geometric mean of each solver's seconds: exp(mean(log(t + shift))) - shift.
 
-    An instance that is not solved counts with the time limit; one that was not tried is left out.
+    An instance that is not solved counts with the time limit, and no time is above it; one that was
+    not tried is left out.
     The shift keeps instances of microseconds from deciding everything (Achterberg, Constraint
     Integer Programming, 2007, appendix A.3). Mittelmann's tables shift by 10 seconds, for
     instances of minutes.
@@ -59,8 +59,10 @@ def shifted_geometric_means(
 
 
 def primal_integral(row: Row) -> float:
-    """The mean primal gap of a solve over the wall seconds of its time limit, from 0 to 1.
+    """The mean primal gap of a solve over the seconds of its time limit, from 0 to 1.
 
+    The seconds are those that the limit counts: wall time, less the time for which the solver
+    waited for a processor.
     The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
     to the size of the best known objective, at least 0.01, and at most 1. It keeps its last value
     until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
@@ -122,6 +124,7 @@ def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, flo
 def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
     """For each solver, how many instances ended in which outcome; the worst solve of each counts.
 
+    A first solve that came too late is passed over, if warm solves follow: it counts the imports.
     The outcomes are those of `Outcome`. Rows of several families are counted together.
 
     Raises
@@ -132,7 +135,8 @@ def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
     listed = list(rows)
     for part in by_family(listed).values():
         check_comparable(part)
-    return {solver: Counter(ended.values()) for solver, ended in _worst(listed).items()}
+    ended = _worst(counting(listed))
+    return {solver: Counter(ended[solver].values()) for solver in ended}
 
 
 def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
@@ -145,19 +149,24 @@ def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
     return worst
 
 
-def _best_mean(table: Times, means: dict[str, float]) -> float:
-    """The least mean of the solvers that were tried on all instances, or of all if there is none.
+def _place(line: dict[str, Any]) -> tuple[int, float]:
+    """The key by which the lines of a family are in order: most solved first, then least time.
+
+    So a solver that solves more is never below one that solves less, whatever failures cost.
+    """
+    solved = int(line["solved"])
+    return -solved, float(line["mean seconds"]) if solved else math.inf
+
+
+def _measure(lines: list[dict[str, Any]]) -> float:
+    """The mean of the first line whose solver was tried on all instances, or of the first line.
 
     A solver that takes the easy instances only is no measure of those that solve the others.
     """
-    full: list[float] = []
-    partial: list[float] = []
-    for solver, column in zip(table.solvers, table.seconds.T, strict=True):
-        # Without a solved instance, the mean would be the time limit.
-        if np.isfinite(column).any():
-            group = partial if np.isnan(column).any() else full
-            group.append(means[solver])
-    return max(min(full or partial, default=1.0), 1e-9)
+    solving = [line for line in lines if line["solved"]]
+    full = [line for line in solving if not line["not tried"]]
+    chosen = full or solving
+    return max(float(chosen[0]["mean seconds"]), 1e-9) if chosen else 1.0
 
 
 def _counts(outcomes: Iterable[str]) -> dict[str, int]:
@@ -178,14 +187,16 @@ def summary(
     warm: bool = True,
     gap: float | None = None,
 ) -> list[dict[str, Any]]:
-    """One dictionary for each family and solver, the fastest solver of each family first.
+    """One dictionary for each family and solver: most instances solved first, then least mean.
 
     `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
     `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
     ``died``. `not tried` counts the other instances of the family: the solver does not take them
     (``unsupported``), the machine failed it (``lost``), or there are no rows. A solver that solved
-    no instance has no mean (NaN). `ratio` is that of the mean to the best one of a solver that was
-    tried on all instances.
+    no instance has no mean (NaN). `ratio` is that of the mean to the mean of the first solver that
+    was tried on all instances; it is below 1 for a solver that is faster and solves less. `first
+    solve` is the median time of the first solves of the instances that it solved, at most the time
+    limit; NaN if it solved none.
 
     Parameters
     ----------
@@ -197,16 +208,15 @@ def summary(
     lines = []
     for family, part in by_family(rows).items():
         table = times(part, clock=clock, warm=warm, gap=gap)
-        cold = times(part, clock=clock, warm=False, gap=gap)
         means = shifted_geometric_means(part, shift=shift, clock=clock, warm=warm, gap=gap)
         integrals = primal_integrals(part, warm=warm)
-        ended = _worst(part)
-        best = _best_mean(table, means)
+        ended = _worst(counting(part, warm))
         found: list[dict[str, Any]] = []
         for place, solver in enumerate(table.solvers):
             column = table.seconds[:, place]
             tried = int((~np.isnan(column)).sum())
             solved = int(np.isfinite(column).sum())
+            solves = [table.instances[one] for one in np.flatnonzero(np.isfinite(column))]
             unsolved = [table.instances[one] for one in np.flatnonzero(np.isinf(column))]
             counts = _counts(ended[solver][instance] for instance in unsolved)
             # Without a solved instance, the mean would be the time limit.
@@ -220,13 +230,15 @@ def summary(
                     **counts,
                     "not tried": len(column) - tried,
                     "mean seconds": mean,
-                    "ratio": mean / best,
-                    "first solve": _middle(cold.seconds[:, place]),
+                    "ratio": math.nan,  # known when all means are
+                    "first solve": _first_solve(part, solver, solves, clock),
                     "primal integral": integrals[solver],
                     "peak MB": _peak(part, solver) / 1e6,
                 }
             )
-        lines += sorted(found, key=lambda line: (not line["solved"], float(line["mean seconds"])))
+        found.sort(key=_place)
+        best = _measure(found)
+        lines += [line | {"ratio": line["mean seconds"] / best} for line in found]
     return lines
 
 
@@ -288,10 +300,19 @@ _ORDER = (
 """The outcomes from best to worst."""
 
 
-def _middle(column: Floats) -> float:
-    """The median of the finite entries; NaN if there are none."""
-    finite = column[np.isfinite(column)]
-    return float(np.median(finite)) if len(finite) else math.nan
+def _first_solve(
+    rows: Iterable[Row],
+    solver: str,
+    solved: list[str],
+    clock: Clock,
+) -> float:
+    """The median seconds of a solver's first solves of some instances; NaN if there are none."""
+    seconds = [
+        min(float(row[clock]), float(row["time_limit"]))
+        for row in rows
+        if row["solver"] == solver and row["instance"] in solved and row["cold"]
+    ]
+    return float(np.median(seconds)) if seconds else math.nan
 
 
 def _peak(rows: Iterable[Row], solver: str) -> float:

@@ -62,13 +62,17 @@ def caption(clock: Clock = "cpu") -> list[str]:
         "instances: those that the solver was tried on, the sum of the five columns that follow; "
         "other: no answer, an error, the end of the process, or the memory limit; not tried: the "
         "solver does not take them, the machine failed it, or it did not run on them",
+        "time: ended after the time limit, or an answer that came later than it; solvers are in "
+        "order of solved, then of mean seconds",
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
-        "instance that is not solved counts with the time limit, and a solver that solved none has "
-        "no mean",
-        "ratio: that of the mean to the best one of a solver that was tried on all instances; one "
-        "with * is over fewer",
-        "primal integral: the mean gap over the wall seconds of the time limit, from 0 (the best "
-        "known at once) to 1 (no answer); gaps are relative to the size of the best known "
+        "instance that is not solved counts with the time limit, no time is above it, and a solver "
+        "that solved none has no mean",
+        "ratio: that of the mean to the mean of the first solver that was tried on all instances; "
+        "below 1 for one that is faster and solves less; one with * is over fewer instances",
+        f"first solve: the median {kind} seconds of the first solves, with the imports, of the "
+        "instances that were solved; - if none was",
+        "primal integral: the mean gap over the seconds of the time limit, from 0 (the best "
+        "known at once) to 1 (no answer in time); gaps are relative to the size of the best known "
         "objective, at least 0.01, and at most 1",
     ]
 

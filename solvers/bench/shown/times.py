@@ -9,7 +9,16 @@ import numpy as np
 
 from ...types import Floats
 
-__all__ = ["Clock", "Row", "Times", "by_family", "check_comparable", "in_words", "times"]
+__all__ = [
+    "Clock",
+    "Row",
+    "Times",
+    "by_family",
+    "check_comparable",
+    "counting",
+    "in_words",
+    "times",
+]
 
 Row = Mapping[str, Any]
 Clock = Literal["cpu", "wall"]
@@ -35,7 +44,8 @@ class Times:
     instances, solvers
         The names of the n instances and of the s solvers, in the order of the rows.
     seconds
-        Shape (n, s): infinite where an instance was not solved, NaN where it was not tried.
+        Shape (n, s): infinite where an instance was not solved, NaN where it was not tried, and
+        otherwise at most the limit.
     limit
         The time limit, in seconds.
     """
@@ -77,7 +87,7 @@ def times(
     """
     runs: dict[tuple[str, str], list[Row]] = {}
     held = list(rows)
-    for row in held:
+    for row in counting(held, warm):
         runs.setdefault((row["instance"], row["solver"]), []).append(row)
     if not runs:
         raise ValueError("there must be at least one row, but there is none; run bench.compare")
@@ -90,6 +100,26 @@ def times(
         seconds[place] = _time(solves, clock, warm, gap)
     limit = float(held[0]["time_limit"])
     return Times(instances=instances, solvers=solvers, seconds=seconds, limit=limit)
+
+
+def counting(rows: Iterable[Row], warm: bool = True) -> list[Row]:
+    """The rows of one family that count: without first solves that were too late, if others follow.
+
+    The time of a first solve has the imports and the compilation. Where warm solves count, they
+    decide whether a solver keeps the time limit.
+    """
+    listed = list(rows)
+    warmed = {_pair(row) for row in listed if warm and not row.get("cold")}
+    return [
+        row
+        for row in listed
+        if not (row["outcome"] == "time" and row.get("cold") and _pair(row) in warmed)
+    ]
+
+
+def _pair(row: Row) -> tuple[str, str]:
+    """The instance and the solver of a row."""
+    return row["instance"], row["solver"]
 
 
 def check_comparable(rows: Iterable[Row]) -> None:
@@ -143,7 +173,8 @@ def _time(
 ) -> float:
     """The time of one solver on one instance; infinite if a solve failed, NaN if it was not tried.
 
-    A wrong answer counts, whatever became of the other solves.
+    A wrong answer counts, whatever became of the other solves. No time is above the limit, so that
+    a failure, which costs the limit, is never cheaper than an answer.
     """
     outcomes = {row["outcome"] for row in solves}
     if "wrong" not in outcomes and not outcomes.isdisjoint(NOT_TRIED):
@@ -152,7 +183,10 @@ def _time(
         return math.inf
     warmed = [row for row in solves if not row["cold"]]
     taken = warmed if warm and warmed else [row for row in solves if row["cold"]]
-    return max(min(float(row[clock]) for row in taken), LEAST) if taken else math.inf
+    if not taken:
+        return math.inf
+    least = min(float(row[clock]) for row in taken)
+    return min(max(least, LEAST), float(taken[0]["time_limit"]))
 
 
 def _is_solved(row: Row, gap: float | None) -> bool:

@@ -119,6 +119,8 @@ def test_the_list_names_solvers_and_instances(capsys):
     assert main(["bench", "list", "--family", "cover", "--size", "small"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("cover (minimise, 19 instances)") and "cover-design-7-3-2" in text
+    assert "  tolerances: highs 1e-09, scip 1e-07\n" in text
+    assert "  an answer may break a constraint by 1e-06 (items that no chosen set holds)\n" in text
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Two commands that write to one name: neither loses what it has paid for."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -72,8 +73,10 @@ def test_of_two_releases_to_one_name_the_second_is_refused_unpaid(ends, folder, 
     else:
         first.send_signal(signal.SIGKILL)
         first.wait(60)
-        assert claims(folder)
-        assert main(line) == 0 and not claims(folder)
+        # Its reserved room is left as a temporary file; its claim is taken over.
+        (room,) = folder.glob(".margin-*.part")
+        assert len(claims(folder)) == 2
+        assert main(line) == 0 and claims(folder) == [room.name]
         assert len(margin.Ledger("l.db").charged("p")) == 3 and os.path.exists("x.margin")
 
 
@@ -150,21 +153,57 @@ def test_two_processes_never_hold_one_claim(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_told_by_its_check(folder, capsys):
-    assert main([*RELEASE, "-o", "nowhere/x.margin"]) == 2
-    assert "the folder of 'nowhere/x.margin' must exist" in capsys.readouterr().err
+    assert main([*RELEASE, "-o", "x.margin"]) == 0
+    publish = ["publish", "x.margin", "--tables", "a"]
+    for command, name in ((RELEASE, "x.margin"), (publish, "week=2026-W47")):
+        capsys.readouterr()
+        assert main([*command, "-o", f"no where/{name}"]) == 2
+        told = capsys.readouterr().err
+        assert f"the folder of 'no where/{name}' must exist" in told
+        assert "(mkdir -p 'no where')" in told
 
 
 def test_a_disk_without_room_is_told_before_the_charge(folder, capsys, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("margin.cli.outputs.tried", full)
+    monkeypatch.setattr("margin.cli.claims.reserving", full)
     assert main([*RELEASE, *PAID, "-o", "x.margin"]) == 2
     assert capsys.readouterr().err.endswith(
         "'x.margin' cannot be written (No space left on device); 1 MB of room is needed: free some "
         "space, or choose a folder on another disk\n"
     )
     assert not margin.Ledger("l.db").charged("p")
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_the_room_for_a_release_is_reserved_before_the_charge_and_overwritten(
+    is_deleted, folder, capsys, monkeypatch
+):
+    run = Flat.run
+    reserved = []
+
+    def meanwhile(*arguments):
+        (part,) = folder.glob(".margin-*.part")
+        reserved.append(part.stat())
+        # A monitor does not take it for what a killed command left.
+        check = [sys.executable, "-m", "margin", "ledger", "check", "l.db", "--releases", "."]
+        told = subprocess.run([*check, "--json"], capture_output=True, check=True).stdout
+        assert os.name != "posix" or json.loads(told)["leftovers"] == []
+        if is_deleted:
+            part.unlink()
+        return run(*arguments)
+
+    monkeypatch.setattr(Flat, "run", meanwhile)
+    assert main([*RELEASE, *PAID, "--mechanism", "Flat", "-o", "x.margin"]) == 0
+    (room,) = reserved
+    written = (folder / "x.margin").stat()
+    assert room.st_size == 1 << 20 and written.st_size < 10_000
+    # The same file was overwritten, so that its room was never free.
+    assert (room.st_ino == written.st_ino) != is_deleted
+    assert margin.load("x.margin").provenance.token.sequence == 2 and not claims(folder)
+    # A release that fails leaves nothing.
+    assert main([*RELEASE, *PAID, "--epsilon", "99", "-o", "y.margin"]) == 3 and not claims(folder)
 
 
 @posix

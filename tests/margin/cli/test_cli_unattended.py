@@ -136,6 +136,7 @@ def test_a_check_tells_rows_without_a_unit(folder, capsys):
             "counted": None,
             "left_out": 0,
         },
+        "gathered": [],
     }
     (folder / "t.csv").write_text("id,a\n1,0\n,1\n  ,1\n")
     assert told(capsys, *check)["fits"] is True

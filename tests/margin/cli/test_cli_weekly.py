@@ -17,6 +17,9 @@ from margin.cli.main import main
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+(ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+LAST = "# margin takes the place of this script"
+(TIMEOUT,) = re.findall(r"(timeout \S+ \S+ \S+) \./weekly\.sh", PAGE)
 
 pytestmark = [
     pytest.mark.slow,
@@ -40,9 +43,9 @@ def weekly(tmp_path):
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
     own = {"PATH": path, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TOTAL": "0.25"}
 
-    def run(week, **more):
+    def run(week, script=SCRIPT, before=(), **more):
         return subprocess.run(
-            ["sh", "-c", SCRIPT, "weekly.sh", week],
+            [*before, "sh", "-c", script, "weekly.sh", week],
             cwd=tmp_path,
             env={**os.environ, **own, **more},
             capture_output=True,
@@ -94,6 +97,80 @@ def test_a_path_without_margin_is_told_before_anything_is_done(weekly, tmp_path)
     assert not (tmp_path / "releases").exists() and not (tmp_path / "ledger.db").exists()
 
 
+def test_the_name_of_a_table_may_hold_the_week(weekly, tmp_path):
+    for week, rows in (("2026-W47", "1,0,1\n"), ("2026-W48", "1,9,1\n")):
+        folder = tmp_path / "events" / f"week={week}"
+        folder.mkdir(parents=True)
+        (folder / "t.csv").write_text(f"user_id,page,bought\n{rows}")
+    assert weekly("2026-W47", TABLE="events/week={week}").returncode == 0
+    # The rows of the other week do not fit.
+    other = weekly("2026-W48", TABLE="events/week={week}/*.csv")
+    assert other.returncode == 2 and "column 'page'" in other.stderr
+
+
+def test_the_alarm_tells_new_categories_and_the_release_is_made(weekly, tmp_path):
+    before, mark, after = SCRIPT.partition(LAST)
+    script = f"{before}{ALARM}{mark}{after}"
+    (tmp_path / "domain.json").write_text(
+        '{"page": {"values": [0, 1], "other": "new"}, "bought": {"values": [0, 1], "other": "new"}}'
+    )
+    told = weekly("2026-W47", script)
+    assert told.returncode == 0
+    assert re.findall(r"weekly: many .*", told.stderr) == ["weekly: many other values in page"]
+    # A table that does not fit is refused by the release itself.
+    (tmp_path / "domain.json").write_text('{"page": [0, 1], "bought": 2}')
+    assert weekly("2026-W48", script).returncode == 2
+    found = json.loads((tmp_path / "check-2026-W48.json").read_text())
+    assert [one["column"] for one in found["attributes"]] == ["page"]
+
+
+HANGS = """
+import os, signal, sys, time
+import margin.privacy.ledger
+from margin.__main__ import run
+
+def hang(*_, **__):
+    # As if its time were over: `timeout` sends SIGTERM, then SIGKILL.
+    while True:
+        os.kill(os.getppid(), signal.SIGALRM)
+        time.sleep({pause})
+
+if sys.argv[1] == "release":
+    {moment}
+sys.exit(run())
+"""
+OVER = {
+    "before the charge": ("margin.privacy.ledger.Ledger._charge = hang", 99, 124, 0),
+    "after the charge": (
+        "made = margin.release; margin.release = lambda *a, **b: (made(*a, **b), hang())",
+        99,
+        124,
+        70,
+    ),
+    "while it writes": ("margin.Synopsis.save = hang", 0.1, 137, 70),
+}
+"""Where a run hangs, the seconds between two signals, its code, and that of the next run."""
+
+
+@pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
+@pytest.mark.parametrize("moment", OVER)
+def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
+    weekly, tmp_path, moment
+):
+    where, pause, code, then = OVER[moment]
+    program = tmp_path / "bin" / "margin"
+    usual = program.read_text()
+    (tmp_path / "hangs.py").write_text(HANGS.format(moment=where, pause=pause))
+    program.write_text(usual.replace("-m margin", f'"{tmp_path / "hangs.py"}"'))
+    over = weekly("2026-W47", before=TIMEOUT.split())
+    program.write_text(usual)
+    # A shell gives the code 128 + 9 for a command that is killed.
+    assert (128 - over.returncode if over.returncode < 0 else over.returncode) == code
+    assert ("nothing has been charged" in over.stderr) == (moment == "before the charge")
+    assert ("budget" in over.stderr) == (moment == "after the charge")
+    assert weekly("2026-W47").returncode == then
+
+
 KILLED = """
 import os, signal, sys
 import margin.privacy.ledger
@@ -116,8 +193,8 @@ MOMENTS = {
 """Where a run is killed, as code that does it."""
 
 LEFT = {
-    "before the charge": (0, None),
-    "before the file": (70, None),
+    "before the charge": (0, "holds no whole release; delete it"),
+    "before the file": (70, "holds no whole release; delete it"),
     "while it writes": (70, "holds no whole release; delete it"),
     "complete": (70, "holds the whole release of entry 2 (2026-W47)"),
     "named": (0, "is a copy of releases/2026-W47.margin; delete it"),

@@ -361,6 +361,60 @@ def test_misspelt_values_are_listed_though_they_are_counted_as_other(value):
     assert "11 of 61 rows" in line and "one more spelling" in line
 
 
+GATHERED = {
+    "neither": (["a", "b"], None, None, ["a", "b", "a"]),
+    "other": ({"values": ["a", "b"], "other": "else"}, 1, None, ["a", "b", "x"]),
+    "missing": ({"values": ["a", "b"], "missing": "none"}, None, 2, ["a", None, ""]),
+    "both": ({"values": ["a"], "other": "else", "missing": "none"}, 1, 1, ["a", "x", None]),
+    "one for both": ({"values": ["a"], "other": "?", "missing": "?"}, 1, 1, ["a", "x", None]),
+    "spelt": (
+        {"values": {"a": ["a"], "none": ["-"]}, "missing": "none"},
+        None,
+        2,
+        ["-", None, "a"],
+    ),
+    "bins": ({"bins": [0, 9], "other": "else", "missing": "none"}, 1, 1, ["3", "10", None]),
+}
+"""A declaration, the rows in other and in missing, and values."""
+
+
+@pytest.mark.parametrize("kind", GATHERED)
+def test_rows_in_other_and_in_missing_are_counted_if_all_is_well(kind):
+    form, other, missing, values = GATHERED[kind]
+    repeats = 30_000  # more than one batch of rows
+    table = {"x": np.repeat(np.array(values, object), repeats), "y": [0, 1, 0] * repeats}
+    found = check_fit(table, Domain({"x": form, "y": 2}))
+    assert found.fits and not found.misfits
+    if kind == "neither":
+        assert found.gathered == []
+        return
+    (one,) = found.gathered
+    expected = [None if rows is None else rows * repeats for rows in (other, missing)]
+    assert [one.other_rows, one.missing_rows] == expected and one.rows == 3 * repeats
+    assert type(one.missing_rows) in (int, type(None))
+
+
+def test_the_command_tells_these_rows_and_that_they_are_not_private(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("r,s\n" + "a,0\n" * 1999 + "x,1\n" + ",0\n")
+    (tmp_path / "d.json").write_text(
+        '{"r": {"values": ["a"], "other": "else", "missing": "none"}, "s": {"size": 2, "other": 1}}'
+    )
+    line = ["domain", "check", str(tmp_path / "t.csv"), str(tmp_path / "d.json")]
+    assert main(line) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:] == [
+        "  r: 1 of 2,001 rows in 'else', the category of other values; 1 of 2,001 rows in 'none', "
+        "the category of missing values",
+        "  s: 1 of 2,001 rows in 1, the category of other values",
+    ]
+    assert "keep it on this machine" in err
+    assert main([*line, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["fits"] and told["attributes"] == []
+    assert [one["other_rows"] for one in told["gathered"]] == [1, 1]
+    assert told["gathered"][1]["other"] == 1 and told["gathered"][1]["missing"] is None
+
+
 def test_values_in_other_that_are_like_no_category_are_not_listed():
     domain = Domain({"town": {"values": ["Königsfeld", "Altstadt"], "other": "elsewhere"}})
     towns = ["Altstadt"] * 50 + ["Zwingenberg"] * 8 + ["Rom"] * 3

@@ -1,6 +1,7 @@
 """`Synopsis.tables`: every kind of synopsis gives tables that agree exactly."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -130,6 +131,18 @@ def test_the_variance_is_that_of_the_answer_and_of_rounding():
         added = (table.variance - answer.variance)[possible]
         assert added == pytest.approx(np.full(added.size, added[0]))
         assert added[0] == pytest.approx(((table.counts - fitted.counts) ** 2).mean())
+
+
+@pytest.mark.parametrize("integers", [True, False])
+def test_intervals_are_those_of_the_answers_and_hold_the_counts(integers):
+    answers, tables = SEPARATE.marginals(VIEWS), SEPARATE.tables(VIEWS, integers=integers)
+    for answer, table in zip(answers, tables, strict=True):
+        for one in (table, pickle.loads(pickle.dumps(table))):
+            for level in (0.5, 0.95):
+                low, high = answer.interval(level)
+                found = one.interval(level)
+                assert found[0] == pytest.approx(np.minimum(low, table.counts))
+                assert found[1] == pytest.approx(np.maximum(high, table.counts))
 
 
 PATHS = [[f"S{tract // 5}", f"C{tract // 2}x{tract // 5}", f"T{tract}"] for tract in range(12)]

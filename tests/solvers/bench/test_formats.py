@@ -1,4 +1,5 @@
 import importlib
+import itertools
 import subprocess
 import warnings
 
@@ -69,7 +70,26 @@ def by_cbc(path):
     return float(value)
 
 
-READERS = {"HiGHS": by_highs, "SCIP": by_scip, "CBC": by_cbc, "Clarabel": by_clarabel}
+def by_pulp(path):
+    """The optimum of a file, read by PuLP and solved by CBC."""
+    from margin.solvers.backends import load_pulp
+
+    pulp = load_pulp()
+    with warnings.catch_warnings():
+        # PuLP warns of its next version.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        _, problem = pulp.LpProblem.fromMPS(str(path))
+        problem.solve(pulp.PULP_CBC_CMD(msg=False, threads=1, gapRel=0))
+    return pulp.value(problem.objective)
+
+
+READERS = {
+    "HiGHS": by_highs,
+    "SCIP": by_scip,
+    "CBC": by_cbc,
+    "PuLP": by_pulp,
+    "Clarabel": by_clarabel,
+}
 TRIPS = [
     (name, ending, reader)
     for name in FAMILIES
@@ -78,7 +98,8 @@ TRIPS = [
     if not (name in CONES and (ending != "cbf" or reader != "Clarabel"))
     if not (ending == "cbf" and reader == "SCIP")  # SCIP has no reader of this format
     # CBC solves linear programmes, and loses the constant of an LP file.
-    if not (reader == "CBC" and (ending != "mps" or name not in LINEAR))
+    if not (reader in ("CBC", "PuLP") and (ending != "mps" or name not in LINEAR))
+    if not (reader == "PuLP" and name == "response")  # PuLP reads no constant of an objective
     if not (name not in CONTINUOUS and reader == "Clarabel")
 ]
 
@@ -213,6 +234,35 @@ def test_mps_and_lp_files_hold_every_number(tmp_path_factory, model):
         np.testing.assert_array_equal(read.matrix.toarray(), model.matrix.toarray()[bounded])
         np.testing.assert_array_equal(read.lower, model.lower[bounded])
         np.testing.assert_allclose(read.upper, model.upper[bounded], rtol=1e-9, atol=1e-9)
+
+
+_SECTIONS = ("ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "QUADOBJ", "ENDATA")
+
+
+@given(models())
+@settings(max_examples=40, deadline=None)
+def test_no_section_of_an_mps_file_is_empty(model):
+    """PuLP 3.3 takes the name of an empty section for a line of the one before."""
+    lines = list(mps(model, "a-model"))
+    for line, following in itertools.pairwise(lines):
+        assert not (line in _SECTIONS and following in _SECTIONS), line
+
+
+def test_pulp_reads_every_kind_of_bound(tmp_path):
+    from margin.solvers.backends import load_pulp
+
+    bounds = [(-3, 4), (-3, np.inf), (-np.inf, 4), (-np.inf, np.inf), (2, 2), (0, np.inf)]
+    least, most = np.array(bounds, np.float64).T
+    model = bench.Model(
+        cost=np.ones(6), matrix=np.ones((1, 6)), lower=[1], upper=[np.inf], least=least, most=most
+    )
+    path = tmp_path / "file.mps"
+    path.write_text("\n".join(mps(model, "bounds")) + "\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        columns, _ = load_pulp().LpProblem.fromMPS(str(path))
+    read = [(columns[f"x{place}"].lowBound, columns[f"x{place}"].upBound) for place in range(6)]
+    assert read == [tuple(b if np.isfinite(b) else None for b in pair) for pair in bounds]
 
 
 @given(models(cones=True))

@@ -104,5 +104,5 @@ def test_answers_on_the_way_are_checked_and_kept(instance):
     row = judged(instance, {"OnTheWay": OnTheWay()})["OnTheWay"]
     first, last = row["trace_gaps"]
     assert row["outcome"] == "solved" and first > 1e-4 and last == pytest.approx(0, abs=1e-9)
-    assert 0 <= row["trace_seconds"][0] <= row["trace_seconds"][1] == row["wall"]
+    assert 0 <= row["trace_seconds"][0] <= row["trace_seconds"][1] <= row["wall"]
     assert 0 < bench.primal_integral(row) < 1

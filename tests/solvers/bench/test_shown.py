@@ -384,14 +384,16 @@ def test_the_gap_of_a_trace_is_the_gap_of_a_row(objective, best, sense):
 
 def test_the_page_says_what_the_integral_is():
     pytest.importorskip("matplotlib")
-    assert "primal integral: the mean gap over the wall seconds" in bench.page(ROWS[:2])
+    assert "primal integral: the mean gap over the seconds of the time limit" in bench.page(
+        ROWS[:2]
+    )
 
 
 def test_notes_of_an_instance_of_which_nothing_is_known():
     rows = [row("one", "A", 1.0, "feasible", best_known=None, cause="no best value is known")]
     assert bench.notes(rows) == [
-        "response: A found an answer, which it does not call optimal, to 1 of 1 instance: no best "
-        "value is known"
+        "response: A found an answer, which it does not call optimal, to 1 of 1 instance (one): no "
+        "best value is known"
     ]
 
 
@@ -403,8 +405,12 @@ def test_notes_say_why_instances_were_not_solved():
         row | {"instance": "2", "solver": "B", "outcome": "time"},
     ]
     assert bench.notes(rows) == [
-        "cover: B raised an error on 1 of 2 instances: KeyError: 3",
-        "cover: B reached the time limit on 1 of 2 instances",
+        "cover: B raised an error on 1 of 2 instances (1): KeyError: 3",
+        "cover: B had no answer within the time limit on 1 of 2 instances (2)",
+    ]
+    rows += [row | {"instance": name, "solver": "C", "outcome": "time"} for name in ("2", "1")]
+    assert bench.notes(rows)[2:] == [
+        "cover: C had no answer within the time limit on 2 of 2 instances (first: 2)",
     ]
 
 

@@ -1,0 +1,115 @@
+"""How tests read the page of a release in a browser."""
+
+import base64
+import json
+import re
+import time
+
+import numpy as np
+
+from margin.domain.bounds import whole_bounds
+
+
+def held(text):
+    """The data in a page."""
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL
+    )
+    return json.loads(data)
+
+
+def doubles(text):
+    return np.frombuffer(base64.b64decode(text), "<f8")
+
+
+def texts(browser, selector):
+    script = "return Array.from(document.querySelectorAll(arguments[0]), (e) => e.textContent)"
+    return browser.execute_script(script, selector)
+
+
+def until(condition, *, seen=lambda: None):
+    """Wait until the condition holds; the failure shows what was seen instead."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, seen()
+        time.sleep(0.05)
+
+
+def open_page(browser, path):
+    """Open the page in a file; see `open_address`."""
+    open_address(browser, path.as_uri())
+
+
+def open_address(browser, address):
+    """Open a page, and wait until its script has run. Under load `get` may return while the browser
+    still shows the page before, which would take the clicks meant for the new one."""
+    browser.get(address)
+    script = "return document.readyState === 'complete' ? location.href : null"
+    until(lambda: browser.execute_script(script) == address)
+
+
+def in_colours(browser, scheme):
+    """Let the browser prefer light or dark pages."""
+    preference = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
+
+
+def pick(browser, domain, names):
+    browser.execute_script("document.getElementById('clear').click()")
+    for name in names:
+        place = domain.attributes.index(name)
+        browser.execute_script(
+            "document.querySelectorAll('#attributes input')[arguments[0]].click()", place
+        )
+    until(
+        lambda: (
+            texts(browser, "#asked") == [" \u00d7 ".join(names)]
+            and texts(browser, "#table tbody tr")
+        ),
+        seen=lambda: (browser.current_url, texts(browser, "#asked"), texts(browser, "#status")),
+    )
+
+
+def printed(marginal):
+    """The counts and bounds as the page should print them: whole, and bounds rounded outwards."""
+    low, high = whole_bounds(*marginal.interval(0.95))
+    columns = (marginal.counts.ravel(), low.ravel(), high.ravel())
+    texts = [[f"{number:,.0f}" for number in row] for row in zip(*columns, strict=True)]
+    return [[re.sub(r"^-(0\.?0*)$", r"\1", text) for text in row] for row in texts]
+
+
+def rows_of(browser):
+    # A narrow screen has the bounds and the share in the cell of the count, too.
+    script = """return Array.from(document.querySelectorAll("#table tbody td.number"),
+        (cell) => cell.firstChild.textContent)"""
+    cells = browser.execute_script(script)
+    return [cells[start : start + 3] for start in range(0, len(cells), 3)]
+
+
+def tick(browser, name):
+    """Click the box with this name, which ends at the number of categories."""
+    script = """
+        for (const label of document.querySelectorAll("#attributes label"))
+            if (label.childNodes[1].textContent === arguments[0]) label.control.click();
+    """
+    browser.execute_script(script, name)
+
+
+# A list of categories, and how a reader ticks one of them.
+LIST = "const list = document.querySelectorAll('#choices details')[arguments[0]];"
+
+
+def tick_category(browser, place, label):
+    """Open the list of an attribute of the table, and click the box of a category."""
+    browser.execute_script(f"{LIST} list.open = true;", place)
+    labels = "[...list.querySelectorAll('label')]"
+    until(lambda: browser.execute_script(f"{LIST} return {labels}.length;", place))
+    find = f"{labels}.find((one) => one.textContent === arguments[1])"
+    browser.execute_script(f"{LIST} {find}.control.click();", place, label)
+
+
+def choose(browser, name, value):
+    """Choose an option of a list, as a reader does."""
+    script = """const list = document.getElementById(arguments[0]);
+        list.value = arguments[1]; list.dispatchEvent(new Event("change"));"""
+    browser.execute_script(script, name, value)
