@@ -59,7 +59,7 @@ def shell(code):
     """Each line: `margin` in this process, anything else in a shell, with this interpreter's
     `margin` and `python`."""
     for line in code.splitlines():
-        if line.startswith("margin ") and " > " not in line:
+        if line.startswith("margin ") and " > " not in line and "$(" not in line:
             with contextlib.redirect_stdout(io.StringIO()):
                 assert main(shlex.split(line)[1:]) == 0, line
             continue

@@ -22,7 +22,7 @@ from .outputs import add_force, check_free
 if TYPE_CHECKING:
     import margin
 
-    from ..data.fit import Fit
+    from ..data.checks.fit import Fit
 
 __all__ = ["add_commands"]
 
@@ -66,7 +66,8 @@ def add_commands(commands: Any) -> None:
         _check,
         does="list everything in a table that does not fit a domain, with the rows that break its "
         "rules ($impossible, $determined) and the public totals that differ ($rows, $known), which "
-        "a release never checks; the list is not private",
+        "a release never checks; with --unit, how many rows the units have; the list is not "
+        "private",
         examples=[
             "margin domain check people.csv domain.json",
             "margin domain check people.csv domain.json --unit person_id --rows-per-person 3",
@@ -84,14 +85,14 @@ def add_commands(commands: Any) -> None:
         "--unit",
         metavar="COLUMN",
         help="also check that every row names its unit (such as a person) in this column, as "
-        "margin release --unit requires",
+        "margin release --unit requires, and count the rows of the units",
     )
     check.add_argument(
         "--rows-per-person",
         type=int,
         metavar="M",
-        help="with --unit: compare $rows and $known with the rows of a release that counts at most "
-        "M rows of each unit",
+        help="with --unit: count the rows that a release with at most M rows of each unit leaves "
+        "out, and compare $rows and $known with all rows that it may draw",
     )
     add_known(check)
 
@@ -118,7 +119,7 @@ def _suggest(parsed: argparse.Namespace) -> Said:
 
 def _check(parsed: argparse.Namespace) -> Said:
     from ..bases.known import with_known
-    from ..data.fit import check_fit
+    from ..data.checks.fit import check_fit
     from ..domain.domain import DRAFT, read_draft
 
     if parsed.file is None and parsed.sql is None and parsed.domain.name.endswith(_TABLES):
@@ -145,6 +146,8 @@ def _check(parsed: argparse.Namespace) -> Said:
     for one in found.gathered:
         if one.line() and one.column not in listed:
             lines.append(f"  {one.column}: {one.line()}")
+    if found.units is not None:
+        lines.append(f"  {parsed.unit}: {found.units.line()}")
     if any(misfit.values for misfit in found.misfits):
         lines.append(_SAFE)
     heading = _heading(domain, found, parsed.unit)
@@ -159,6 +162,7 @@ def _check(parsed: argparse.Namespace) -> Said:
         "attributes": [misfit.to_json() for misfit in found.misfits],
         "statements": [vars(statement) for statement in found.false],
         "rows_against_rules": found.rows_against_rules,
+        "units": None if found.units is None else vars(found.units),
         "gathered": [vars(one) for one in found.gathered],
     }
     return Said(text, said, code=0 if found.fits else 2)
@@ -180,9 +184,11 @@ def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
         rows = found.rows_against_rules
         broken = f"{rows:,} row breaks" if rows == 1 else f"{rows:,} rows break"
         parts.append(f"{broken if rows else 'no row breaks'} a rule")
-    differ = sum(statement.kind in ("rows", "known") for statement in found.false)
-    if differ:
+    totals = [statement for statement in found.false if statement.kind in ("rows", "known")]
+    if any(statement.kind == "rows" or statement.differing for statement in totals):
         parts.append("public totals differ")
+    elif totals:
+        parts.append("a draw decides whether public totals agree")
     elif domain.rows is not None and (unit is None or not misfits):
         parts.append("public totals agree")
     return "; ".join(parts)

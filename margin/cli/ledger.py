@@ -226,9 +226,8 @@ def _divided(remaining: Fraction, left: "Strength") -> str:
 
     shares = [f"{text(remaining // (number * UNIT) * UNIT)} for {number}" for number in _PARTS]
     return (
-        f"{text(remaining)} of rho remains: at once, epsilon = {left.epsilon:g} at delta = "
-        f"{left.delta:g}; of n equal releases, give each --rho {text(remaining)} / n, such as "
-        f"{', '.join(shares)}"
+        f"{text(remaining)} of rho remains: at once, {left.converted}; of n equal releases, give "
+        f"each --rho {text(remaining)} / n, such as {', '.join(shares)}"
     )
 
 
@@ -258,7 +257,7 @@ def _given_totals(
     one = statement.unit is None and statement.rows == 1
     what = "what a row says" if one else "what the rows of a person say"
     return (
-        f"{what} is protected with {strength.numbers} in all, since {' and '.join(reasons)}; "
+        f"{what} is protected with {strength.in_full} in all, since {' and '.join(reasons)}; "
         "whether someone is in the table is not hidden"
     )
 

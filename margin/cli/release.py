@@ -6,6 +6,7 @@ import faulthandler
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ _LOADING = 120
 
 _MOST_TABLES = 100_000
 """Largest number of tables of a workload that are looked at after the release."""
+
+_NAMED = 3
+"""Number of reconstructed tables of a workload that are named."""
 
 _CODES = (
     "exit codes: 0 success, 2 an error that the message explains, 3 the ledger refuses the\n"
@@ -244,6 +248,8 @@ def _described(
     path: Path,
 ) -> Said:
     """Describe the release by the first line of its summary, such as "45 views"."""
+    from ..privacy.strength import given, strength
+
     summary = synopsis.summary()
     title, first = next(iter(summary.items()))
     number = first.split()[0].rstrip(",")
@@ -256,6 +262,7 @@ def _described(
         "guarantee": guarantee,
         "spent": spent_of(synopsis),
         "statement": provenance.statement.to_json(),
+        "strength": asdict(strength(provenance.statement, synopsis.domain)),
         "charge": charge,
         "mechanism": provenance.mechanism,
         "base": provenance.base,
@@ -273,6 +280,10 @@ def _described(
     if tables is not None and tables["reconstructed"]:
         more = f"; {_told(tables)}{more}"
     values["workload"] = tables
+    # With public totals, the budget alone says less than what it protects.
+    protected = given(provenance.statement, synopsis.domain)
+    if protected:
+        more = f"{more}; {protected[0].lower()}{protected[1:].rstrip('.')}"
     if charge is not None:
         left = "" if charge["remaining"] is None else f", {charge['remaining']} remaining"
         more = f"; charged to {charge['dataset']} as entry {charge['entry']}{left}{more}"
@@ -283,27 +294,33 @@ def _described(
 def _reconstructed(
     synopsis: "margin.Synopsis",
     workload: "margin.Workload",
-) -> dict[str, int] | None:
-    """The number of tables of the workload, and how many of them no measured table covers.
+) -> dict[str, Any] | None:
+    """The number of tables of the workload, how many of them no measured table covers, and which.
 
     None if the workload has too many tables to look at each. Which tables a release measured is
-    part of it: it follows from public choices, or from choices that the budget paid for. So this
-    number is post-processing.
+    part of it: it follows from public choices, or from choices that the budget paid for. So these
+    numbers and names are post-processing.
     """
     from ..synopses.source import Source
 
     if len(workload) > _MOST_TABLES:
         return None
-    made = [synopsis.source(view) for view in workload.names]
-    return {"tables": len(made), "reconstructed": made.count(Source.RECONSTRUCTED)}
+    views = workload.names
+    named = [list(view) for view in views if synopsis.source(view) is Source.RECONSTRUCTED]
+    return {"tables": len(views), "reconstructed": len(named), "reconstructed_tables": named}
 
 
-def _told(tables: dict[str, int]) -> str:
-    """How many tables of the workload are reconstructed, in words."""
+def _told(tables: dict[str, Any]) -> str:
+    """How many tables of the workload are reconstructed, and the first ones, in words."""
     number, whole = tables["reconstructed"], tables["tables"]
+    named = tables["reconstructed_tables"]
     verb = "is" if number == 1 else "are"
     nouns = "table" if whole == 1 else "tables"
-    return f"{number:,} of {whole:,} {nouns} of the workload {verb} reconstructed"
+    shown = [f"({', '.join(view)})" for view in named[:_NAMED]]
+    if number > _NAMED:
+        shown.append(f"and {number - _NAMED:,} more")
+    listed = ", ".join(shown)
+    return f"{number:,} of {whole:,} {nouns} of the workload {verb} reconstructed: {listed}"
 
 
 def _charge_values(ledger: "Dataset", token: "Token | None") -> dict[str, Any]:

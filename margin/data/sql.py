@@ -60,8 +60,9 @@ class Sql:
     """The rows of a query's result, as a `Source`. The guarantee protects one row of the result.
 
     The query runs anew in each pass and must give the same rows each time. A join or a group may
-    turn one row of a person into many. Use `unit=` and `rows_per_person=` of `release` to bound the
-    rows of each person, whatever the query does.
+    turn one row of a person into many. `unit=` and `rows_per_person=` of `release` bound the rows
+    of each person in the result. This protects all rows of a person in the tables of the query if
+    the result's rows of each person depend on this person's rows alone (docs/proofs/units.md).
 
     Parameters
     ----------

@@ -3,6 +3,7 @@ of the data has reviewed it."""
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -35,10 +36,11 @@ _MOST_DISTINCT = 1_000
 """Largest number of distinct texts of which the most frequent ones are listed."""
 
 _FEWEST_ROWS = 3
-"""Number of rows below which a text is rare: it is counted as `other`, and not shown."""
+"""Number of rows below which a value is rare: it is counted as `other`, and not shown. A domain is
+published, and a value that one person has would tell that this person is in the table."""
 
 _SMALL_TABLE = 100
-"""Number of values below which no text of a column is called rare."""
+"""Number of values below which no value of a column is called rare."""
 
 _OWN = 0.7
 """Share of distinct texts from which on nearly every row has a value of its own."""
@@ -196,8 +198,9 @@ def suggest_domain(data: object) -> dict[str, Any]:
     ... without a gap. A numeric column with more values has about ten bins, open at both ends.
     Their edges are rounded deciles. So has a column of which up to a tenth are texts such as
     "unknown", with `other` for these; the mark says how many they are. A text column with more
-    values has its 49 most frequent values and `other`. Texts in fewer than three rows are `other`
-    too, in a column of 100 values or more; the mark says how many they are. A column with nulls has
+    values has its 49 most frequent values and `other`. Values in fewer than three rows, texts or
+    numbers, are not listed but `other`, in a column of 100 values or more; the mark says how many
+    they are. A numeric column whose values are all rare has bins. A column with nulls has
     `missing`.
 
     These columns are left out, and the mark lists them with the reason: columns without a name;
@@ -276,7 +279,7 @@ def _suggested(source: Source) -> dict[str, Any]:
         note += f"; cells that are not numbers, counted as other: {', '.join(kept)}"
     if rare:
         numbers = ", ".join(f"{name!r} ({number:,})" for name, number in rare.items())
-        note += f"; texts in fewer than {_FEWEST_ROWS} rows each, counted as other: {numbers}"
+        note += f"; values in fewer than {_FEWEST_ROWS} rows each, counted as other: {numbers}"
     twice = [f"{name!r} ({group})" for name, form in forms.items() for group in _twice(form)]
     if twice:
         note += f"; these look like spellings of one category: {', '.join(twice)}"
@@ -369,7 +372,7 @@ def _describe(
     columns: Sequence[_Column],
 ) -> tuple[list[Any], dict[str, int], dict[str, int]]:
     """Suggest an attribute for each column, in its JSON form; also counts the cells of columns of
-    numbers that are not numbers, and the rare texts of other columns. A first pass over the table
+    numbers that are not numbers, and the rare values of each column. A first pass over the table
     finds facts about each column, a second pass its values if they are few."""
     if not columns:
         return [], {}, {}
@@ -405,17 +408,37 @@ def _frequent(
     facts: _Facts,
     found: Sequence[tuple[Any, int]],
 ) -> tuple[list[tuple[Any, int]], int]:
-    """The values of a column with their counts, the most frequent ones first, without rare texts;
-    and the number of rare texts."""
-    counted = sorted(found, key=lambda pair: -pair[1])
-    if facts.values < _SMALL_TABLE or facts.is_numeric:
+    """The values of a column with their counts, the most frequent ones first, without rare values;
+    and the number of rare values. Those of a numeric column are numbers.
+
+    Nothing is rare where no value is listed: among more numbers than are listed, which get bins.
+    """
+    counted = Counter(dict(found)).most_common()
+    if facts.is_numeric:
+        counted = _numbers(found)
+    has_bins = facts.is_numeric and not _are_few([number for number, _ in counted])
+    if facts.values < _SMALL_TABLE or has_bins:
         return counted, 0
-    kept = [
-        (value, rows)
-        for value, rows in counted
-        if rows >= _FEWEST_ROWS or not isinstance(value, str)
-    ]
+    # Truth values are known without the table.
+    kept = [pair for pair in counted if pair[1] >= _FEWEST_ROWS or isinstance(pair[0], bool)]
+    if facts.is_numeric and not kept:
+        return [], 0
     return kept, len(counted) - len(kept)
+
+
+def _are_few(numbers: Sequence[Any]) -> bool:
+    """Whether the numbers of a column are listed, and do not get bins."""
+    return 1 <= len(numbers) <= _MOST_VALUES and all(map(math.isfinite, numbers))
+
+
+def _numbers(found: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """The different numbers among some values, with their counts, without NaN."""
+    rows_of: Counter[Any] = Counter()
+    for value, rows in found:
+        if value == value and str(value).lower() != "nan":
+            # Texts such as 1 and 1.0 are one number.
+            rows_of[_number(value)] += rows
+    return rows_of.most_common()
 
 
 def _first_pass(column: _Column) -> list[str]:
@@ -492,10 +515,11 @@ def _form(
     is_other: bool,
 ) -> Any:
     """The JSON form of an attribute. `found` contains pairs of a value and its count, the most
-    frequent ones first. `is_other` says whether the column has other texts too."""
+    frequent ones first. `is_other` says whether the column has other values too."""
     extras = {"missing": "missing"} if facts.is_missing else {}
+    others = {"other": "other"} if is_other else {}
     if facts.is_numeric:
-        return _numeric_form(facts, found, extras)
+        return _numeric_form(facts, found, others | extras)
     if facts.has_some_odd:
         # Texts among numbers, such as "unknown", have no place in bins.
         return {"bins": _edges(facts.quantiles or [0.0, 0.0]), "other": "other", **extras}
@@ -514,11 +538,8 @@ def _numeric_form(
     extras: dict[str, str],
 ) -> Any:
     """The JSON form of a numeric attribute: its values, their number, or bins."""
-    values = [value for value, _ in found]
-    known = [value for value in values if value == value and str(value).lower() != "nan"]
-    numbers = sorted({_number(value) for value in known})
-    is_few = 1 <= len(numbers) <= _MOST_VALUES
-    if not is_few or any(math.isinf(number) for number in numbers):
+    numbers = sorted(number for number, _ in found)
+    if not _are_few(numbers):
         return {"bins": _edges(facts.quantiles or [0.0, 0.0]), **extras}
     is_a_range = numbers == list(range(len(numbers)))
     if is_a_range and len(numbers) > 1 and not extras:

@@ -200,9 +200,9 @@ class Statement:
         one = self.rows == 1
         return (
             f"Of the rows with the same {self.unit!r}, at most {self.rows} "
-            f"{'is' if one else 'are'} counted: {self.rows + 5} such rows count as {self.rows}. "
-            "So counts and totals may be too low. The bounds are for the rows that were counted "
-            "and do not allow for the rows left out."
+            f"{'is' if one else 'are'} counted. For example, {self.rows + 5} such rows would count "
+            f"as {self.rows}. So counts and totals may be too low. The bounds are for the rows "
+            "that were counted and do not allow for the rows left out."
         )
 
     def same_unit(self, other: "Statement") -> bool:

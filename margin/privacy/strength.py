@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from .._numbers import text
 from ..domain.domain import Domain
 from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .conversion import epsilon_above
@@ -17,7 +18,6 @@ __all__ = [
     "beside",
     "for_contents",
     "given",
-    "in_decimals",
     "spent_before",
     "strength",
     "together",
@@ -51,6 +51,23 @@ class Strength:
     epsilon: float
     delta: float
     numbers: str
+
+    @property
+    def in_full(self) -> str:
+        """The guarantee in its own numbers, and as (epsilon, delta) if these are a rho."""
+        if not self.is_rho:
+            return self.numbers
+        return f"{self.numbers} ({self.converted})"
+
+    @property
+    def is_rho(self) -> bool:
+        """Whether `numbers` is a rho, which has an epsilon for each delta."""
+        return self.numbers.startswith("rho")
+
+    @property
+    def converted(self) -> str:
+        """Epsilon, and the delta at which it holds."""
+        return f"epsilon = {self.epsilon:g} at delta = {text(Fraction(str(self.delta)))}"
 
 
 def strength(statement: Statement, domain: Domain | None) -> Strength:
@@ -138,7 +155,7 @@ def _over(budget: Budget, steps: int) -> Strength:
         one = float(budget.epsilon)
         factor = 1 + math.exp(min(one, 700.0)) if steps == 2 else 1.0
         delta = min(1.0, factor * float(budget.delta))
-        numbers = f"{_product('epsilon', steps, one)}, delta = {in_decimals(delta)}"
+        numbers = f"{_product('epsilon', steps, one)}, delta = {_in_decimals(delta)}"
         return Strength(steps=steps, epsilon=steps * one, delta=delta, numbers=numbers)
     assert isinstance(budget, ZCDP)
     return _concentrated(budget.rho, steps, _DELTA)
@@ -157,7 +174,7 @@ def _concentrated(
     return Strength(steps=steps, epsilon=epsilon, delta=delta, numbers=numbers)
 
 
-def in_decimals(number: float) -> str:
+def _in_decimals(number: float) -> str:
     """A small number to three digits, without an exponent unless it has many zeros."""
     short = f"{number:.3g}"
     return f"{Decimal(short):f}" if number > 1e-10 else short
@@ -204,7 +221,7 @@ def given(statement: Statement, domain: Domain) -> str:
     one = statement.unit is None and statement.rows == 1
     what = "what a row says" if one else "what the rows of a person say"
     return (
-        f"Given {totals}, {what} is protected with {found.numbers}; whether someone is in the "
+        f"Given {totals}, {what} is protected with {found.in_full}; whether someone is in the "
         "table is not hidden."
     )
 

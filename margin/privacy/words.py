@@ -11,7 +11,6 @@ from .strength import (
     Strength,
     beside,
     for_contents,
-    in_decimals,
     spent_before,
     strength,
     with_base,
@@ -183,9 +182,7 @@ def _odds(statement: Statement, found: Strength) -> str:
 
 def _numbers(found: Strength) -> str:
     """The numbers of a guarantee as (epsilon, delta), also if they were declared as rho."""
-    if found.numbers.startswith("rho"):
-        return f"epsilon = {found.epsilon:g}, delta = {in_decimals(found.delta)}"
-    return found.numbers
+    return found.converted if found.is_rho else found.numbers
 
 
 def _example(statement: Statement, found: Strength) -> str:

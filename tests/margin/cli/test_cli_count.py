@@ -300,7 +300,8 @@ def test_readers_are_told_that_rows_of_a_unit_were_left_out(rows, told, tmp_path
         if told is None:
             assert "counted" not in text and values["left_out"] is None
         else:
-            assert f"{told}: {rows + 5} such rows count as {rows}. So counts and totals" in text
+            example = f"For example, {rows + 5} such rows would count as {rows}."
+            assert f"{told}. {example} So counts and totals" in text
             assert "the true number of counted rows lies between the bounds" in text
             assert told in values["left_out"]
     assert main(["marginal", file, "sex", "--format", "json"]) == 0

@@ -29,10 +29,16 @@ RELEASE = ["release", "t.csv", "--domain", "domain.json", "-o", "t.margin"]
 @pytest.mark.parametrize(
     ("views", "workload", "told", "reconstructed"),
     [
-        (["a,b", "c,d"], ["2way"], "4 of 6 tables of the workload are reconstructed", 4),
-        (["a,b,c", "d"], ["a,b", "a,d"], "1 of 2 tables of the workload is reconstructed", 1),
-        (["a,b", "c,d"], ["a,c"], "1 of 1 table of the workload is reconstructed", 1),
-        (["2way"], ["2way"], None, 0),
+        (
+            ["a,b", "c,d"],
+            ["2way"],
+            "4 of 6 tables of the workload are",
+            ["a,c", "a,d", "b,c", "b,d"],
+        ),
+        (["a,b", "c,d"], ["a,d", "b,c", "b,d"], "3 of 3 tables of the workload are", None),
+        (["a,b,c", "d"], ["a,b", "a,d"], "1 of 2 tables of the workload is", ["a,d"]),
+        (["a,b", "c,d"], ["a,c"], "1 of 1 table of the workload is", ["a,c"]),
+        (["2way"], ["2way"], None, []),
     ],
 )
 def test_a_release_tells_which_tables_of_the_workload_it_reconstructs(
@@ -42,11 +48,16 @@ def test_a_release_tells_which_tables_of_the_workload_it_reconstructs(
     options += ["--workload", *workload, "--force"]
     assert main([*RELEASE, *options]) == 0
     out = capsys.readouterr().out
-    assert told in out if told else "reconstructed" not in out
+    reconstructed = workload if reconstructed is None else reconstructed
+    views = [view.split(",") for view in reconstructed]
+    named = ", ".join(f"({', '.join(view)})" for view in views[:3])
+    more = ", and 1 more" if len(views) > 3 else ""
+    ending = f"{told} reconstructed: {named}{more}"
+    assert ending in out if told else "reconstructed" not in out
     assert main([*RELEASE, *options, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["workload"]
     asked = margin.Workload.of(margin.Domain(DOMAIN), margin.load("t.margin").names)
-    assert values["reconstructed"] == reconstructed
+    assert values["reconstructed"] == len(views) and values["reconstructed_tables"] == views
     assert values["tables"] == (6 if workload == ["2way"] else len(workload))
     assert _reconstructed(margin.load("t.margin"), asked)["reconstructed"] == 0
 
@@ -77,7 +88,7 @@ def test_a_ledger_of_rho_shows_what_remains_as_epsilon_and_in_shares(folder, cap
         assert rho_of(at_once["epsilon"] - 0.0011, at_once["delta"]) < float(remaining)
         assert main(["ledger", "show", "l.db"]) == 0
         line = capsys.readouterr().out.split("\n")[1]
-        assert f"epsilon = {at_once['epsilon']:g} at delta = 1e-06" in line
+        assert f"epsilon = {at_once['epsilon']:g} at delta = 0.000001" in line
         shares = {
             int(part.split()[2]): part.split()[0] for part in line.split("such as ")[1].split(", ")
         }
@@ -86,6 +97,41 @@ def test_a_ledger_of_rho_shows_what_remains_as_epsilon_and_in_shares(folder, cap
         # The share for two releases is accepted as it stands, twice.
         options = ["--rho", shares[2], "--ledger", "l.db", "--dataset", "x", "--force"]
         assert main([*RELEASE, *options]) == 0
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("budget", [["--epsilon", "0.5"], ["--rho", "0.05"]])
+def test_what_a_row_says_has_an_epsilon_too_if_totals_are_known(folder, capsys, budget, given):
+    """Of a release, of its file, and of all releases of a ledger, at the delta of each."""
+    (folder / "known.csv").write_text("a,count\n0,32\n1,32\n")
+    total = ["--epsilon", "1"] if budget[0] == "--epsilon" else ["--epsilon", "3"]
+    total += [] if budget[0] == "--epsilon" else ["--delta", "1e-7"]
+    assert main(["ledger", "create", "l.db", "--dataset", "x", *total]) == 0
+    options = [*budget, "--ledger", "l.db", "--dataset", "x"]
+    options += ["--known", "known.csv"] if given else []
+    assert main([*RELEASE, *options]) == 0
+    assert main([*RELEASE, *options, "--force", "--json"]) == 0
+    out = capsys.readouterr().out
+    start = out.index("{\n")
+    strength = json.loads(out[start:])["strength"]
+    assert main(["info", "t.margin"]) == 0
+    info = capsys.readouterr().out
+    main(["ledger", "show", "l.db", "--json"])
+    whole = json.loads(capsys.readouterr().out)["datasets"][0]["strength"]
+    main(["ledger", "show", "l.db"])
+    shown = capsys.readouterr().out
+    if not given:
+        assert "what a row says" not in out[:start] + shown
+        return
+    one, both = "epsilon = 2 x 0.5 = 1;", "epsilon = 2 x 1 = 2 in all"
+    if budget[0] == "--rho":
+        converted = f"epsilon = {strength['epsilon']:g} at delta = 0.000001"
+        one = f"rho = 4 x 0.05 = 0.2 ({converted});"
+        converted = f"epsilon = {whole['epsilon']:g} at delta = 1e-7"
+        both = f"rho = 4 x 0.1 = 0.4 ({converted}) in all"
+    told = f"given these public totals, what a row says is protected with {one}"
+    assert told in out[:start] and told in info.lower()
+    assert f"what a row says is protected with {both}" in shown
 
 
 def test_a_ledger_of_epsilon_needs_no_such_line(folder, capsys):

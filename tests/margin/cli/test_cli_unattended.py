@@ -128,6 +128,14 @@ def test_a_check_tells_rows_without_a_unit(folder, capsys):
         "attributes": [],
         "statements": [],
         "rows_against_rules": 0,
+        "units": {
+            "rows": 50,
+            "units": 25,
+            "most": 2,
+            "limited": 0,
+            "counted": None,
+            "left_out": 0,
+        },
         "gathered": [],
     }
     (folder / "t.csv").write_text("id,a\n1,0\n,1\n  ,1\n")

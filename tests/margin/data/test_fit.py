@@ -13,8 +13,7 @@ import pytest
 import margin
 from margin import DataError, Domain, Sql
 from margin.cli.main import main
-from margin.data.fit import check_fit
-from margin.data.rows_per_person import bound
+from margin.data.checks.fit import check_fit
 from margin.domain.spelling import Spellings
 
 DOMAIN = Domain(
@@ -348,21 +347,6 @@ def test_a_column_that_is_mostly_other_is_listed():
     (misfit,) = check_fit({"a": ["x", "y", "z", "z"]}, domain).misfits
     assert (misfit.others, misfit.rows, misfit.values[0][:2]) == (3, 4, ("z", 2))
     assert "declare the values" in misfit.lines()[0]
-
-
-def test_the_rows_of_each_unit_are_counted_only_to_compare_public_totals(monkeypatch):
-    """Without public totals the table is read once."""
-    calls = []
-
-    def counted(*given):
-        calls.append(given)
-        return bound(*given)
-
-    monkeypatch.setattr("margin.data.fit.bound", counted)
-    table = {"a": [0, 1, 1], "id": ["x", "y", "y"]}
-    for domain, expected in ((Domain({"a": 2}), 0), (Domain({"a": 2}, rows=2), 1)):
-        found = check_fit(table, domain, unit="id", rows_per_person=1)
-        assert found.fits and len(calls) == expected
 
 
 @pytest.mark.parametrize("value", ["Koenigsfeld", "königsfeld"])

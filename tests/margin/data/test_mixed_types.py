@@ -8,8 +8,8 @@ import pytest
 
 import margin
 from margin.cli.main import main
+from margin.data.checks.fit import check_fit
 from margin.data.failures import MixedTypesError
-from margin.data.fit import check_fit
 from margin.data.suggest import suggest_domain
 
 WEEKS = ("2026-W40", "2026-W41", "2026-W42")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from margin import DataError, Domain, Sql
 from margin.cli.main import main
-from margin.data.fit import check_fit
+from margin.data.checks.fit import check_fit
 
 PATHS = [["N", "N1"], ["N", "N2"], ["S", "S1"]]
 FORMS = {
@@ -105,7 +105,7 @@ def test_public_totals_are_compared(rows, more):
     assert ("rows" in kinds) == (declared.sum() != len(rows))
     assert ("known" in kinds) == (declared[0, 1] != table[0, 1])
     if "known" in kinds:
-        cell = ("place@region=N, married=no", declared[0, 1], table[0, 1])
+        cell = ("place@region=N, married=no", declared[0, 1], table[0, 1], table[0, 1])
         assert kinds["known"].differing == 1 and kinds["known"].counts == [cell]
 
 

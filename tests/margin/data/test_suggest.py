@@ -216,18 +216,32 @@ def test_cells_that_are_no_numbers_are_counted():
 
 
 @pytest.mark.parametrize("extra", [0, 100])
-def test_rare_texts_are_not_shown(extra):
-    """Also beside `other`, where there are many texts."""
+@pytest.mark.parametrize("as_texts", [False, True])
+def test_rare_values_are_not_shown(extra, as_texts):
+    """Also beside `other`, where there are many texts; numbers like texts."""
     common = ["a", "b"] * 60 + [f"c{place}" for place in range(extra)] * 3
     secrets = ["secret", "twice", "twice"]
-    numbers = [*range(9), *[0] * (len(common) - 6)]
+    numbers = [*[1, 2, 3] * 3, *[1] * (len(common) - 9), 14, 17, 17]
+    if as_texts:
+        # One number has two spellings, each of them rare.
+        numbers = [*map(str, numbers), "4", "4", "4.0"]
+        common += ["a"] * 3
     draft = suggest_domain({"word": common + secrets, "number": numbers})
     assert "secret" not in json.dumps(draft) and "twice" not in json.dumps(draft)
     assert draft["word"]["other"] == "other"
-    assert draft[DRAFT].endswith("in fewer than 3 rows each, counted as other: 'word' (2)")
-    assert draft["number"] == 9
-    few = suggest_domain({"word": ["a", "a", "once"]})
-    assert few["word"] == ["a", "once"]
+    shown = [1, 2, 3, 4] if as_texts else [1, 2, 3]
+    assert draft["number"] == {"values": shown, "other": "other"}
+    rare = "in fewer than 3 rows each, counted as other: 'word' (2), 'number' (2)"
+    assert draft[DRAFT].endswith(rare)
+    few = suggest_domain({"word": ["a", "a", "once"], "number": [1, 1, 14]})
+    assert few["word"] == ["a", "once"] and few["number"] == [1, 14]
+
+
+def test_numbers_of_which_all_are_rare_have_bins():
+    """As have more numbers than are listed, of which none is shown."""
+    draft = suggest_domain({"pairs": [*range(50)] * 2, "many": [*range(90), *[5] * 10]})
+    assert "bins" in draft["pairs"] and "bins" in draft["many"]
+    assert "fewer than 3 rows" not in draft[DRAFT]
 
 
 @pytest.mark.parametrize("kind", ["files", "database"])

@@ -304,7 +304,7 @@ def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statemen
 def test_words_never_promise_more_than_the_budget():
     """The factor and the epsilon are rounded up."""
     text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
-    pairs = re.findall(r"at most ([\d.]+), [^(]*\(epsilon = ([\d.]+),", text)
+    pairs = re.findall(r"at most ([\d.]+), [^(]*\(epsilon = ([\d.]+) at", text)
     for (factor, epsilon), rho in zip(pairs, ["0.1", "0.4"], strict=True):
         assert float(factor) >= np.exp(float(epsilon))
         assert float(epsilon) >= epsilon_of(rho, 1e-6)
@@ -670,7 +670,7 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     assert texts(browser, "#table th.share") == ["% of counted rows"]
     (source,) = texts(browser, "#status")
     assert "the true number of counted rows lies between the bounds" in source
-    assert f"{rows + 5} such rows count as {rows}" in source
+    assert f"For example, {rows + 5} such rows would count as {rows}." in source
     (quoted,) = texts(browser, "#quoted")
     assert f"(at most {rows} counted for each person)" in quoted
 

@@ -5,30 +5,33 @@ data only."""
 import contextlib
 import itertools
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._names import did_you_mean
-from ..domain.attribute import UNSEEN, Attribute, Value
-from ..domain.domain import Domain
-from ..domain.spelling import Spellings
-from ..domain.values import written
-from ..errors import DataError
-from ..interrupts import watched
-from .encode import Encoder, one_chunk, plain_values
-from .failures import MixedTypesError
-from .files import FileSource, identifier, quoted
-from .folders import FilesSource
-from .opening import open_source
-from .rows_per_person import bound, possible_identities
-from .source import Source, Tabular
+from ..._checks import positive_integer
+from ..._names import did_you_mean
+from ..._types import Integers
+from ...domain.attribute import UNSEEN, Attribute, Value
+from ...domain.domain import Domain
+from ...domain.spelling import Spellings
+from ...domain.values import written
+from ...errors import DataError
+from ...interrupts import watched
+from ..encode import Encoder, one_chunk, plain_values
+from ..failures import MixedTypesError
+from ..files import MEMORY, FileSource, identifier, quoted
+from ..folders import FilesSource
+from ..opening import open_source
+from ..rows_per_person import possible_identities
+from ..source import Source, Tabular
 from .statements import FalseStatement, Rules, Totals
+from .units import CellBounds, UnitNumbers, UnitRows
 
 __all__ = ["Fit", "Misfit", "check_fit"]
 
@@ -226,10 +229,12 @@ class Fit:
         row does not name its unit.
     false
         The rules that rows break, the determined attributes that rows contradict, and the public
-        totals that differ from the table.
+        totals that differ from the counted rows in some release.
     rows_against_rules
         Number of rows that break at least one rule or contradict a determined attribute; None if
         no row was read.
+    units
+        How many rows the units have; None without a unit column that can be read.
     gathered
         One for each column that can be read and declares a category of other or of missing values.
     """
@@ -237,11 +242,13 @@ class Fit:
     misfits: list[Misfit]
     false: list[FalseStatement]
     rows_against_rules: int | None
+    units: UnitNumbers | None = None
     gathered: list[Gathered] = field(default_factory=list)
 
     @property
     def fits(self) -> bool:
-        """Whether a release would take the table, and all that the domain states is true of it."""
+        """Whether a release would take the table, and all that the domain states is true of it,
+        whichever rows of a unit are drawn."""
         return all(misfit.fits for misfit in self.misfits) and not self.false
 
 
@@ -276,12 +283,16 @@ def check_fit(
     unit, rows_per_person
         The column that names the unit of each row, and how many rows of a unit are counted, as for
         `release`. Public totals are compared with the counted rows, as soon as all columns fit.
+        Which rows count is drawn anew in each release, so they are compared with all that could be
+        drawn (`UnitRows`): the result does not depend on a draw.
 
     Raises
     ------
     DataError
         When the table cannot be read; or when the domain declares public totals and `unit` is given
         without `rows_per_person`.
+    BudgetError
+        When `rows_per_person` is not a positive whole number.
 
     Examples
     --------
@@ -309,16 +320,22 @@ def check_fit(
             "many rows of a unit are counted; add --rows-per-person M (rows_per_person=), as for "
             "the release"
         )
-    with watched():
+    if rows_per_person is not None:
+        positive_integer("rows_per_person", rows_per_person)
+    with watched(), ExitStack() as stack:
         try:
             misfits = {misfit.column: misfit for misfit in _unreadable(source, domain)}
         except MixedTypesError as error:
             return _unread(error)
         present = [name for name in domain if name not in misfits]
         columns = [_Column(name, domain[name]) for name in present]
-        units, without = _unit_column(source, unit)
         rules = Rules(domain, set(present))
         totals = Totals(domain, set(present))
+        units, without = None, _unreadable_unit(source, unit)
+        if unit is not None and without is None:
+            limit = getattr(source, "memory_limit", MEMORY)
+            held = UnitRows(totals.sizes, rows_per_person, limit)
+            units = _Units(unit, stack.enter_context(held))
         read = list(dict.fromkeys([*present, *([units.name] if units else [])]))
         if read:
             for file, arrays in _batches(source, read):
@@ -327,31 +344,29 @@ def check_fit(
                 codes = {column.name: column.add(array, file) for column, array in pairs}
                 if codes:
                     rules.add(codes)
-                if unit is None:
-                    totals.add(codes, len(arrays[0]))
+                cells = totals.cells(codes, len(arrays[0]))
+                totals.add(cells, len(arrays[0]))
                 if units:
-                    units.add(arrays[read.index(units.name)])
+                    units.add(arrays[read.index(units.name)], cells)
         for column in columns:
             misfit = column.misfit()
             if misfit:
                 misfits[column.name] = misfit
         found = [misfits[name] for name in domain if name in misfits]
+        numbers = None
         if units:
             without = units.misfit()
+            numbers, bounds = units.found()
+            if numbers:
+                totals.limit(numbers.rows - numbers.left_out, bounds)
         if without:
             found.append(without)
         false = rules.found()
-        if unit is None:
-            false += totals.found()
-        elif domain.rows is not None and all(one.fits for one in found):
-            assert rows_per_person is not None  # it was checked above
-            # A release draws a key too. It decides which rows of a unit are counted.
-            counted = bound(source, unit, rows_per_person, secrets.token_bytes(16))
-            for batch in counted.batches(domain):
-                totals.add(batch, len(next(iter(batch.values()))))
+        # Which rows count is not known until all of them fit.
+        if unit is None or all(one.fits for one in found):
             false += totals.found()
     gathered = [column.gathered() for column in columns if column.gathers]
-    return Fit(found, false, rules.rows, gathered)
+    return Fit(found, false, rules.rows, numbers, gathered)
 
 
 def _unread(error: MixedTypesError) -> Fit:
@@ -371,17 +386,10 @@ def _batches(source: Tabular, names: Sequence[str]) -> Iterator[tuple[str, Seque
             yield "", arrays
 
 
-def _unit_column(
-    source: Source,
-    unit: str | None,
-) -> "tuple[_Units | None, Misfit | None]":
-    """The unit column if there is one to look at, or what is wrong with it."""
-    if unit is None:
-        return None, None
-    problems = _unreadable(source, Domain({unit: 1}))
-    if problems:
-        return None, replace(problems[0], is_unit=True)
-    return _Units(unit), None
+def _unreadable_unit(source: Source, unit: str | None) -> Misfit | None:
+    """Why the unit column cannot be read; None if it can, or if there is none."""
+    problems = [] if unit is None else _unreadable(source, Domain({unit: 1}))
+    return replace(problems[0], is_unit=True) if problems else None
 
 
 def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
@@ -436,21 +444,30 @@ def _names(source: Source) -> list[str]:
 
 
 class _Units:
-    """The unit column, and what does not fit in it so far."""
+    """The unit column, what does not fit in it so far, and the rows of each unit."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        held: UnitRows,
+    ) -> None:
         self.name = name
         self._rows = 0
         self._without = 0
         self._problem = ""
+        self._held = held
 
-    def add(self, array: Any) -> None:
-        """Look at the values of some rows, an Arrow array."""
+    def add(self, array: Any, cells: Sequence[Integers]) -> None:
+        """Look at the values of some rows, an Arrow array, and at their cells in known tables."""
         self._rows += len(array)
         try:
-            self._without += possible_identities(self.name, array).null_count
+            units = possible_identities(self.name, array)
         except DataError as error:
             self._problem = str(error)
+            return
+        self._without += units.null_count
+        if not self._problem:
+            self._held.add(units, cells)
 
     def misfit(self) -> Misfit | None:
         """The result; None if every row names its unit."""
@@ -462,6 +479,11 @@ class _Units:
             is_unit=True,
         )
         return None if found.fits else found
+
+    def found(self) -> tuple[UnitNumbers | None, list[CellBounds]]:
+        """How many rows the units have, and the bounds on the counts of known tables; None and none
+        if units cannot be told apart."""
+        return (None, []) if self._problem else self._held.found()
 
 
 class _Column:

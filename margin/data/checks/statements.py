@@ -2,20 +2,21 @@
 attributes, known tables and number of rows. The result is for the holder of the data only."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Flags
-from ..domain.attribute import UNSEEN
-from ..domain.determined import checked_determined
-from ..domain.domain import Domain
-from ..domain.known import KnownCounts, checked_known
-from ..domain.level_views import attribute_at
-from ..domain.rules import Rule, checked_rules
+from ..._types import Flags, Integers
+from ...domain.attribute import UNSEEN
+from ...domain.determined import checked_determined
+from ...domain.domain import Domain
+from ...domain.known import KnownCounts, checked_known
+from ...domain.level_views import attribute_at
+from ...domain.rules import Rule, checked_rules
+from .units import CellBounds
 
 __all__ = ["Codes", "FalseStatement", "Rules", "Totals"]
 
@@ -46,16 +47,24 @@ class FalseStatement:
         Number of rows of the table that break a rule, or that hold another category than the one
         determined. Of a number of rows or a known table: number of rows that are counted.
     differing
-        Number of counts of a known table that differ; else 0.
+        Number of counts of a known table that differ in every release; else 0.
+    drawn
+        Number of further counts that a release's draw of rows decides; else 0.
+    units
+        Number of units with more rows than are counted, in different cells of a known table; else
+        0.
     counts
-        Those that differ most: the categories, the declared count, and the count in the table.
+        Those that differ most: the categories, the declared count, and the smallest and the largest
+        count in the table, over all draws.
     """
 
     kind: str
     declared: Any
     rows: int
     differing: int = 0
-    counts: list[tuple[str, int, int]] | None = None
+    drawn: int = 0
+    units: int = 0
+    counts: list[tuple[str, int, int, int]] | None = None
 
     def line(self) -> str:
         """The statement and how it is wrong, in words."""
@@ -66,20 +75,39 @@ class FalseStatement:
                 "declare this number if it is public, or leave it out"
             )
         if self.kind == "known":
-            shown = "; ".join(
-                f"{cell or 'all rows'}: {declared:,} declared, {found:,} counted"
-                for cell, declared, found in self.counts or ()
-            )
-            numbers = "count differs" if self.differing == 1 else "counts differ"
-            return (
-                f'"$known" of {written}: {self.differing:,} {numbers} ({shown}); declare the '
-                "counts of the same people and period, or leave the table out"
-            )
+            return f'"$known" of {written}: {self._told_known()}'
         lies = f"{self.rows:,} row breaks" if self.rows == 1 else f"{self.rows:,} rows break"
         return (
             f'"${self.kind}" {written}: {lies} it; a release would count these rows elsewhere, '
             "and its bounds would not allow for that: drop or narrow the rule, or correct the table"
         )
+
+    def _told_known(self) -> str:
+        """How a known table differs, and what to do."""
+        shown = "; ".join(
+            f"{cell or 'all rows'}: {declared:,} declared, {_interval(lowest, highest)} counted"
+            for cell, declared, lowest, highest in self.counts or ()
+        )
+        parts = []
+        if self.differing:
+            parts.append(f"{self.differing:,} count{_differ(self.differing)}")
+        if self.drawn:
+            parts.append(f"{self.drawn:,} count{'s' * (self.drawn > 1)} may differ")
+        told = [f"{' and '.join(parts)} ({shown})"]
+        advice = []
+        if self.differing:
+            advice.append("declare the counts of the same people and period")
+        if self.units:
+            have = "1 unit has" if self.units == 1 else f"{self.units:,} units have"
+            told.append(
+                f"{have} rows in different cells of this table, and each release draws at random "
+                "which of them count, so its rows may not agree with the table"
+            )
+            advice.append(
+                "keep no more rows of each unit in the query than are counted, chosen by the "
+                "unit's own rows alone"
+            )
+        return f"{'; '.join(told)}; {', and '.join(advice)}, or leave the table out"
 
 
 class Rules:
@@ -145,6 +173,11 @@ class Totals:
         The domain.
     readable
         The attributes whose columns can be read. Known tables of others are left out.
+
+    Attributes
+    ----------
+    sizes
+        The number of cells of each known table.
     """
 
     def __init__(self, domain: Domain, readable: set[str]) -> None:
@@ -152,30 +185,49 @@ class Totals:
         self._rows = 0
         known = checked_known(domain, domain.known.items())
         self._tables = [table for table in known if set(table.view) <= readable]
-        self._counts = [np.zeros(table.counts.size, np.int64) for table in self._tables]
+        self.sizes = [table.counts.size for table in self._tables]
+        counts = [np.zeros(size, np.int64) for size in self.sizes]
+        self._bounds = [CellBounds(one, one, 0) for one in counts]
 
-    def add(self, codes: Codes, rows: int) -> None:
-        """Count some rows. A row with a value without a category is in no cell of a table."""
-        self._rows += rows
-        for table, counts in zip(self._tables, self._counts, strict=True):
+    def cells(self, codes: Codes, rows: int) -> list[Integers]:
+        """For each known table the cell of each row, shape (rows,); -1 where a value has no
+        category."""
+        found = []
+        for table in self._tables:
             places = []
             seen = np.ones(rows, np.bool_)
             for name, group in zip(table.view, table.groups, strict=True):
                 own = codes[name].astype(np.int64)
                 seen &= own != UNSEEN
                 places.append(own if group is None else group[own])
-            cells = np.ravel_multi_index([place[seen] for place in places], table.counts.shape)
-            counts += np.bincount(cells, minlength=counts.size)
+            cells = np.full(rows, -1, np.int64)
+            inside = [place[seen] for place in places]
+            cells[seen] = np.ravel_multi_index(inside, table.counts.shape)
+            found.append(cells)
+        return found
+
+    def add(self, cells: Sequence[Integers], rows: int) -> None:
+        """Count some rows by their cells. A row in no cell is counted in no table."""
+        self._rows += rows
+        for own, bounds in zip(cells, self._bounds, strict=True):
+            np.add.at(bounds.lowest, own[own >= 0], 1)
+
+    def limit(self, rows: int, bounds: Sequence[CellBounds]) -> None:
+        """Take the number of counted rows, and the bounds on the counts, of a release that counts
+        some rows of each unit."""
+        self._rows = rows
+        self._bounds = list(bounds)
 
     def found(self) -> list[FalseStatement]:
-        """The statements that differ from the counts."""
+        """The statements that differ from the counts, or may differ."""
         found = []
         declared = self._domain.rows
         if declared not in (None, self._rows):
             found.append(FalseStatement("rows", declared, self._rows))
-        for table, counts in zip(self._tables, self._counts, strict=True):
-            if not np.array_equal(table.counts.ravel(), counts):
-                found.append(_differing(self._domain, table, counts, self._rows))
+        for table, bounds in zip(self._tables, self._bounds, strict=True):
+            counts = table.counts.ravel()
+            if (bounds.lowest != counts).any() or (bounds.highest != counts).any():
+                found.append(_differing(self._domain, table, bounds, self._rows))
         return found
 
 
@@ -191,29 +243,44 @@ def _flags(domain: Domain, rule: Rule) -> dict[str, Flags]:
 def _differing(
     domain: Domain,
     table: KnownCounts,
-    counts: NDArray[np.int64],
+    bounds: CellBounds,
     rows: int,
 ) -> FalseStatement:
-    """A known table that differs from the counts of its cells."""
+    """A known table that differs, or may differ, from the counts of its cells."""
     declared = table.counts.ravel()
-    difference = np.abs(declared - counts)
-    most = np.argsort(-difference, kind="stable")[:_SHOWN]
+    outside = np.maximum(bounds.lowest - declared, declared - bounds.highest)
+    farthest = np.maximum(declared - bounds.lowest, bounds.highest - declared)
+    # First the counts that differ in every release, then those that a draw can move most.
+    order = np.lexsort((-farthest, -np.maximum(outside, 0)))[:_SHOWN]
     attributes = [attribute_at(domain, name) for name in table.names]
     shown = []
-    for cell in most[difference[most] > 0]:
+    for cell in order[farthest[order] > 0].tolist():
         codes = np.unravel_index(cell, table.counts.shape)
         labels = [
             f"{name}={attribute.name(int(code))}"
             for name, attribute, code in zip(table.names, attributes, codes, strict=True)
         ]
-        shown.append((", ".join(labels), int(declared[cell]), int(counts[cell])))
+        lowest, highest = int(bounds.lowest[cell]), int(bounds.highest[cell])
+        shown.append((", ".join(labels), int(declared[cell]), lowest, highest))
+    differing = int((outside > 0).sum())
     return FalseStatement(
         "known",
         list(table.names),
         rows,
-        differing=int((difference > 0).sum()),
+        differing=differing,
+        drawn=int((farthest > 0).sum()) - differing,
+        units=bounds.units,
         counts=shown,
     )
+
+
+def _interval(lowest: int, highest: int) -> str:
+    """A count, or the range of a count that depends on a draw."""
+    return f"{lowest:,}" if lowest == highest else f"{lowest:,} to {highest:,}"
+
+
+def _differ(number: int) -> str:
+    return " differs" if number == 1 else "s differ"
 
 
 def _short(declared: Any) -> str:
