@@ -1,0 +1,74 @@
+"""Views that hardly lower the expected error are left out."""
+
+from dataclasses import replace
+from itertools import compress
+from math import inf
+
+import numpy as np
+
+from ..types import Flags, Floats
+from .local import Candidate
+from .shares import Contrasts, Holdings, best_shares
+
+LOSS = 1.0005  # error without idle views / error with them, at most
+
+
+def without_idle(
+    contrasts: Contrasts,
+    found: Candidate,
+    power: int,
+) -> Candidate:
+    """Leave out views without which the error is nearly the same, and divide their shares anew.
+
+    The best shares of many views are tiny: other views measure nearly all that these tell. Such
+    views have far more noise than the others and cost as much time. All views that are left out
+    together raise the error by at most the factor `LOSS`. The bound is kept: it holds for all views
+    that were considered.
+
+    Parameters
+    ----------
+    contrasts : Contrasts
+    found : tuple of views and shares
+        The shares are the best ones, nearly.
+    power : int
+        1 or 2: the variance of a cell is ``share ** -power``.
+    """
+    views, shares = found
+    limit = shares.error * LOSS
+    while True:
+        holdings = contrasts.holdings(views)
+        needed = _needed(holdings, shares.shares, power, limit)
+        if needed.all():
+            return views, replace(shares, bound=found[1].bound)
+        # The best shares of the others may leave more views with hardly any share.
+        views = list(compress(views, needed))
+        start = shares.shares[needed]
+        shares = best_shares(contrasts.holdings(views), power, start=start, bounded=False)
+
+
+def _needed(
+    holdings: Holdings,
+    shares: Floats,
+    power: int,
+    limit: float,
+) -> Flags:
+    """Which views are needed for an error of at most `limit`, shape (views,).
+
+    The views are tried one after another, the smallest share first. If a view is left out, the
+    others get its share in proportion to their own.
+    """
+    for view in np.argsort(shares, kind="stable"):
+        fewer = np.where(np.arange(len(shares)) == view, 0.0, shares)
+        if _error(holdings, fewer / fewer.sum(), power) <= limit:
+            shares = fewer
+    return shares > 0
+
+
+def _error(
+    holdings: Holdings,
+    shares: Floats,
+    power: int,
+) -> float:
+    """The expected error; infinite if no view with a share holds some contrast."""
+    theta = holdings.precision(shares, power)
+    return float((holdings.kappa / theta).sum()) if theta.all() else inf
