@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import compress
-from math import inf
 
 import numpy as np
 
@@ -59,16 +58,8 @@ def _needed(
     """
     for view in np.argsort(shares, kind="stable"):
         fewer = np.where(np.arange(len(shares)) == view, 0.0, shares)
-        if _error(holdings, fewer / fewer.sum(), power) <= limit:
+        theta = holdings.precision(fewer, power)
+        # Dividing the shares by their sum multiplies the error by a power of the sum.
+        if theta.all() and (holdings.kappa / theta).sum() * fewer.sum() ** power <= limit:
             shares = fewer
     return shares > 0
-
-
-def _error(
-    holdings: Holdings,
-    shares: Floats,
-    power: int,
-) -> float:
-    """The expected error; infinite if no view with a share holds some contrast."""
-    theta = holdings.precision(shares, power)
-    return float((holdings.kappa / theta).sum()) if theta.all() else inf

@@ -104,7 +104,9 @@ def _root(tables, metrics):
     prices = {axis: spreads[axis] @ grams[axis] @ spreads[axis] for axis in grams}
     starts = np.cumsum([0, *(value.size for value in tables.values)])
     blocks = []
-    for part in {p for v in tables.views for k in range(1, 4) for p in itertools.combinations(v, k)}:
+    for part in {
+        p for v in tables.views for k in range(1, 4) for p in itertools.combinations(v, k)
+    }:
         rows = [row for row, view in enumerate(tables.views) if set(part) <= set(view)]
         price = sum(
             math.prod(prices[axis] for axis in tables.views[row] if axis not in part)
