@@ -1,4 +1,4 @@
-"""Views that hardly lower the expected error are left out."""
+"""Idle views: those that hardly lower the expected error."""
 
 from dataclasses import replace
 from itertools import compress
@@ -9,7 +9,7 @@ from ..types import Flags, Floats
 from .local import Candidate
 from .shares import Contrasts, Holdings, best_shares
 
-LOSS = 1.0005  # error without idle views / error with them, at most
+LOSS = 1.0005  # error without a view / error with it: up to this ratio the view is idle
 
 
 def without_idle(
@@ -17,12 +17,12 @@ def without_idle(
     found: Candidate,
     power: int,
 ) -> Candidate:
-    """Leave out views without which the error is nearly the same, and divide their shares anew.
+    """Leave out idle views, and find the best shares of the others.
 
-    The best shares of many views are tiny: other views measure nearly all that these tell. Such
-    views have far more noise than the others and cost as much time. All views that are left out
-    together raise the error by at most the factor `LOSS`. The bound is kept: it holds for all views
-    that were considered.
+    The best shares of some views are tiny, because other views measure nearly all that these tell.
+    Such a view has far more noise than the others and costs as much time. All views that are left
+    out together raise the error by at most the factor `LOSS`. The bound stays: it holds for all
+    views that were considered.
 
     Parameters
     ----------

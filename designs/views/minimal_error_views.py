@@ -14,7 +14,7 @@ from ..subsets import Block
 from .attributes import Domain, Sets, checked_sizes, numbered, worded
 from .covering_views import covers
 from .error import check_power, contrast_weights, marginal_weights
-from .idle import without_idle
+from .idle import LOSS, without_idle
 from .local import Candidate, LocalSearch
 from .shares import Contrasts, Holdings, Shares, ViewPlan, best_shares
 from .worth import WorthCover
@@ -32,7 +32,6 @@ ROUNDS = 30  # rounds of pricing per unit of effort
 JOINING = 60  # largest number of views that join a pool in one round
 IN_USE = 0.01  # times the mean share: the neighbours of views with a larger share are priced
 GAIN = 1.0005  # times the error: price above which a view joins the pool
-LOWER = 1.0005  # error without a smaller view / error with it: above this ratio the view is added
 ROUGH = 30  # steps of the shares in a first comparison
 
 
@@ -203,7 +202,7 @@ def _with_smaller(
         more = contrasts.holdings([*views, part])
         start = np.append(shares.shares, 1 / len(views))
         trial = best_shares(more, power, start=start, steps=ROUGH, bounded=False)
-        if trial.error * LOWER < shares.error:
+        if trial.error * LOSS < shares.error:
             found = [*views, part], best_shares(more, power, start=trial.shares)
     return found
 

@@ -146,8 +146,8 @@ class QueryProjection:
     def _limits(self, tables: Tables) -> Floats:
         """The change of a cell of each view at which the iteration stops, shape (views,).
 
-        If a cell of a view of c cells is below zero by b, a share b * c / total of the uniform table
-        is mixed in. It moves a cell of a view of C cells by about b * c / C.
+        If a cell of a view of c cells is below zero by b, a share b * c / total of the uniform
+        table is mixed in. It moves a cell of a view of C cells by about b * c / C.
         """
         deviations = np.sqrt(tables.variances)
         cells = np.array([value.size for value in tables.values])

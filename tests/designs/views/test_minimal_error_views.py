@@ -16,7 +16,6 @@ from margin.designs import (
     least_squares_error,
     select_views,
 )
-
 from margin.designs.views.idle import LOSS
 
 ADULT = [10, 9, 16, 7, 15, 6, 5, 2, 10, 10, 10, 42, 2]
