@@ -10,6 +10,7 @@ from .local import Candidate
 from .shares import Contrasts, Holdings, best_shares
 
 LOSS = 1.0005  # error without a view / error with it: up to this ratio the view is idle
+STEPS = 100  # largest number of steps of the shares each time views are left out
 
 
 def without_idle(
@@ -41,8 +42,13 @@ def without_idle(
             return views, replace(shares, bound=found[1].bound)
         # The best shares of the others may leave more views with hardly any share.
         views = list(compress(views, needed))
-        start = shares.shares[needed]
-        shares = best_shares(contrasts.holdings(views), power, start=start, bounded=False)
+        shares = best_shares(
+            contrasts.holdings(views),
+            power,
+            start=shares.shares[needed],
+            steps=STEPS,
+            bounded=False,
+        )
 
 
 def _needed(
