@@ -14,6 +14,7 @@ from ..subsets import Block
 from .attributes import Domain, Sets, checked_sizes, numbered, worded
 from .covering_views import covers
 from .error import check_power, contrast_weights, marginal_weights
+from .idle import LOSS, without_idle
 from .local import Candidate, LocalSearch
 from .shares import Contrasts, Holdings, Shares, ViewPlan, best_shares
 from .worth import WorthCover
@@ -31,8 +32,6 @@ ROUNDS = 30  # rounds of pricing per unit of effort
 JOINING = 60  # largest number of views that join a pool in one round
 IN_USE = 0.01  # times the mean share: the neighbours of views with a larger share are priced
 GAIN = 1.0005  # times the error: price above which a view joins the pool
-LOWER = 1.0005  # error without a smaller view / error with it: above this ratio the view is added
-USELESS = 1e-5  # times the mean share: views with a smaller share are dropped at the end
 ROUGH = 30  # steps of the shares in a first comparison
 
 
@@ -114,6 +113,7 @@ def select_views(
     else:
         found = _searched(contrasts, wanted, limit, power, seed, effort)
         found = _with_smaller(contrasts, found, marginals, power, effort)
+    found = without_idle(contrasts, found, power)
     # Attributes with a single value cost nothing and join every view.
     single = {j for marginal in marginals for j in marginal if sizes[j] == 1}
     chosen, shares = found
@@ -202,7 +202,7 @@ def _with_smaller(
         more = contrasts.holdings([*views, part])
         start = np.append(shares.shares, 1 / len(views))
         trial = best_shares(more, power, start=start, steps=ROUGH, bounded=False)
-        if trial.error * LOWER < shares.error:
+        if trial.error * LOSS < shares.error:
             found = [*views, part], best_shares(more, power, start=trial.shares)
     return found
 
@@ -278,16 +278,8 @@ def _priced(
             tolerance=1e-3,
             steps=300,
         )
-    # Certify the shares over the whole pool, then drop the views that hardly count.
-    final = best_shares(holdings, 1, start=found.shares)
-    used = [i for i, share in enumerate(final.shares) if share * len(views) > USELESS]
-    kept = [views[i] for i in used]
-    last = best_shares(contrasts.holdings(kept), 1, start=final.shares[used])
-    return kept, Shares(
-        shares=last.shares,
-        error=last.error,
-        bound=final.bound,
-    )
+    # Certify the shares over the whole pool.
+    return views, best_shares(holdings, 1, start=found.shares)
 
 
 def _helpful(

@@ -17,6 +17,9 @@ from .axis_metrics import AxisMetric
 
 __all__ = ["QueryProjection"]
 
+_MIXED = 1e-2
+"""Largest change of a cell, in standard deviations of its noise, by the table that is mixed in."""
+
 _INNER = 10
 """Number of steps along further axes with a metric for each step of the outer iteration."""
 
@@ -52,12 +55,18 @@ class QueryProjection:
     takes linear time, if one axis of a view has a metric. For more axes with a metric, it is found
     by ADMM along the other axes, a few steps at a time.
 
+    In the end a share of the uniform table is mixed in, so that no cell is negative. A cell that is
+    below zero by little of its own noise may need a share that moves the cells of a far more
+    precise view by much of theirs. So the iteration goes on until a share moves no cell by more
+    than `_MIXED` standard deviations.
+
     Attributes
     ----------
     metrics
         The metric of each axis of which more than cells is asked.
     tolerance
-        The change, in standard deviations of the cells' noise, at which the iteration stops.
+        The change, in standard deviations of the cells' noise, at which the iteration stops; less
+        if the share above asks for it.
     iterations
         The largest number of iterations.
 
@@ -103,7 +112,7 @@ class QueryProjection:
             for row, (view, value) in enumerate(zip(tables.views, tables.values, strict=True))
         ]
         goal = parts.of(tables.values)
-        deviations = np.sqrt(tables.variances)
+        limits = self._limits(tables)
         duals = [np.zeros_like(value) for value in tables.values]
         cells = list(tables.values)
         rho = 1.0
@@ -113,7 +122,7 @@ class QueryProjection:
             wanted = [own.positive - dual for own, dual in zip(views, duals, strict=True)]
             cells = parts.tables(parts.between(goal, parts.of(wanted), rho))
             worst = 0.0
-            for own, dual, table, deviation in zip(views, duals, cells, deviations, strict=True):
+            for own, dual, table, limit in zip(views, duals, cells, limits, strict=True):
                 # The copy without negative cells: over-relaxation, then the nearest one.
                 before = own.positive
                 relaxed = RELAXATION * table + (1 - RELAXATION) * before + dual
@@ -121,8 +130,8 @@ class QueryProjection:
                 dual[...] = relaxed - after
                 apart = float(np.abs(table - after).max())
                 moved = float(np.abs(after - before).max())
-                worst = max(worst, apart / deviation, moved / deviation)
-            if worst < self.tolerance:
+                worst = max(worst, apart / limit, moved / limit)
+            if worst < 1:
                 break
             if iteration == patience:
                 # Convergence is slow if many cells change sign repeatedly: use larger steps.
@@ -133,6 +142,17 @@ class QueryProjection:
         if tables.empty is None:
             return cells
         return list(ResidualConsistency()(tables.with_values(cells)).values)
+
+    def _limits(self, tables: Tables) -> Floats:
+        """The change of a cell of each view at which the iteration stops, shape (views,).
+
+        If a cell of a view of c cells is below zero by b, a share b * c / total of the uniform
+        table is mixed in. It moves a cell of a view of C cells by about b * c / C.
+        """
+        deviations = np.sqrt(tables.variances)
+        cells = np.array([value.size for value in tables.values])
+        finest = float((deviations * cells).min())
+        return np.minimum(self.tolerance * deviations, _MIXED * finest / cells)
 
 
 class _Parts:

@@ -1,6 +1,7 @@
 """Numbers that the paper states (Qardaji, Yang and Li, SIGMOD 2014)."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import margin
 from margin import ZCDP, PriView, PureDP
 from margin.designs import covering_design, expected_error, select_views
+from margin.mechanisms.views import selection
 from margin.mechanisms.views.priview import BestViews, noise_error
 from margin.solvers import JointProjection, Newton, ResidualConsistency, Tables
 
@@ -25,12 +27,13 @@ def test_noise_error_of_kosarak(views, error):
     assert float(f"{found:.2g}") == error
 
 
-def test_the_chosen_views_have_attributes():
-    """For this workload a view of the total alone would lower the error by very little."""
+def test_the_chosen_views_have_attributes(monkeypatch):
+    """A search may find a view of the total alone, which is then left out."""
     domain = margin.Domain({"a": 3, "b": 5})
-    workload = margin.Workload.of(domain, [["a", "b"], ["b"]], weights=[10, 0.5])
+    workload = margin.Workload.of(domain, [["a", "b"], ["b"]], weights=[11, 0.25])
     best = select_views(domain, workload, weights=workload.weights, power=1, effort=1)
-    assert () in best.views
+    with_total = replace(best, views=((0, 1), ()), shares=(0.99, 0.01))
+    monkeypatch.setattr(selection, "select_views", lambda *args, **options: with_total)
     views, shares = BestViews().plan(domain, workload, ZCDP(1))
     assert views and all(views) and len(views) == len(shares)
     total = sum(shares)
