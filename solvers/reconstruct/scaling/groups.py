@@ -100,7 +100,9 @@ class Group:
 
     def add_logits(self, logits: Floats, duals: Sequence[Floats]) -> None:
         """Add the dual variables of the group's blocks to the logits of the table."""
-        own = np.zeros([self.shape[axis] for axis in self.axes])
+        # The same order of axes in memory makes the last sum several times as fast.
+        corner = tuple(0 if axis in self.dropped else slice(None) for axis in range(logits.ndim))
+        own = np.zeros_like(logits[corner])
         for member in self.members:
             own += duals[member.place].reshape(member.spread)
         logits += own.reshape(self._spread)
