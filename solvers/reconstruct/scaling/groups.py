@@ -7,18 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ...fitted import GROUP_TURNS, GROUPED_CELLS, TABLE_PER_GROUP
 from ...types import Floats
 from .blocks import Block
 from .sweeps import cell_changes, largest_of
 
-_TURNS = 4
-"""Largest number of turns that each block of a group takes before the table is scaled."""
-
 _ENOUGH = 0.1
 """Turns end when the largest error of a cell is at most this share of that of the first turn."""
-
-_TABLE_PER_GROUP = 32
-"""A group of several largest blocks has at most the table's cells divided by this."""
 
 
 @dataclass(
@@ -118,7 +113,7 @@ class Group:
         marginal = np.add.reduce(table, axis=self.dropped)
         factor = np.ones_like(marginal)
         worst = self._turn([marginal, factor], duals)
-        for _ in range(_TURNS - 1):
+        for _ in range(GROUP_TURNS - 1):
             if len(self.members) == 1 or self._turn([marginal, factor], duals) <= _ENOUGH * worst:
                 break
         table *= factor.reshape(self._spread)
@@ -151,12 +146,14 @@ def groups_of(shape: tuple[int, ...], blocks: Sequence[Block]) -> tuple[Group, .
 
     Sweeps converge faster if a group holds most of what depends on each other. A group begins with
     the largest block that says most. It takes in the block that lets in most others, until it would
-    have too many cells, and then all blocks that lie within it.
+    have too many cells, and then all blocks that lie within it. A small table is one group.
     """
+    if math.prod(shape) < GROUPED_CELLS:
+        return (Group.of(shape, tuple(range(len(shape))), list(enumerate(blocks))),)
     sets = [sum(1 << axis for axis in block.axes) for block in blocks]
     told = [_dependence(block) for block in blocks]
     cells = {mask: block.cells for mask, block in zip(sets, blocks, strict=True)}
-    most = math.prod(shape) // _TABLE_PER_GROUP
+    most = math.prod(shape) // TABLE_PER_GROUP
 
     def size(mask: int) -> int:
         if mask not in cells:

@@ -1,11 +1,12 @@
-"""Groups of blocks: a sweep through groups is a sweep through blocks, and ends at the same table."""
+"""Groups of blocks: sweeps through groups of any size end at the same table."""
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_scaling import problem_of
+from noisy_moments import problem_of
 
 from margin.solvers import Newton
 from margin.solvers.reconstruct.scaling import groups as groups_module
@@ -24,8 +25,16 @@ CASES = [
 IDS = ["pairs", "triples", "chain", "whole table", "one value"]
 
 
+@pytest.fixture(autouse=True)
+def _small_tables_have_groups(monkeypatch):
+    monkeypatch.setattr(groups_module, "GROUPED_CELLS", 0)
+
+
 def blocks_and_ridge(shape, views, **more):
+    """A problem, its ridges and its blocks; parts on fewer axes are known more precisely."""
     problem = problem_of(shape, views, **more)
+    variance = more.get("noise", 1e-3) ** 2 * 20.0 ** (problem.order - 3)
+    problem = replace(problem, variance=variance)
     ridge = Newton().ridge(problem)
     return problem, ridge, blocks_of(problem, ridge)
 
@@ -33,7 +42,7 @@ def blocks_and_ridge(shape, views, **more):
 @pytest.mark.parametrize("share", [1, 4, 32])
 @pytest.mark.parametrize(("shape", "views"), CASES, ids=IDS)
 def test_each_block_is_in_one_group_of_few_cells(shape, views, share, monkeypatch):
-    monkeypatch.setattr(groups_module, "_TABLE_PER_GROUP", share)
+    monkeypatch.setattr(groups_module, "TABLE_PER_GROUP", share)
     _, _, blocks = blocks_and_ridge(shape, views)
     groups = groups_of(shape, blocks)
     places = [member.place for group in groups for member in group.members]
@@ -51,7 +60,7 @@ def test_each_block_is_in_one_group_of_few_cells(shape, views, share, monkeypatc
 @pytest.mark.parametrize("noise", [1e-1, 1e-3])
 @pytest.mark.parametrize(("shape", "views"), CASES, ids=IDS)
 def test_groups_of_any_size_end_at_the_optimum(shape, views, noise, share, zeros, monkeypatch):
-    monkeypatch.setattr(groups_module, "_TABLE_PER_GROUP", share)
+    monkeypatch.setattr(groups_module, "TABLE_PER_GROUP", share)
     problem, ridge, blocks = blocks_and_ridge(shape, views, noise=noise, zeros=zeros)
     scaled = ScaledDual(problem, ridge, blocks)
     found = scaled.distribution(scaled.start(1e-9))
@@ -64,8 +73,8 @@ def test_groups_of_any_size_end_at_the_optimum(shape, views, noise, share, zeros
 def test_a_turn_leaves_the_table_and_its_dual_variables_in_step(shape, views, turns, monkeypatch):
     """After each group the table is still the one that the dual variables of all blocks stand
     for."""
-    monkeypatch.setattr(groups_module, "_TABLE_PER_GROUP", 2)
-    monkeypatch.setattr(groups_module, "_TURNS", turns)
+    monkeypatch.setattr(groups_module, "TABLE_PER_GROUP", 2)
+    monkeypatch.setattr(groups_module, "GROUP_TURNS", turns)
     problem, ridge, blocks = blocks_and_ridge(shape, views, noise=1e-2)
     scaled = ScaledDual(problem, ridge, blocks)
     rng = np.random.default_rng(4)
@@ -73,9 +82,7 @@ def test_a_turn_leaves_the_table_and_its_dual_variables_in_step(shape, views, tu
     table = scaled._table(duals).copy()
     for group in scaled.groups:
         before = [
-            np.abs(
-                block.marginal(table) + block.ridge * duals[place] - block.target
-            ).max()
+            np.abs(block.marginal(table) + block.ridge * duals[place] - block.target).max()
             for place, block in enumerate(blocks)
         ]
         first = group.members[0].place
@@ -88,14 +95,22 @@ def test_a_turn_leaves_the_table_and_its_dual_variables_in_step(shape, views, tu
 def test_dependent_axes_are_in_one_group(monkeypatch):
     """Axes 1 and 3 depend on each other, the others do not: each group that can holds both."""
     shape = (3, 4, 3, 4, 3)
-    problem, ridge, _ = blocks_and_ridge(shape, TRIPLES, noise=1e-6)
+    problem, ridge, _ = blocks_and_ridge(shape, TRIPLES)
     table = np.multiply.outer(np.eye(4) + 0.05, np.ones((3, 3, 3)))
     table = np.moveaxis(table, (0, 1), (1, 3)).ravel()
-    target = problem.moments(table / table.sum())
-    object.__setattr__(problem, "target", target)
-    monkeypatch.setattr(groups_module, "_TABLE_PER_GROUP", 3)
+    problem = replace(problem, target=problem.moments(table / table.sum()))
+    monkeypatch.setattr(groups_module, "TABLE_PER_GROUP", 3)
     groups = groups_of(shape, blocks_of(problem, ridge))
     assert {1, 3} <= set(groups[0].axes)
     assert len(groups[0].axes) == 4
     holding = [group for group in groups if {1, 3} <= set(group.axes)]
     assert sum(len(group.members) for group in holding) >= 18
+
+
+def test_a_small_table_is_one_group(monkeypatch):
+    shape, views = CASES[1]
+    _, _, blocks = blocks_and_ridge(shape, views)
+    assert len(groups_of(shape, blocks)) > 1
+    monkeypatch.setattr(groups_module, "GROUPED_CELLS", math.prod(shape) + 1)
+    (group,) = groups_of(shape, blocks)
+    assert [member.place for member in group.members] == list(range(len(blocks)))
