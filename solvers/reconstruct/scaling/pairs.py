@@ -50,7 +50,7 @@ class _Holder(NamedTuple):
         The place of its other axis, if it has one.
     spread
         The shape of a function of the axis, with an axis of size one for the other axis.
-    count
+    cells_each
         The number of cells of the block for each category of the axis.
     share
         The share of such a function that it holds at the least penalty; see `Block.dual`.
@@ -59,7 +59,7 @@ class _Holder(NamedTuple):
     number: int
     others: tuple[int, ...]
     spread: tuple[int, ...]
-    count: int
+    cells_each: int
     share: float
 
 
@@ -178,7 +178,7 @@ class PairSweeps:
         for holders in self._holders:
             # The part of each block that depends on this axis alone, and their sum.
             parts = [
-                np.add.reduce(duals[holder.number], axis=holder.others) / holder.count
+                np.add.reduce(duals[holder.number], axis=holder.others) / holder.cells_each
                 for holder in holders
             ]
             whole = sum(parts)
