@@ -26,7 +26,7 @@ from ..domain.workload import Workload
 from ..noise.laws import variances_of
 from ..privacy.budget import Budget
 from ..private import Private, Strategy
-from ..private.linear import linear_events
+from ..private.linear import linear_noises
 from ..private.strategy import Factor
 from ..solvers import Evidence, concentration_of_component
 from ..solvers.basis import contrasts
@@ -155,14 +155,29 @@ class Components:
 
     def variances(self, budget: Budget) -> list[float]:
         """The variance of the noise in the answers on each set, if all of the budget is spent."""
-        events = linear_events(
+        _, noises = linear_noises(
             budget,
-            self.strategies,
+            self.bounds(budget),
             shares=self.shares,
             units=budget.units,
             together=True,
         )
-        return variances_of([event.noise for event in events])
+        return variances_of(noises)
+
+    def bounds(self, budget: Budget) -> list[tuple[int, int]]:
+        """The bounds of `Strategy.sensitivity` for each set.
+
+        Sets of attributes of equal sizes have equal matrices, so that one strategy stands for all.
+        """
+        size = dict(zip(self.domain.attributes, self.domain.sizes, strict=True))
+        found: dict[tuple[int, ...], tuple[int, int]] = {}
+        bounds = []
+        for view in self.sets:
+            sizes = tuple([size[name] for name in view])
+            if sizes not in found:
+                found[sizes] = _strategy(self.domain, view).sensitivity(budget)
+            bounds.append(found[sizes])
+        return bounds
 
     @cached_property
     def costs(self) -> list[float]:

@@ -11,13 +11,14 @@ import numpy as np
 from .._numbers import Number
 from .._types import Floats, Integers
 from ..errors import DomainError
+from ..noise.laws import Noise
 from ..privacy.budget import Budget, PureDP
 from ..privacy.event import Event
 from ..privacy.split import split_units
 from .gate import Gate
 from .strategy import Strategy, private_copies, sensitivities
 
-__all__ = ["Answers", "Linear", "linear_events", "variance_of"]
+__all__ = ["Answers", "Linear", "linear_events", "linear_noises", "variance_of"]
 
 
 _CELLS_TOGETHER = 1 << 15
@@ -228,29 +229,14 @@ def linear_events(
             "strategies must hold at least one strategy, but it is empty; give at least one "
             "strategy"
         )
-    if shares is not None and len(shares) != len(strategies):
-        raise DomainError(
-            f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
-        )
     bounds = sensitivities(strategies, budget)
-    if shares is None:
-        norm = 0 if isinstance(budget, PureDP) else 1  # the place of L1 or of squared L2
-        shares = [bound[norm] for bound in bounds]
-    charges = split_units(units, shares)
-    if together:
-        noises = budget.at_once(shares, bounds)
-    else:
-        # Equal charges for equal bounds buy one noise object.
-        asked = list(zip(charges, bounds, strict=True))
-        bought = {
-            (charge, l1, l2): budget.noise(
-                charge,
-                l1=l1,
-                l2_squared=l2,
-            )
-            for charge, (l1, l2) in set(asked)
-        }
-        noises = tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)
+    charges, noises = linear_noises(
+        budget,
+        bounds,
+        shares=shares,
+        units=units,
+        together=together,
+    )
     return [
         Event(
             method="measure_linear",
@@ -263,6 +249,42 @@ def linear_events(
         )
         for strategy, charge, bound, noise in zip(strategies, charges, bounds, noises, strict=True)
     ]
+
+
+def linear_noises(
+    budget: Budget,
+    bounds: Sequence[tuple[int, int]],
+    *,
+    shares: Sequence[Number] | None = None,
+    units: int,
+    together: bool = False,
+) -> tuple[Sequence[int], Sequence[Noise]]:
+    """The charge and the noise of each strategy of a call of `Private.measure_linear`.
+
+    `bounds` has the bounds of `Strategy.sensitivity` for each strategy; for the rest see
+    `linear_events`.
+    """
+    if shares is not None and len(shares) != len(bounds):
+        raise DomainError(
+            f"{len(shares)} shares are given for {len(bounds)} strategies; give one for each"
+        )
+    if shares is None:
+        norm = 0 if isinstance(budget, PureDP) else 1  # the place of L1 or of squared L2
+        shares = [bound[norm] for bound in bounds]
+    charges = split_units(units, shares)
+    if together:
+        return charges, budget.at_once(shares, bounds)
+    # Equal charges for equal bounds buy one noise object.
+    asked = list(zip(charges, bounds, strict=True))
+    bought = {
+        (charge, l1, l2): budget.noise(
+            charge,
+            l1=l1,
+            l2_squared=l2,
+        )
+        for charge, (l1, l2) in set(asked)
+    }
+    return charges, tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)
 
 
 def variance_of(event: Event) -> float:

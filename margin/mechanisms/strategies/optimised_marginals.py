@@ -9,7 +9,6 @@ from scipy import sparse
 from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
-from ...private.strategy import sensitivities
 from ...solvers.strategy.bounded_weights import bounded_weights
 from ..components import Components, precise_shares
 
@@ -75,7 +74,7 @@ def with_best_shares(
 ) -> Components:
     """Give components the shares of the budget that minimise the error; see
     `OptimisedMarginals`."""
-    bounds = sensitivities(components.strategies, budget)
+    bounds = components.bounds(budget)
     # The variance of a component's answers at share s is in proportion to steep / s ** power.
     power = 2 if isinstance(budget, PureDP) else 1
     squares = [l1**2 if power == 2 else l2_squared for l1, l2_squared in bounds]

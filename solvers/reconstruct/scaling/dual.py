@@ -1,6 +1,8 @@
 """The dual of a large problem whose penalty splits into blocks."""
 
 import math
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -11,9 +13,10 @@ from ..dual import LargeDual, reached
 from ..problem import Problem
 from ..sums import covariances, open_variances
 from .blocks import Block
+from .groups import groups_of
 from .pairs import PairSweeps
 from .relative import Relative
-from .sweeps import SWEEPS, Extrapolation, cell_changes, largest_of
+from .sweeps import SWEEPS, Extrapolation
 
 _NEAR = 1e-3
 """Largest error of a cell, as a share of the total, at which Newton's method takes over."""
@@ -40,8 +43,7 @@ class ScaledDual(LargeDual):
     ) -> None:
         super().__init__(problem, ridge)
         self.blocks = blocks
-        self._by_size = np.argsort(problem.shape, kind="stable")
-        self._by_place = np.argsort(self._by_size)
+        self.groups = groups_of(problem.shape, blocks)
 
     def start(self, tolerance: float) -> Floats:
         """Minimise the dual by sweeps until no entry of its gradient is larger; shape (m,).
@@ -54,10 +56,11 @@ class ScaledDual(LargeDual):
             theta = PairSweeps(self.problem, self.blocks).minimise(tolerance / 2)
         if theta is None:
             theta = np.zeros(len(self.ridge))
+        past = Extrapolation(len(theta))
         for accuracy in (tolerance, tolerance / 10, tolerance / 100):
             if reached(self.gradient(theta, self.distribution(theta)), theta, tolerance):
                 break
-            theta, worst = self._minimise(theta, accuracy, SWEEPS)
+            theta, worst = self._minimise(theta, accuracy, SWEEPS, past)
             # Further sweeps would not help either.
             if worst > _NEAR:
                 break
@@ -65,7 +68,8 @@ class ScaledDual(LargeDual):
 
     def near(self) -> Floats:
         """A point near the minimum, by a few sweeps, from which Newton's method ends soon."""
-        theta, _ = self._minimise(np.zeros(len(self.ridge)), _NEAR, _NEAR_SWEEPS)
+        past = Extrapolation(len(self.ridge))
+        theta, _ = self._minimise(np.zeros(len(self.ridge)), _NEAR, _NEAR_SWEEPS, past)
         return theta
 
     def _minimise(
@@ -73,6 +77,7 @@ class ScaledDual(LargeDual):
         theta: Floats,
         accuracy: float,
         sweeps: int,
+        past: Extrapolation,
     ) -> tuple[Floats, float]:
         """Sweep until the largest error of a cell is at most `accuracy`, or `sweeps` times.
 
@@ -80,7 +85,6 @@ class ScaledDual(LargeDual):
         dual. An extrapolation may, as when noise made targets negative: the error grows. Then the
         next sweep starts where the last good one ended.
         """
-        past = Extrapolation(len(theta))
         good = theta
         before = worst = math.inf
         for _ in range(sweeps):
@@ -91,7 +95,7 @@ class ScaledDual(LargeDual):
                 good, before = swept, worst
                 theta = past.after(theta, swept, worst)
             else:
-                past = Extrapolation(len(theta))
+                past.restart()
                 theta, before = good, math.inf
         return theta, worst
 
@@ -100,21 +104,40 @@ class ScaledDual(LargeDual):
 
         Returns the new dual variables, and the largest error of a cell before its block's turn.
         """
-        table = self.distribution(theta).reshape(self.problem.shape)
-        # A copy in which the largest axis is the innermost in memory: its loops are the longest.
-        table = table.transpose(self._by_size).copy().transpose(self._by_place)
+        duals = [block.dual(theta) for block in self.blocks]
+        table = self._table(duals)
+        worst = max(group.scale(table, duals) for group in self.groups)
         swept = np.zeros_like(theta)
-        worst = 0.0
-        for block in self.blocks:
-            dual = block.dual(theta)
-            marginal = block.marginal(table)
-            error = marginal + block.ridge * dual - block.target
-            worst = max(worst, largest_of(error))
-            change = cell_changes(marginal, error, block.ridge)
-            # A cell without mass has none to be scaled.
-            table *= block.spread(np.exp(np.where(marginal > 0, change, 0.0)))
-            swept[block.slots] += block.theta(dual + change)
+        for block, dual in zip(self.blocks, duals, strict=True):
+            swept[block.slots] += block.theta(dual)
         return swept, worst
+
+    def _table(self, duals: Sequence[Floats]) -> Floats:
+        """The distribution that the dual variables of all blocks stand for; the next call
+        overwrites it."""
+        problem = self.problem
+        logits = self._space
+        logits.fill(0.0)
+        for group in self.groups:
+            group.add_logits(logits, duals)
+        if problem.log_base is not None:
+            logits += problem.log_base.reshape(problem.shape)
+        if problem.zeros is not None:
+            logits[problem.zeros.reshape(problem.shape)] = -math.inf
+        logits -= logits.max()
+        table = np.exp(logits, out=logits)
+        table /= table.sum()
+        return table
+
+    @cached_property
+    def _space(self) -> Floats:
+        """Work space for a table, kept because allocation takes longer than filling it.
+
+        The largest axis is the innermost in memory: its loops are the longest.
+        """
+        by_size = np.argsort(self.problem.shape, kind="stable")
+        space = np.empty([self.problem.shape[axis] for axis in by_size])
+        return space.transpose(np.argsort(by_size))
 
     def bars(self, distribution: Floats) -> Bars:
         """The two parts of the uncertainty of each cell; see `Relative`."""

@@ -1,7 +1,9 @@
 """Sweeps over a table of three axes whose known marginals have at most two axes."""
 
+import itertools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from ...basis import transform
 from ...types import Floats
 from ..problem import Problem
 from .blocks import Block
-from .sweeps import SWEEPS, Extrapolation, cell_changes
+from .sweeps import SWEEPS, Extrapolation, cell_changes, largest_of
 
 Pair = tuple[int, int]
 
@@ -17,6 +19,48 @@ _PAIRS: tuple[Pair, ...] = ((0, 1), (0, 2), (1, 2))
 
 _LEAST_TOTAL = 1e-300
 """Smallest sum of a product of matrices that it is divided by."""
+
+
+class _Place(NamedTuple):
+    """Where a block's factor is held.
+
+    Attributes
+    ----------
+    pair
+        The pair of axes whose matrix holds it.
+    dropped
+        The place in this pair of the axis that the block lacks; empty if it has both.
+    spread
+        The shape of the block, with an axis of size one for the axis that it lacks.
+    """
+
+    pair: Pair
+    dropped: tuple[int, ...]
+    spread: tuple[int, ...]
+
+
+class _Holder(NamedTuple):
+    """A block that can hold functions of one axis.
+
+    Attributes
+    ----------
+    number
+        The number of the block.
+    others
+        The place of its other axis, if it has one.
+    spread
+        The shape of a function of the axis, with an axis of size one for the other axis.
+    cells_each
+        The number of cells of the block for each category of the axis.
+    share
+        The share of such a function that it holds at the least penalty; see `Block.dual`.
+    """
+
+    number: int
+    others: tuple[int, ...]
+    spread: tuple[int, ...]
+    cells_each: int
+    share: float
 
 
 class PairSweeps:
@@ -45,9 +89,11 @@ class PairSweeps:
     ) -> None:
         self.shape = problem.shape
         self.blocks = blocks
-        ends = np.cumsum([block.cells for block in blocks])
-        self._starts = ends[:-1].tolist()
-        self._length = int(ends[-1])
+        ends = np.cumsum([0, *(block.cells for block in blocks)]).tolist()
+        self._slices = [slice(*some) for some in itertools.pairwise(ends)]
+        self._length = ends[-1]
+        self._places = [_place(block) for block in blocks]
+        self._holders = [_holders(blocks, axis) for axis in range(3)]
 
     @staticmethod
     def is_possible(problem: Problem, blocks: Sequence[Block]) -> bool:
@@ -65,13 +111,14 @@ class PairSweeps:
         point = np.zeros(self._length)
         swept = point
         for _ in range(SWEEPS):
-            factors = self._factors(self._split(point))
+            duals = self._split(point)
+            factors = self._factors(duals)
             if factors is None:
                 return None
             # What overflows is not finite afterwards.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                swept, errors = self._sweep(self._split(point), factors)
-                worst = max(float(np.abs(error).max()) for error in errors)
+                swept, errors = self._sweep(duals, factors)
+                worst = max(map(largest_of, errors))
             if not (math.isfinite(worst) and np.isfinite(swept).all()):
                 return None
             if worst <= accuracy and self._largest_moment(errors) <= accuracy:
@@ -81,8 +128,8 @@ class PairSweeps:
 
     def _split(self, point: Floats) -> list[Floats]:
         """The dual variables of each block, views of one flat array."""
-        parts = np.split(point, self._starts)
-        return [part.reshape(block.shape) for part, block in zip(parts, self.blocks, strict=True)]
+        pairs = zip(self._slices, self.blocks, strict=True)
+        return [point[part].reshape(block.shape) for part, block in pairs]
 
     def _sweep(
         self,
@@ -96,18 +143,15 @@ class PairSweeps:
         """
         swept = []
         errors = []
-        for block, dual in zip(self.blocks, duals, strict=True):
-            pair = _pair_with(block.axes)
-            marginal = _marginal(factors, pair)
-            if len(block.axes) == 1:
-                marginal = marginal.sum(axis=_other_place(pair, block.axes[0]))
+        for block, place, dual in zip(self.blocks, self._places, duals, strict=True):
+            marginal = _marginal(factors, place.pair)
+            if place.dropped:
+                marginal = np.add.reduce(marginal, axis=place.dropped)
             error = marginal + block.ridge * dual - block.target
             change = cell_changes(marginal, error, block.ridge)
             # A cell without mass has none to be scaled.
             factor = np.exp(np.where(marginal > 0, change, 0.0))
-            if len(block.axes) == 1:
-                factor = np.expand_dims(factor, _other_place(pair, block.axes[0]))
-            factors[pair] *= factor
+            factors[place.pair] *= factor.reshape(place.spread)
             errors.append(error)
             swept.append(dual + change)
         return self._balanced(swept), errors
@@ -115,11 +159,8 @@ class PairSweeps:
     def _factors(self, duals: list[Floats]) -> dict[Pair, Floats] | None:
         """The matrices A, B and C of the table that some dual variables stand for, of sum one."""
         logits = {pair: np.zeros((self.shape[pair[0]], self.shape[pair[1]])) for pair in _PAIRS}
-        for block, dual in zip(self.blocks, duals, strict=True):
-            pair = _pair_with(block.axes)
-            if len(block.axes) == 1:
-                dual = np.expand_dims(dual, _other_place(pair, block.axes[0]))
-            logits[pair] += dual
+        for place, dual in zip(self._places, duals, strict=True):
+            logits[place.pair] += dual.reshape(place.spread)
         factors = {pair: np.exp(table - table.max()) for pair, table in logits.items()}
         total = float(_marginal(factors, _PAIRS[0]).sum())
         if not (total >= _LEAST_TOTAL and math.isfinite(total)):
@@ -133,25 +174,17 @@ class PairSweeps:
         Each block holds a share of a function of one axis in proportion to its weight; see
         `Block.dual`.
         """
-        duals = [dual - dual.mean() for dual in duals]
-        for axis in range(3):
-            holders = [place for place, block in enumerate(self.blocks) if axis in block.axes]
-            parts = []
-            for place in holders:
-                block, dual = self.blocks[place], duals[place]
-                if len(block.axes) == 2:
-                    dual = dual.mean(axis=_other_place(block.axes, axis))
-                parts.append(dual)
-            whole = sum(parts, np.zeros(self.shape[axis]))
-            weights = [
-                1 / (self.blocks[place].cells * self.blocks[place].ridge) for place in holders
+        duals = [dual - np.add.reduce(dual, axis=None) / dual.size for dual in duals]
+        for holders in self._holders:
+            # The part of each block that depends on this axis alone, and their sum.
+            parts = [
+                np.add.reduce(duals[holder.number], axis=holder.others) / holder.cells_each
+                for holder in holders
             ]
-            for place, part, weight in zip(holders, parts, weights, strict=True):
-                change = weight / sum(weights) * whole - part
-                if len(self.blocks[place].axes) == 2:
-                    other = _other_place(self.blocks[place].axes, axis)
-                    change = np.expand_dims(change, other)
-                duals[place] = duals[place] + change
+            whole = sum(parts)
+            for holder, part in zip(holders, parts, strict=True):
+                change = holder.share * whole - part
+                duals[holder.number] = duals[holder.number] + change.reshape(holder.spread)
         return np.concatenate([dual.ravel() for dual in duals])
 
     def _largest_moment(self, errors: list[Floats]) -> float:
@@ -180,11 +213,26 @@ def _marginal(factors: dict[Pair, Floats], pair: Pair) -> Floats:
     return np.asarray(third * (first.T @ second))
 
 
-def _pair_with(axes: tuple[int, ...]) -> Pair:
-    """The pair of axes whose matrix holds a block's factor."""
-    return next(pair for pair in _PAIRS if set(axes) <= set(pair))
+def _place(block: Block) -> _Place:
+    """Where a block's factor is held: in the first pair of axes that contains its axes."""
+    pair = next(pair for pair in _PAIRS if set(block.axes) <= set(pair))
+    dropped = tuple(place for place, axis in enumerate(pair) if axis not in block.axes)
+    sizes = dict(zip(block.axes, block.shape, strict=True))
+    return _Place(pair, dropped, tuple(sizes.get(axis, 1) for axis in pair))
 
 
-def _other_place(pair: tuple[int, ...], axis: int) -> int:
-    """The position, in a pair of axes, of the axis that is not the given one."""
-    return 1 - pair.index(axis)
+def _holders(blocks: Sequence[Block], axis: int) -> list[_Holder]:
+    """The blocks that can hold functions of an axis."""
+    numbers = [number for number, block in enumerate(blocks) if axis in block.axes]
+    weights = [1 / (blocks[number].cells * blocks[number].ridge) for number in numbers]
+    holders = []
+    for number, weight in zip(numbers, weights, strict=True):
+        block = blocks[number]
+        others = tuple(place for place, other in enumerate(block.axes) if other != axis)
+        spread = tuple(
+            size if other == axis else 1
+            for other, size in zip(block.axes, block.shape, strict=True)
+        )
+        count = block.cells // math.prod(spread)
+        holders.append(_Holder(number, others, spread, count, weight / sum(weights)))
+    return holders

@@ -41,6 +41,10 @@ class Extrapolation:
         self._changes = np.empty((REMEMBERED_SWEEPS, length))
         self._results = np.empty((REMEMBERED_SWEEPS, length))
         self._products = np.empty((REMEMBERED_SWEEPS, REMEMBERED_SWEEPS))
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all sweeps."""
         self._smallest = math.inf
         self._forget()
 

@@ -18,6 +18,8 @@ from margin import (
     Residual,
     Workload,
 )
+from margin.mechanisms.components import Components
+from margin.private.linear import linear_events
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "one": 1, "c": 2, "d": 4})
@@ -92,6 +94,32 @@ def test_all_kway_costs_are_those_of_the_listed_views(budget, k):
         assert found.keys() == expected.keys()
         for view, precision in found.items():
             assert precision == pytest.approx(expected[view], rel=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("kind", [PureDP, ZCDP])
+@pytest.mark.parametrize(
+    "views",
+    [Workload.all_kway(DOMAIN, 2), [("d", "b"), ("a", "c", "d"), ("one",)]],
+    ids=["all pairs", "some"],
+)
+def test_bounds_of_components_are_those_of_their_strategies(views, kind, neighbours, rows):
+    budget = kind("0.5", neighbours=neighbours, rows_per_person=rows)
+    components = Components("Residual", DOMAIN, Workload.of(DOMAIN, views))
+    expected = [strategy.sensitivity(budget) for strategy in components.strategies]
+    assert components.bounds(budget) == expected
+    assert len(set(expected)) > 2
+    shared = components.with_shares(tuple(range(1, 1 + len(expected))))
+    for some in (components, shared):
+        events = linear_events(
+            budget,
+            some.strategies,
+            shares=some.shares,
+            units=budget.units,
+            together=True,
+        )
+        assert some.variances(budget) == [event.noise.variance for event in events]
 
 
 def test_a_workload_of_a_smaller_domain_is_not_all_of_a_larger_one():

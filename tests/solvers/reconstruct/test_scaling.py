@@ -1,13 +1,13 @@
 """Scaling of large problems: its blocks, its optimum and its bars, beside the general dual."""
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from noisy_moments import problem_of
 
-from margin.solvers import Newton, Problem
+from margin.solvers import Newton
 from margin.solvers.basis import transform
 from margin.solvers.reconstruct import split
 from margin.solvers.reconstruct.dual import Dual
@@ -27,29 +27,6 @@ SHAPES = [
     ((7, 2, 5), [(0, 1), (2,)]),
 ]
 IDS = ["triangle", "path", "all pairs", "triples", "apart"]
-
-
-def problem_of(shape, views, seed=0, noise=1e-3, zeros=0.0):
-    """A problem that knows the components of the views; their variances differ."""
-    rng = np.random.default_rng(seed)
-    cells = math.prod(shape)
-    table = rng.dirichlet(np.full(cells, 0.7))
-    must = None
-    if zeros:
-        must = rng.random(cells) < zeros
-        table = np.where(must, 0.0, table)
-        table /= table.sum()
-    basis = transform(shape)
-    masks = {sum(1 << axis for axis in view) for view in views}
-    known = [any(mask & one == one for mask in masks) for one in basis.component]
-    index = np.flatnonzero(known)[1:]
-    variance = noise**2 * (1 + basis.component[index] % 3).astype(float)
-    moments = basis.analyse(table)[index] * math.sqrt(cells)
-    target = moments + rng.normal(size=len(index)) * np.sqrt(variance)
-    return Problem(
-        shape=shape, index=index, target=target, variance=variance,
-        total=1000.0, total_variance=9.0, zeros=must,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
