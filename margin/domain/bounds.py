@@ -121,11 +121,12 @@ def bounds_around(
     counts: Floats | float,
     half: Floats | float,
 ) -> tuple[Floats, Floats]:
-    """The bounds of intervals for true counts, from half their widths; the page's script repeats it.
+    """The bounds of intervals for true counts, from half their widths.
 
     True counts are not negative, so negative bounds are set to 0. But an interval holds its own
     count: a negative count, where a mechanism leaves one, is the low bound. This never makes an
-    interval narrower, so it holds the true count at least as often.
+    interval narrower, so it holds the true count at least as often. The
+    page's script repeats this rule.
 
     Parameters
     ----------
