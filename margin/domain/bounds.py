@@ -125,8 +125,8 @@ def bounds_around(
 
     True counts are not negative, so negative bounds are set to 0. But an interval holds its own
     count: a negative count, where a mechanism leaves one, is the low bound. This never makes an
-    interval narrower, so it holds the true count at least as often. The
-    page's script repeats this rule.
+    interval narrower, so it holds the true count at least as often. The page's
+    script repeats this rule.
 
     Parameters
     ----------

@@ -59,6 +59,19 @@ def workload(kind):
     return Workload.of(DOMAIN, VIEWS, asked=asked)
 
 
+def base_of(kind):
+    """A base of some kind; True stands for rows of the same law, and False for none."""
+    if not kind:
+        return None
+    table = rows(2)
+    if kind == "release":
+        return simulate(table, domain=DOMAIN, budget=ZCDP("0.1"), mechanism=Residual(), seed=9)
+    if kind == "shuffled":
+        rng = np.random.default_rng(0)
+        table = np.stack([rng.permutation(column) for column in table.T], axis=1)
+    return PublicTable(table, source="x")
+
+
 def simulated(mechanism, kind, known="nothing", base=False, budget="0.02", seed=0):
     return simulate(
         TABLE,
@@ -67,7 +80,7 @@ def simulated(mechanism, kind, known="nothing", base=False, budget="0.02", seed=
         mechanism=mechanism,
         workload=None if isinstance(mechanism, (Flat, Hierarchical, Wavelet)) else workload(kind),
         known=KNOWN[known],
-        base=PublicTable(rows(2), source="x") if base else None,
+        base=base_of(base),
         seed=seed,
     ).synopsis
 
@@ -155,3 +168,80 @@ def test_intervals_hold_negative_counts_of_tables_that_are_too_large(base, monke
     # A base moves the answers away from the tables, which are below zero in any case.
     assert check_intervals(synopsis) > 0 or base
     assert "negative" in synopsis.summary()
+
+
+WHERES = [
+    *[{"age": range(stop)} for stop in range(2, 6)],
+    *[{"age": range(start, 5), "sex": 1} for start in range(1, 4)],
+    *[{"place@state": state, "sex": [0]} for state in ("S0", "S1", "S2")],
+    {"place@state": ["S0", "S1"], "age": [1, 2]},
+]
+
+
+@pytest.mark.parametrize(
+    "base", ["public", pytest.param("shuffled", marks=pytest.mark.slow), "release"]
+)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("known", ["nothing", "states"])
+def test_bounds_of_measured_answers_are_not_wider_with_a_base(known, kind, base):
+    without, using = (
+        simulated(Residual(), kind, known, one, budget="0.05") for one in (False, base)
+    )
+    narrower = 0
+    for one, other in zip(answers(without), answers(using), strict=True):
+        if without.source(one.attributes) is Source.MEASURED:
+            assert (other.variance <= one.variance * (1 + 1e-9)).all()
+            narrower += int((other.variance < one.variance * 0.9).sum())
+    for where in WHERES:
+        one, other = without.count(where), using.count(where)
+        if not one.reconstructed:
+            assert other.variance <= one.variance * (1 + 1e-9)
+    assert narrower > 0 or base == "shuffled"
+
+
+@pytest.mark.parametrize("base", [False, True], ids=["no base", "base"])
+def test_a_count_of_a_condition_is_the_sum_of_the_marginal(base):
+    synopsis = simulated(Residual(), "levels", base=base)
+    cells = synopsis.marginal(["place", "sex"]).counts
+    for state in range(3):
+        count = synopsis.count({"place@state": f"S{state}", "sex": 1})
+        assert count.estimate == pytest.approx(cells[state == STATE, 1].sum(), abs=1e-6)
+
+
+def test_errors_of_asked_levels_hardly_grow_with_a_base_that_is_wrong_about_them():
+    """All counties of a state have changed by the same factor since the base.
+
+    Over three draws of the noise. The mean square of the errors of states is 144 without the base,
+    and 124 with it. It was 417 when the base changed sums of counties as if they had the noise of
+    separate counties.
+    """
+    rng = np.random.default_rng(2)
+    states, counties = 5, 30
+    paths = [[f"S{s}", f"C{s}-{c}"] for s in range(states) for c in range(counties)]
+    levels = {"names": ["state", "county"], "paths": paths}
+    domain = Domain({"place": {"levels": levels}, "sex": 2})
+    shares = rng.dirichlet(np.full(states * counties * 2, 2.0)).reshape(-1, 2)
+    changed = shares * np.repeat([0.85, 0.95, 1.0, 1.1, 1.2], counties)[:, None]
+    drawn = [
+        np.stack(np.divmod(rng.choice(one.size, 20_000, p=one.ravel() / one.sum()), 2), axis=1)
+        for one in (shares, changed)
+    ]
+    asked = Workload.of(domain, [["place", "sex"]], asked={"place": "levels"})
+    squares = []
+    for base in (None, PublicTable(drawn[1], source="x")):
+        errors = []
+        for seed in range(3):
+            simulation = simulate(
+                drawn[0],
+                domain=domain,
+                budget=ZCDP("0.02"),
+                mechanism=Residual(),
+                workload=asked,
+                base=base,
+                seed=seed,
+            )
+            (truth,) = simulation.truths([["place@state", "sex"]])
+            (answer,) = simulation.marginals([["place@state", "sex"]])
+            errors.append(np.square(answer.counts - truth.counts).mean())
+        squares.append(np.mean(errors))
+    assert squares[1] < 1.3 * squares[0]
