@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.solvers import Tables, Zeros
+from margin.solvers import Status, Tables, Zeros
 from margin.solvers.based.own_errors import OwnErrors
 from margin.solvers.basis import contrasts
+from margin.solvers.reconstruct.sums import Sums
 from margin.solvers.tables.component_errors import ComponentErrors
 from margin.solvers.tables.covered_sums import WeightedSum
 
@@ -89,3 +90,28 @@ def test_without_errors_of_its_own_nothing_is_tempered():
     assert own._factors == {}
     variances = own.cell_variances(np.array([[0, 1]]))
     assert np.ptp(variances) == 0
+
+
+def test_noise_of_sums_is_at_most_that_of_the_views_tables():
+    errors = tree_errors()
+    value = np.full(SIZES, 50.0)
+    own = OwnErrors(tables_of(value, errors), errors)
+    # All counties of a state in one category of the other axis, and a single county.
+    weights = np.zeros((*SIZES, 2))
+    weights[:4, 0, 0] = weights[5, 1, 1] = 1.0
+    weights = weights.reshape(24, 2)
+    large = np.array([[1e6, 1e3], [1e3, 1e4]])
+    sums = Sums(
+        table=value.ravel() + np.tile([1.0, -1.0], 12),
+        status=Status.OPTIMAL,
+        estimate=np.zeros(2),
+        variance=large,
+        undetermined=2 * large,
+    )
+    found = own.limited_sums((0, 1), weights, sums)
+    noise = own.covariance((0, 1), weights).diagonal()
+    assert found.variance.diagonal() == pytest.approx(noise)
+    # The correlation stays, and the estimates are sums of the table.
+    root = np.sqrt(noise)
+    assert found.variance[0, 1] / (root[0] * root[1]) == pytest.approx(0.01)
+    assert found.estimate == pytest.approx(found.table.ravel() @ weights)
