@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .._types import Floats
+from .._types import Floats, Integers
 from ..domain.domain import Domain, View
 from ..solvers import Tables
 
@@ -17,7 +17,7 @@ Noise of a smaller variance is almost surely zero, and weights by its inverse wo
 """
 
 
-def negative_left(tables: Iterable[Floats]) -> dict[str, str]:
+def negative_left(tables: Iterable[Floats | Integers]) -> dict[str, str]:
     """What a summary says if some noisy counts are negative, by its title; empty if none is.
 
     >>> list(negative_left([np.array([3.0, -1.0])])), negative_left([np.array([3.0])])

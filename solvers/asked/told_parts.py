@@ -86,4 +86,4 @@ def _extension(
     if metric is not None:
         return metric.extension(group)
     inside = group[:, None] == np.arange(group[-1] + 1)
-    return inside / inside.sum(axis=0)
+    return np.asarray(inside / inside.sum(axis=0))

@@ -156,7 +156,7 @@ class OwnErrors:
         A table along the axis is u t + z with its total t, the spread u of a total, and a rest z
         with the sum zero. The matrix keeps u t, and tempers z.
         """
-        factors = {}
+        factors: dict[int, Floats] = {}
         if self._errors is None:
             return factors
         for axis, inverse in self._errors.inverses.items():
