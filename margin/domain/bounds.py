@@ -1,4 +1,4 @@
-"""`half_widths`: how far the bounds of intervals for true counts are from the counts."""
+"""The bounds of intervals for true counts, and how far they are from the counts."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ import numpy as np
 from .._types import Floats
 from ..errors import DomainError
 
-__all__ = ["LAPLACE_KURTOSIS", "check_level", "half_widths", "whole_bounds"]
+__all__ = ["LAPLACE_KURTOSIS", "bounds_around", "check_level", "half_widths", "whole_bounds"]
 
 LAPLACE_KURTOSIS = 3.0
 """The excess kurtosis of the Laplace law, from which discrete Laplace noise differs by whole
@@ -56,7 +56,7 @@ def half_widths(
     level: float,
     kurtosis: Floats | float = 0.0,
 ) -> Floats:
-    """Half the widths of intervals for true counts, before negative bounds are set to 0.
+    """Half the widths of intervals for true counts, before `bounds_around` cuts them at 0.
 
     It is z s for a normal quantile z and the standard deviation s of the error, or, for noise with
     a kurtosis > 0, that of `_of_laplace_draws`.
@@ -115,6 +115,35 @@ def half_widths(
         heavy = _of_laplace_draws(variance, kurtosis, half, level)
         half = np.where((np.asarray(kurtosis) > 0) & (variance > 0), heavy, half)
     return _with_few_rows(np.asarray(counts, np.float64), np.asarray(missed_variance), half, level)
+
+
+def bounds_around(
+    counts: Floats | float,
+    half: Floats | float,
+) -> tuple[Floats, Floats]:
+    """The bounds of intervals for true counts, from half their widths.
+
+    True counts are not negative, so negative bounds are set to 0. But an interval holds its own
+    count: a negative count, where a mechanism leaves one, is the low bound. This never makes an
+    interval narrower, so it holds the true count at least as often. The page's
+    script repeats this rule.
+
+    Parameters
+    ----------
+    counts
+        Estimates, in rows.
+    half
+        Half the widths, in rows; NaN where they are not known, as both bounds are then.
+
+    Examples
+    --------
+    >>> low, high = bounds_around([30.0, 5.0, -5.0, -30.0], 10.0)
+    >>> low.tolist(), high.tolist()
+    ([20.0, 0.0, -5.0, -30.0], [40.0, 15.0, 5.0, 0.0])
+    """
+    low = np.maximum(np.subtract(counts, half), 0.0)
+    high = np.maximum(np.add(counts, half), 0.0)
+    return np.minimum(low, counts), high
 
 
 _ROUNDING = 1e-6

@@ -9,7 +9,7 @@ from .._axes import in_order_of
 from .._types import Floats
 from .._upwards import upwards
 from ..notebook import html_table
-from .bounds import half_widths
+from .bounds import bounds_around, half_widths
 from .domain import Domain, View
 from .exports import to_arrow, to_json, to_pandas, to_polars, to_xarray
 
@@ -217,8 +217,9 @@ class Marginal:
         """Intervals for the true counts.
 
         An interval is the count plus and minus a quantile times the standard deviation of its
-        error, with negative bounds set to 0. The error of a count that a measured view covers is
-        noise, whose law is known. The quantile is that of this law, from the Laplace law for a
+        error, with negative bounds set to 0. A negative count, which some mechanisms leave, is the
+        low bound itself. The error of a count that a measured view covers is noise, whose law is
+        known. The quantile is that of this law, from the Laplace law for a
         single draw of Laplace noise to the normal law for Gaussian noise and sums of many draws. A
         reconstructed count also misses what no measured view says (`missed_variance`). That part
         is estimated: its size is learnt from the measured views, and the level then holds on
@@ -256,9 +257,7 @@ class Marginal:
             level=level,
             kurtosis=self.noise_kurtosis,
         )
-        low = np.maximum(self.counts - half, 0.0)
-        high = np.maximum(self.counts + half, 0.0)
-        return low, high
+        return bounds_around(self.counts, half)
 
     def project(self, view: Iterable[str]) -> "Marginal":
         """Sum the counts over all attributes that are not in `view`.

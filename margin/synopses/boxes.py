@@ -18,6 +18,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import Tree
 from .counting import Sums
+from .noisy_tables import negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["BoxSynopsis", "box_of_cells"]
@@ -212,7 +213,8 @@ class BoxSynopsis(Synopsis):
         """See `Synopsis.summary`."""
         return {
             "boxes": f"{len(self.leaves):,} leaves over {', '.join(self.view)}, "
-            f"{len(self._tree.levels)} levels"
+            f"{len(self._tree.levels)} levels",
+            **negative_left([self.counts]),
         }
 
     def pack(self) -> Packed:

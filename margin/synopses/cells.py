@@ -21,6 +21,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
 from .counting import Sums, common
+from .noisy_tables import negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]
@@ -264,6 +265,7 @@ class CellSynopsis(Synopsis):
             "cells": f"{len(self.values)} kept of {cells:.3g}",
             "rule": ", ".join(rules) or "all",
             "noise": f"standard deviation {math.sqrt(self.variance):.6g} a cell",
+            **negative_left([self.values]),
         }
 
     def pack(self) -> Packed:

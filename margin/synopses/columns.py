@@ -16,6 +16,7 @@ from ..errors import DomainError
 from ..queries import Queries
 from .counting import Sums
 from .kurtosis import packed_kurtosis, read_kurtosis
+from .noisy_tables import negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
@@ -152,6 +153,7 @@ class ColumnCounts(Synopsis):
             "items": str(self.counts.size),
             "noise": f"standard deviation {deviation:.6g} an item",
             **chosen,
+            **negative_left([self.counts]),
         }
 
     def pack(self) -> Packed:

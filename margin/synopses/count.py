@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from ..domain.bounds import half_widths
+from ..domain.bounds import bounds_around, half_widths
 from .source import Source
 
 __all__ = ["Count", "Difference", "Ratio"]
@@ -89,7 +89,8 @@ class Count:
         Returns
         -------
         low, high
-            The bounds. Negative bounds of numbers of rows and of ratios are set to 0.
+            The bounds. Negative bounds of numbers of rows and of ratios are set to 0, or to the
+            estimate where it is negative, so that an interval holds its estimate.
 
         Raises
         ------
@@ -103,8 +104,8 @@ class Count:
             level=level,
             kurtosis=self.noise_kurtosis,
         )
-        low, high = self.estimate - float(half), self.estimate + float(half)
-        return _at_least_zero(low), _at_least_zero(high)
+        low, high = bounds_around(self.estimate, half)
+        return float(low), float(high)
 
 
 @dataclass(
@@ -173,7 +174,8 @@ class Ratio(Count):
             return math.nan, math.nan
         low, high = _inside(a, b, c)
         most = 1.0 if self.share else math.inf
-        return min(low, most), min(high, most)
+        # Where negative counts were left, a ratio may be negative, and a share above 1.
+        return min(low, most, self.estimate), max(min(high, most), self.estimate)
 
     def _deviations(self, level: float) -> float:
         """The number of standard deviations of n - r d within which r is inside, for r near the

@@ -19,7 +19,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import LevelTree
 from .counting import Sums
-from .noisy_tables import in_view_order
+from .noisy_tables import in_view_order, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["LevelSynopsis"]
@@ -138,7 +138,10 @@ class LevelSynopsis(Synopsis):
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
         measured = f"{len(self.variances)} levels of {self.attribute}"
-        return {"table": f"{', '.join(self.view)}: {self.table.size:,} cells, {measured}"}
+        return {
+            "table": f"{', '.join(self.view)}: {self.table.size:,} cells, {measured}",
+            **negative_left([self.table]),
+        }
 
     def pack(self) -> Packed:
         """The content to write to a file; see `Synopsis.pack`."""

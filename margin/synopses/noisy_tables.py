@@ -4,17 +4,31 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .._types import Floats
+from .._types import Floats, Integers
 from ..domain.domain import Domain, View
 from ..solvers import Tables
 
-__all__ = ["LEAST_VARIANCE", "in_view_order", "tables_of"]
+__all__ = ["LEAST_VARIANCE", "in_view_order", "negative_left", "tables_of"]
 
 LEAST_VARIANCE = 1e-12
 """Smallest variance that tables are given, in squared rows.
 
 Noise of a smaller variance is almost surely zero, and weights by its inverse would overflow.
 """
+
+
+def negative_left(tables: Iterable[Floats | Integers]) -> dict[str, str]:
+    """What a summary says if some noisy counts are negative, by its title; empty if none is.
+
+    >>> list(negative_left([np.array([3.0, -1.0])])), negative_left([np.array([3.0])])
+    (['negative'], {})
+    """
+    if all(table.min(initial=0.0) >= 0 for table in tables):
+        return {}
+    return {
+        "negative": "counts may be below zero, because negative counts were not removed; such a "
+        "count is the low bound of its own interval"
+    }
 
 
 def in_view_order(table: Floats, axes: Iterable[int]) -> Floats:

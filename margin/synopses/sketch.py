@@ -18,6 +18,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.hashing import buckets
 from .counting import Sums
+from .noisy_tables import negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["SketchSynopsis"]
@@ -202,6 +203,7 @@ class SketchSynopsis(Synopsis):
         return {
             "sketch": f"{rows} rows of {width} buckets",
             "noise": f"standard deviation {math.sqrt(self.variance):.6g}",
+            **negative_left([self.sums]),
         }
 
     def pack(self) -> Packed:

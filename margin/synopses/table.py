@@ -18,7 +18,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from .counting import Sums
 from .kurtosis import packed_kurtosis, read_kurtosis
-from .noisy_tables import in_view_order
+from .noisy_tables import in_view_order, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["TableSynopsis"]
@@ -133,7 +133,10 @@ class TableSynopsis(Synopsis):
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
-        return {"table": f"all {len(self.domain)} attributes, {self.table.size:,} cells"}
+        return {
+            "table": f"all {len(self.domain)} attributes, {self.table.size:,} cells",
+            **negative_left([self.table]),
+        }
 
     def pack(self) -> Packed:
         """The content to write to a file; see `Synopsis.pack`."""

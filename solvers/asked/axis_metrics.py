@@ -36,6 +36,14 @@ class AxisMetric(Protocol):
     def price(self) -> float:
         """The number u'G u."""
 
+    def extension(self, group: Integers) -> Floats:
+        """The matrix E with C E = I for which C x = 0 implies E'G x = 0, shape (n, groups).
+
+        C x are the sums of a table x over groups of categories. So E y is the table with the sums y
+        that is nearest to zero, and E C is the projection onto such tables that is orthogonal in
+        the metric. `group` gives the group of each category, ascending from 0, shape (n,).
+        """
+
     def nearest(
         self,
         lines: Floats,
@@ -96,6 +104,22 @@ class OrderMetric:
     def price(self) -> float:
         """The number u'G u."""
         return (self.size + 1) / 2 if self.ranges else 1.0
+
+    def extension(self, group: Integers) -> Floats:
+        """See `AxisMetric`. The sums of groups tell the prefix sums at the ends of groups alone.
+
+        For prefixes, the other prefix sums of the smallest table are zero. For ranges, they are the
+        mean of those at the ends and of that before the first category, which is zero.
+        """
+        ends = np.flatnonzero(np.diff(group, append=group[-1] + 1)) + 1
+        # For each group alone, the prefix sums at the ends: one from its own end on.
+        at_ends = np.tri(len(ends))
+        prefixes = np.zeros((self.size + 1, len(ends)))
+        if self.ranges:
+            prefixes += at_ends.sum(axis=0) / (len(ends) + 1)
+            prefixes[0] = 0.0
+        prefixes[ends] = at_ends
+        return np.diff(prefixes, axis=0)
 
     def nearest(
         self,
@@ -195,6 +219,22 @@ class TreeMetric:
             below = np.add.reduceat(1 / prices[-1], self.tree.starts[level])
             prices.append(1 / below + self.weights[level])
         return prices[::-1]
+
+    def extension(self, group: Integers) -> Floats:
+        """See `AxisMetric`. Below a node, its sum is shared out as `spread` shares the total.
+
+        Raises
+        ------
+        ValueError
+            If the groups are no level of the tree.
+        """
+        if not any(np.array_equal(group, own) for own in self.tree.groups):
+            raise ValueError(
+                "groups of categories of which sums are known must be a level of the tree, but "
+                "they are none; add them to its levels"
+            )
+        shares = self.spread / np.bincount(group, self.spread)[group]
+        return np.where(group[:, None] == np.arange(group[-1] + 1), shares[:, None], 0.0)
 
     def nearest(
         self,

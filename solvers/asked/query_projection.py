@@ -14,14 +14,19 @@ from ..tables.tables import Axes, Tables
 from ..threads import single_thread
 from ..types import Flags, Floats
 from .axis_metrics import AxisMetric
+from .told_parts import ToldParts
 
 __all__ = ["QueryProjection"]
 
-_MIXED = 1e-2
+_MOVED = 1e-2
 """Largest change of a cell, in standard deviations of its noise, by the table that is mixed in."""
 
 _INNER = 10
 """Number of steps along further axes with a metric for each step of the outer iteration."""
+
+_MIXED = 1e-3
+"""Largest share of a table that agrees with what is known in the result, as in `JointProjection`:
+known tables may leave single cells far less than noise."""
 
 
 @dataclass(
@@ -49,6 +54,7 @@ class QueryProjection:
 
     The result is a projection onto a convex set. So in this distance it is nearer than z to every
     consistent table of its total without negative cells. The true table is one but for its total.
+    What known tables tell of a component is kept, so that all tables agree with them (`ToldParts`).
 
     The method is ADMM in this metric. Its one step is an average of components, in closed form. Its
     other step is the nearest table without negative cells for each view by itself. It is exact, and
@@ -58,7 +64,7 @@ class QueryProjection:
     In the end a share of the uniform table is mixed in, so that no cell is negative. A cell that is
     below zero by little of its own noise may need a share that moves the cells of a far more
     precise view by much of theirs. So the iteration goes on until a share moves no cell by more
-    than `_MIXED` standard deviations.
+    than `_MOVED` standard deviations.
 
     Attributes
     ----------
@@ -73,7 +79,7 @@ class QueryProjection:
     Raises
     ------
     ValueError
-        On use, if more than the total is known.
+        On use, if a table is known at groups of categories that are no level of the metric's tree.
 
     Examples
     --------
@@ -94,18 +100,24 @@ class QueryProjection:
         if total <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         if tables.known is not None and tables.known.more:
-            raise ValueError(
-                "QueryProjection keeps a known total only, but more is known of these tables; use "
-                "JointProjection"
-            )
+            # Components that were measured in bases of their own need not agree with what is known.
+            tables = ResidualConsistency()(tables)
         if tables.empty is None and min(value.min() for value in tables.values) >= 0:
             return tables
         with single_thread():
-            values = self._solve(tables)
-        return tables.with_values(_positive(tables, values, total))
+            inner = [total * tables.inner(row) for row in range(len(tables.views))]
+            values = self._solve(tables, inner)
+        return tables.with_values(_positive(values, inner))
 
-    def _solve(self, tables: Tables) -> list[Floats]:
-        """Run ADMM; returns consistent tables that are almost without negative cells."""
+    def _solve(
+        self,
+        tables: Tables,
+        inner: Sequence[Floats],
+    ) -> list[Floats]:
+        """Run ADMM; returns consistent tables that are almost without negative cells.
+
+        If tables are known, it goes on until little of the tables `inner` is needed.
+        """
         parts = _Parts(tables, self.metrics)
         views = [
             _Nearest(view, value, self.metrics, None if tables.empty is None else tables.empty[row])
@@ -113,6 +125,7 @@ class QueryProjection:
         ]
         goal = parts.of(tables.values)
         limits = self._limits(tables)
+        more = tables.known is not None and tables.known.more
         duals = [np.zeros_like(value) for value in tables.values]
         cells = list(tables.values)
         rho = 1.0
@@ -131,7 +144,7 @@ class QueryProjection:
                 apart = float(np.abs(table - after).max())
                 moved = float(np.abs(after - before).max())
                 worst = max(worst, apart / limit, moved / limit)
-            if worst < 1:
+            if worst < 1 and not (more and _share(cells, inner) > _MIXED):
                 break
             if iteration == patience:
                 # Convergence is slow if many cells change sign repeatedly: use larger steps.
@@ -152,7 +165,7 @@ class QueryProjection:
         deviations = np.sqrt(tables.variances)
         cells = np.array([value.size for value in tables.values])
         finest = float((deviations * cells).min())
-        return np.minimum(self.tolerance * deviations, _MIXED * finest / cells)
+        return np.minimum(self.tolerance * deviations, _MOVED * finest / cells)
 
 
 class _Parts:
@@ -168,6 +181,9 @@ class _Parts:
         self._views = tables.views
         self._metrics = metrics
         self._known = tables.known_total
+        self._told = None
+        if tables.known is not None and tables.known.more:
+            self._told = ToldParts(tables.known, metrics)
         inside = {part for view in tables.views for part in _subsets(view)}
         self._sets = sorted(inside, key=lambda part: (len(part), part))
         # The price of the axes of each view outside each component, over the view's variance.
@@ -209,14 +225,17 @@ class _Parts:
         rho: float,
     ) -> dict[Axes, Floats]:
         """The components that minimise the distance from the goal plus rho times that from the
-        other copy."""
+        other copy, among those that keep what is told of the goal."""
         found = {}
         for part in self._sets:
             weight = self._importance(part)
             if math.isinf(weight):
                 found[part] = goal[part]
             else:
-                found[part] = (weight * goal[part] + rho * pulled[part]) / (weight + rho)
+                mean = (weight * goal[part] + rho * pulled[part]) / (weight + rho)
+                if self._told is not None:
+                    mean = mean + self._told.of(part, goal[part] - mean)
+                found[part] = mean
         return found
 
     def tables(self, parts: Mapping[Axes, Floats]) -> list[Floats]:
@@ -331,18 +350,25 @@ class _Nearest:
         return np.ascontiguousarray(np.moveaxis(found, -1, self._line))
 
 
-def _positive(
-    tables: Tables,
+def _share(
     values: Sequence[Floats],
-    total: float,
-) -> list[Floats]:
-    """Mix a share of an inner table into consistent tables, so that no cell is negative."""
+    inner: Sequence[Floats],
+) -> float:
+    """The smallest share t for which (1 - t) values + t inner is nowhere negative."""
     share = 0.0
-    inner = [total * tables.inner(row) for row in range(len(values))]
     for value, own in zip(values, inner, strict=True):
-        below = value < 0
+        below = (value < 0) & (own > 0)
         if below.any():
             share = max(share, float((value[below] / (value[below] - own[below])).max()))
+    return share
+
+
+def _positive(
+    values: Sequence[Floats],
+    inner: Sequence[Floats],
+) -> list[Floats]:
+    """Mix a share of inner tables into consistent tables, so that no cell is negative."""
+    share = _share(values, inner)
     mixed = []
     for value, own in zip(values, inner, strict=True):
         mixed.append(np.maximum((1 - share) * value + share * own, 0.0))

@@ -141,9 +141,11 @@ def held_sums(
     # The part that is spread evenly over the cells, which does not change their total.
     centred = weights - weights.mean(axis=0)
     even = excess * mean * centred.T @ centred
+    table = mixed.tables(based)[0]
     return dataclasses.replace(
         sums,
-        estimate=_between(share, mixed.without[0] @ weights, sums.estimate),
+        table=table,
+        estimate=table @ weights,
         variance=noise_of_sums,
         undetermined=np.asarray(missed + _EVEN * even),
     )

@@ -17,14 +17,16 @@ from ..reconstruct.problem import Problem, Solution, Solver
 from ..reconstruct.split import dual_of
 from ..reconstruct.structure import Structure, marginals_on, parts_of_views
 from ..reconstruct.sums import Sums, covariances, no_sums, sums_of
+from ..tables.component_errors import ComponentErrors
 from ..tables.moments import known_moments
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .base import Base, positive_shares
 from .beyond import Beyond
-from .held import held_solutions, held_sums, own_covariance
+from .held import held_solutions, held_sums
 from .improved import LEAST_LEFT, MOMENTS_CELLS, improved
 from .large import large_solutions, large_sums
+from .own_errors import OwnErrors
 from .relative import Relative, relative
 
 __all__ = ["BasedReconstruction", "BasedStructure"]
@@ -80,6 +82,9 @@ class BasedReconstruction:
         One weight for all marginals that no view holds. None learns them.
     better
         The tables with less noise; None makes them.
+    errors
+        The covariance of the noise of the tables, if attributes were measured in bases of their
+        own; see `OwnErrors`. None if it has one variance within each component.
     bars
         Whether variances are computed. Without them the solutions are tables alone.
     """
@@ -93,6 +98,7 @@ class BasedReconstruction:
         *,
         weight: float | None = None,
         better: Tables | None = None,
+        errors: ComponentErrors | None = None,
         bars: bool = True,
     ) -> None:
         if isinstance(solver, Newton) and not bars:
@@ -103,6 +109,7 @@ class BasedReconstruction:
         self.solver = Reconstruction(tables, solver).solver
         self._given = solver
         self._better = better
+        self.own = OwnErrors(tables, errors)
         self.trusting = Newton(bars=bars)
         # The trust as moments of tables, so that they can be looked up like those of the views.
         self._scales = _with_moments(tables, trust)
@@ -318,12 +325,13 @@ class BasedReconstruction:
     def _held(self, asked: Integers) -> Solutions:
         """Estimate marginals of one shape that views hold."""
         if self._is_large(asked):
-            return large_solutions(self.tables, self.base, asked)
+            return self.own.limited(asked, large_solutions(self.tables, self.base, asked))
         problems = self.relative(asked)
         variances = self.tables.covered_variances(asked)
         based = self.trusting.solve(problems.batch)
         left = self._left(problems.noisy, asked)
-        return held_solutions(problems, based, variances, left, self._most(asked))
+        mixed = held_solutions(problems, based, variances, left, self._most(asked))
+        return self.own.limited(asked, mixed)
 
     def _held_sums(
         self,
@@ -331,15 +339,18 @@ class BasedReconstruction:
         weights: Floats,
     ) -> Sums:
         """Estimate weighted sums of the cells of one marginal that a view holds."""
+        axes = tuple(asked[0].tolist())
         if self._is_large(asked):
-            return large_sums(self.tables, self.base, tuple(asked[0].tolist()), weights)
+            found = large_sums(self.tables, self.base, axes, weights)
+            return self.own.limited_sums(axes, weights, found)
         problems = self.relative(asked)
         based = self.trusting.solve(problems.batch)
         sums = self._sums_of(problems.batch[0], based[0], weights)
         if not sums.status.ok:
-            return self.alone.sums(tuple(asked[0].tolist()), weights)
+            return self.alone.sums(axes, weights)
         left = self._left(problems.noisy, asked)
-        return held_sums(problems, based, sums, weights, left, self._most(asked))
+        mixed = held_sums(problems, based, sums, weights, left, self._most(asked))
+        return self.own.limited_sums(axes, weights, mixed)
 
     def _most(self, asked: Integers) -> float:
         """The largest weight of the base in marginals that views hold.
@@ -477,7 +488,7 @@ class BasedStructure(Structure):
         missed = missed + sampling * solutions.undetermined + (weights**2).reshape(per_row) * noise
         if held.any():
             variance = solutions.variance[held]
-            own = self.tables.covered_variances(asked[held]).reshape(per_row)
+            own = self.based.own.cell_variances(asked[held]).reshape(variance.shape)
             whole = _with_noise_of_base(own, variance + solutions.undetermined[held], noise[held])
             missed[held] = np.maximum(whole - variance, 0.0)
         return np.asarray(missed)
@@ -508,7 +519,7 @@ class BasedStructure(Structure):
         """The covariance of the missed parts of sums that a view holds: the variances are those of
         `missed_variance`, and the correlations those of the estimate and the noise of the base."""
         variance = sums.variance.diagonal()
-        own = own_covariance(Batch.of(self.tables, asked), weights).diagonal()
+        own = self.based.own.covariance(tuple(asked[0].tolist()), weights).diagonal()
         whole = _with_noise_of_base(own, variance + sums.undetermined.diagonal(), noise.diagonal())
         missed = sums.undetermined + noise
         rest = np.maximum(whole - variance, 0.0)

@@ -52,6 +52,25 @@ class ComponentErrors:
                 result[column, row] = result[row, column]
         return result
 
+    def covariance_on(
+        self,
+        axes: _Axes,
+        weights: Floats,
+    ) -> Floats:
+        """The same for q sums of the cells of one marginal, much faster.
+
+        `weights` are those of the cells, shape (cells, q).
+        """
+        shape = tuple(self.sizes[axis] for axis in axes)
+        # The sums are one more axis of the weights.
+        together = WeightedSum(axes, weights.reshape(*shape, -1))
+        count = together.weights.shape[-1]
+        result = np.zeros((count, count))
+        for component in self._components(axes):
+            reduced = self._reduced(together, component).reshape(-1, count)
+            result += self.variances[component] * (reduced.T @ reduced)
+        return result
+
     def cell_variances(
         self,
         axes: _Axes,
@@ -179,7 +198,10 @@ class ComponentErrors:
         return covariance
 
     def _reduced(self, one: WeightedSum, component: _Axes) -> Floats:
-        """The weight of each measured number of a component in a sum."""
+        """The weight of each measured number of a component in a sum.
+
+        Weights may have further axes, which stay the last ones.
+        """
         weights = np.asarray(one.weights, dtype=np.float64)
         # From the last axis to the first, so that the places of earlier axes stay.
         for place in reversed(range(len(one.axes))):

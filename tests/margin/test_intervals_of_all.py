@@ -118,6 +118,8 @@ def test_intervals_hold_or_are_not_given(name):
         for answer, truth in answered(simulated(name, seed)):
             low, high = answer.interval(0.95)
             known.append(np.isfinite(low))
+            assert (low <= answer.counts)[known[-1]].all()
+            assert (answer.counts <= high)[known[-1]].all()
             inside.append(((low <= truth) & (truth <= high))[known[-1]])
     shares = np.concatenate([np.ravel(some) for some in known])
     assert shares.any() == (name not in WITHOUT)

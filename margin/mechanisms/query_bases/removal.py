@@ -38,9 +38,8 @@ def removal(
     nonnegativity
         The method that is set.
     cells
-        The number of cells of all tables. If they are too many for `QueryProjection`, or the domain
-        knows more than the total, negative counts stay where the workload asks prefixes, ranges or
-        levels.
+        The number of cells of all tables. If they are too many for `QueryProjection`, negative
+        counts stay where the workload asks prefixes, ranges or levels.
     """
     if not isinstance(nonnegativity, JointProjection):
         return nonnegativity
@@ -54,7 +53,6 @@ def removal(
             metrics[axis] = TreeMetric.of(attribute.levels.groups)
     if not metrics:
         return nonnegativity
-    known = domain.constraints
-    if cells > _MOST_CELLS or (known is not None and known.more):
+    if cells > _MOST_CELLS:
         return None if asked else nonnegativity
     return QueryProjection(metrics=metrics)

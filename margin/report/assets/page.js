@@ -178,7 +178,7 @@ function wholeBounds(low, high) {
 }
 
 /** The bounds of a count, as whole numbers, from half the width of its interval. */
-const boundsAround = (count, half) => wholeBounds(Math.max(count - half, 0), Math.max(count + half, 0));
+const boundsAround = (count, half) => wholeBounds(Math.min(Math.max(count - half, 0), count), Math.max(count + half, 0));
 
 /** One record per cell, in the order of the table. Its bounds are whole numbers. */
 function records(asked, answer) {
@@ -1301,6 +1301,9 @@ async function pictures() {
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
     if (data.not_measured.length) {
       element("views-text").textContent += ` Not measured: ${listed(data.not_measured)}. The categories of what was not measured are taken to be equally frequent.`;
+    }
+    if (data.summary.negative) {
+      element("views-text").textContent += ` Note: ${data.summary.negative}.`;
     }
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
       table: place + 1, attribute: data.attributes[axis].name, share: view.share,

@@ -398,7 +398,13 @@ class Answering:
     def reconstruction(self) -> Reconstruction | BasedReconstruction:
         if self.base is None:
             return Reconstruction(self.held, self.solver)
-        return BasedReconstruction(self.tables, self.base, self.trust, self.solver)
+        return BasedReconstruction(
+            self.tables,
+            self.base,
+            self.trust,
+            self.solver,
+            errors=self.noise,
+        )
 
     @cached_property
     def structure(self) -> Structure:

@@ -45,13 +45,20 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
     # What is known of the sums has no error.
     shape = tuple(domain.sizes[axis] for axis in asked)
     columns = [left_open(domain, asked, own.reshape(shape)).ravel() for own in weights.T]
+    opened = np.stack(columns, axis=1)
     with answering.reporting():
-        found = answering.reconstruction.sums(asked, np.stack(columns, axis=1))
+        found = answering.reconstruction.sums(asked, opened)
     answering.check(asked, found.status)
+    # With a base, what a view holds misses no more than the errors of its own sums.
+    is_held = answering.held.covering(asked) is not None
     sums = Sums(
         estimates=answering.kept(asked, found.table.reshape(shape)).ravel() @ weights,
         noise=found.variance,
-        missed=answering.structure.missed_covariance(asked, weights, found),
+        missed=answering.structure.missed_covariance(
+            asked,
+            opened if is_held else weights,
+            found,
+        ),
         reconstructed=True,
     )
     return _like_cells(answering, asked, chosen, sums)

@@ -31,7 +31,7 @@ from ...solvers import (
 from ..bases.forms import StatedBase
 from ..counting import Sums
 from ..exports import record_targets, to_mbi
-from ..noisy_tables import in_view_order, tables_of
+from ..noisy_tables import in_view_order, negative_left, tables_of
 from ..source import Source
 from ..synopsis import Packed, Provenance, Synopsis, tables_by_size
 from . import stored
@@ -438,7 +438,7 @@ class ViewSynopsis(Synopsis):
             texts["unmeasured"] = ", ".join(lacking)
         if self.base is not None:
             texts["base"] = f"{self.base.described}\n{self._trusted}"
-        return texts
+        return texts | negative_left(self.held.values)
 
     @cached_property
     def not_measured(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Tables without negative counts in the metric of the queries, against general solvers."""
 
+import dataclasses
 import itertools
 import math
 
@@ -19,6 +20,7 @@ from margin.solvers import (
     TreeMetric,
     Zeros,
 )
+from margin.solvers.asked.told_parts import _extension
 from margin.solvers.fitted import SINGLE_AXIS
 
 _GROUPS = [np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 2]), np.arange(5)]
@@ -145,6 +147,11 @@ def _reference(tables, metrics):
     change = cvxpy.Variable(basis.shape[1])
     cells = goal + basis @ change
     signs = [cells >= 0, cvxpy.sum((basis @ change)[: tables.values[0].size]) == 0]
+    if tables.known is not None and tables.known.more:
+        ends = np.cumsum([value.size for value in tables.values])
+        for view, end, value in zip(tables.views, ends, tables.values, strict=True):
+            equations, sums = tables.known.equations(view)
+            signs.append(equations @ cells[end - value.size : end] == sums / unit)
     root = _root(tables, metrics) @ basis * unit
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(root @ change)), signs)
     problem.solve(solver="CLARABEL")
@@ -269,10 +276,96 @@ def test_a_table_without_negative_cells_and_one_without_rows():
     assert method(below).values[0].tolist() == [0, 0, 0]
 
 
-def test_known_tables_are_refused():
-    known = Known((3,), (KnownTable((0,), (None,), np.arange(3.0)),))
+@pytest.mark.parametrize("kind", range(4))
+@given(size=st.integers(1, 8), seed=st.integers(0, 1000))
+@settings(max_examples=25)
+def test_sums_of_groups_are_extended_by_the_smallest_table(kind, size, seed):
+    rng = np.random.default_rng(seed)
+    group = np.concatenate([[0], np.cumsum(rng.random(size - 1) < 0.4)]).astype(np.int64)
+    tree = TreeMetric.of([group, np.minimum.reduce([group + 1, np.arange(size)]), np.arange(size)])
+    metric = tree if kind == 2 else (*_metrics(size), None)[kind]
+    gram = np.eye(size) if metric is None else metric.gram
+    found = _extension(metric, group)
+    sums = (np.arange(group[-1] + 1)[:, None] == group).astype(float)
+    # The smallest table with some sums has its gradient G x in the span of the sums.
+    inverse = np.linalg.inv(gram)
+    expected = inverse @ sums.T @ np.linalg.inv(sums @ inverse @ sums.T)
+    assert np.allclose(found, expected, atol=1e-9)
+
+
+def test_groups_must_be_a_level_of_the_tree():
+    with pytest.raises(ValueError, match="must be a level of the tree"):
+        TreeMetric.of(_GROUPS).extension(np.array([0, 1, 1, 1, 1]))
+
+
+_STATES = _GROUPS[0]
+_KNOWN = {
+    "groups": [((0,), (_STATES,))],
+    "groups and categories": [((0, 1), (_STATES, None))],
+    "two levels": [((0, 1), (_STATES, None)), ((0,), (None,))],
+    "categories": [((1,), (None,)), ((2,), (None,))],
+}
+
+
+def _with_known(seed, views, kind):
+    """Noisy tables of a sparse array of which some sums are known."""
+    rng = np.random.default_rng(seed)
+    true = rng.poisson(1.0, _SIZES) + 0.1
+    known = []
+    for axes, groups in _KNOWN[kind]:
+        counts = true.sum(axis=tuple(axis for axis in range(3) if axis not in axes))
+        for place, group in enumerate(groups):
+            if group is not None:
+                starts = np.flatnonzero(np.diff(group, prepend=-1))
+                counts = np.add.reduceat(counts, starts, axis=place)
+        known.append(KnownTable(axes, groups, counts))
+    values = []
+    for view in views:
+        value = true.sum(axis=tuple(axis for axis in range(3) if axis not in view))
+        values.append(value + rng.normal(0, 8.0, value.shape))
     tables = Tables(
-        sizes=(3,), views=((0,),), values=(np.arange(3.0),), variances=(1.0,), known=known
+        sizes=_SIZES,
+        views=views,
+        values=tuple(values),
+        variances=(64.0,) * len(views),
+        known=Known(_SIZES, known),
     )
-    with pytest.raises(ValueError, match="keeps a known total only"):
-        QueryProjection(metrics={0: OrderMetric(3)})(tables)
+    return tables.with_known()
+
+
+@pytest.mark.parametrize("kind", _KNOWN)
+@pytest.mark.parametrize("number", range(len(_PROBLEMS)))
+def test_tables_agree_with_each_other_and_with_what_is_known(number, kind):
+    views, metrics = _PROBLEMS[number]
+    negative = 0
+    for seed in range(3):
+        tables = _with_known(seed, views, kind)
+        # Consistent tables that do not agree with what is known.
+        without = dataclasses.replace(tables, known=Known.of_total(_SIZES, tables.known.total))
+        tables = dataclasses.replace(ResidualConsistency()(without), known=tables.known)
+        negative += sum((value < 0).sum() for value in tables.values)
+        found = QueryProjection(metrics=metrics)(tables)
+        for view, value in zip(found.views, found.values, strict=True):
+            assert value.min() >= 0
+            equations, sums = tables.known.equations(view)
+            assert np.allclose(equations @ value.ravel(), sums, atol=1e-9)
+        for one, other in itertools.combinations(range(len(found.views)), 2):
+            shared = tuple(axis for axis in found.views[one] if axis in found.views[other])
+            assert np.allclose(found.project(one, shared), found.project(other, shared), atol=1e-6)
+    # Where all of the only view is known, no count is negative before.
+    assert negative > 0 or len(views) == 1
+
+
+@pytest.mark.parametrize("kind", ["groups and categories", "two levels"])
+@pytest.mark.parametrize("number", [2, 3])
+def test_the_solution_that_keeps_what_is_known_is_that_of_a_cone_solver(number, kind):
+    views, metrics = _PROBLEMS[number]
+    tables = ResidualConsistency()(_with_known(0, views, kind))
+    found = QueryProjection(metrics=metrics, tolerance=1e-8, iterations=20_000)(tables)
+    root = _root(tables, metrics)
+    goal = np.concatenate([value.ravel() for value in tables.values])
+    cells = np.concatenate([value.ravel() for value in found.values])
+    reached = np.square(root @ (cells - goal)).sum()
+    least = np.square(root @ (_reference(tables, metrics) - goal)).sum()
+    assert least > 0.1
+    assert reached == pytest.approx(least, rel=1e-4, abs=1e-6)
