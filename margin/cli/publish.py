@@ -107,6 +107,12 @@ def _publish(parsed: argparse.Namespace) -> Said:
         f"{folder}: {len(tables):,} {plural}, {cells:,} cells, each with the total "
         f"{manifest['total']:,}; {made}. They agree exactly."
     )
+    widened = sum(table["widened"] for table in tables)
+    if widened:
+        text += (
+            f"\nAgreement moved {widened:,} of {cells:,} counts out of the bounds of their answers; "
+            "the bounds are widened to these counts."
+        )
     # Blanks separate tables, and commas the attributes of one table.
     if len(tables) > 1 and all(name in synopsis.domain for name in parsed.tables):
         joined = ",".join(parsed.tables)
@@ -121,6 +127,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
         "cells": cells,
         "reconstructed": sum(table["reconstructed"] for table in tables),
         "sources": {source.value: number for source, number in sources.items()},
+        "widened": widened,
         "total": manifest["total"],
         "formats": formats,
     }

@@ -259,6 +259,17 @@ class Marginal:
         )
         return bounds_around(self.counts, half)
 
+    def moved_out(self, level: float = 0.95) -> int:
+        """The number of counts that agreement moved out of the intervals of the answer that they
+        were made from, by more than the one row that rounding may take.
+
+        It is 0 for marginals that were not made by `Synopsis.tables`.
+        """
+        if self._answer is None:
+            return 0
+        low, high = self._answer.interval(level)
+        return int(np.sum((self.counts < low - 1) | (self.counts > high + 1)))
+
     def project(self, view: Iterable[str]) -> "Marginal":
         """Sum the counts over all attributes that are not in `view`.
 

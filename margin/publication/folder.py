@@ -277,6 +277,7 @@ def _entry(
         "source": source.value,
         "how": how,
         "reconstructed": source.has_no_view,
+        "widened": table.moved_out(),
         "files": files,
     }
 

@@ -12,7 +12,9 @@ No row may lie in a cell that must be zero (`Tables.zeros`), even if no view con
 First, all rows are drawn at random, attribute by attribute. Each attribute is drawn from the view
 that has the most attributes in common with those already drawn. Rows in cells that must be zero are
 changed. Then coordinate descent changes one category of one row at a time, to the category that
-lowers the objective most. Equal rows are divided into pieces, and those of a piece move together.
+lowers the objective most. Axes that cells which must be zero link change together, to a
+combination that other rows have. Equal rows are divided into pieces, and those of a piece move
+together.
 The descent ends after a sweep over all rows that gains almost nothing.
 
 If the number of rows is the known total, some rows are then moved so that all known tables are kept

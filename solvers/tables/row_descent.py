@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..known.rows import agree_with, agreeing_rows
 from ..types import Floats, Integers
-from .tables import Tables
+from .linked_axes import linked_axes, linked_lines, put_back, with_few
+from .tables import Axes, Tables
 
 if TYPE_CHECKING:
     from .row_loops import Axis
@@ -23,6 +24,12 @@ _PIECES = 256
 
 With 16, a sweep leaves ten times as much of the objective, as rows follow each other too far.
 """
+
+_LEAST_COMBINATIONS = 50
+"""Smallest number of combinations of linked axes that are tried for a row in a sweep."""
+
+_TRIED = 20_000_000
+"""Number of rows times combinations that are tried in a sweep."""
 
 
 class RowDescent:
@@ -71,6 +78,7 @@ class RowDescent:
         precision = 1 / np.array(tables.variances)
         self._weights = precision / precision.max()
         self._holders = [np.flatnonzero(member) for member in tables.member.T]
+        self._linked = linked_axes(tables)
 
     def _sort(self, rng: np.random.Generator) -> None:
         """Put the rows into a random order in which large groups come first, and the equal rows of
@@ -140,6 +148,8 @@ class RowDescent:
         from .row_loops import descend
 
         self._sort(rng)
+        for linked in self._linked:
+            self._move_together(linked, rng)
         axes = rng.permutation(len(self._tables.sizes)).tolist()
         for place, axis in enumerate(axes):
             log.info("making rows, sweep %d: attribute %d of %d", number, place + 1, len(axes))
@@ -183,6 +193,28 @@ class RowDescent:
             case=case,
             barred=barred,
         )
+
+    def _move_together(
+        self,
+        linked: Axes,
+        rng: np.random.Generator,
+    ) -> None:
+        """Give rows the categories of other rows on axes that cells which must be zero link.
+
+        One axis alone can often not change: a child that becomes an adult gets another occupation,
+        too. A combination that some row has is allowed for every row, since no cell that must be
+        zero depends on further axes.
+        """
+        from .row_loops import descend_together
+
+        every = np.unique(self.codes[:, linked], axis=0)
+        most = max(_LEAST_COMBINATIONS, _TRIED // len(self.codes))
+        lines = linked_lines(self._tables, linked, every, self._excess, self._weights)
+        if len(every) > most:
+            lines = with_few(lines, most, rng)
+        state = (self.codes, self.repeats, self._first)
+        descend_together(state, tuple(lines))  # type: ignore[arg-type]
+        put_back(self._tables, linked, lines.excess, self._excess)
 
     def _put_back(
         self,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled_in_order
 from ..types import Floats, Integers
 
-__all__ = ["Axis", "State", "descend", "draw", "exchange"]
+__all__ = ["Axis", "Linked", "State", "descend", "descend_together", "draw", "exchange"]
 
 
 class State(NamedTuple):
@@ -47,6 +47,33 @@ class Axis(NamedTuple):
     steps: Integers
     case: Integers
     barred: NDArray[np.bool_]
+
+
+class Linked(NamedTuple):
+    """The linked axes that `descend_together` changes.
+
+    `columns` are their columns of the codes, shape (axes,), and `combinations` the categories that
+    a row may get on them, shape (combinations, axes). Of each view that holds some of these axes, a
+    line is the cells that differ in these axes alone. `excess` is the number of rows that each cell
+    has above its target, line after line, for one view after another. For each view, `weights` is
+    its weight, `starts` its first cell in `excess`, and `ends` the end of its part of `others` and
+    `steps`, shape (views,): its other axes, and the distances between their neighbouring
+    categories. `places` is the cell of each combination in a line, shape (views, combinations), and
+    `strides` the distance of neighbours along each linked axis in a line, shape (views, axes).
+    `cells` is the number of cells of a line, shape (views,).
+    """
+
+    columns: Integers
+    combinations: NDArray[np.int32]
+    excess: Floats
+    weights: Floats
+    starts: Integers
+    ends: Integers
+    others: Integers
+    steps: Integers
+    places: Integers
+    strides: Integers
+    cells: Integers
 
 
 @compiled_in_order
@@ -113,6 +140,77 @@ def descend(
             for view in range(weights.size):
                 for category in range(size):
                     lines[line[view], category] += moved[category]
+
+
+@compiled_in_order
+def descend_together(
+    state: State,
+    linked: Linked,
+) -> None:
+    """Set the categories of linked axes of each row to the best combination, given all else, in
+    place.
+
+    The rows come in their order. Those of a run are moved together, as many at a time as lower the
+    objective most.
+    """
+    codes, repeats, first = state
+    columns, combinations, excess, weights, starts, ends, others, steps, places, strides, _ = linked
+    views = weights.size
+    start = np.empty(views, np.int64)
+    now = np.empty(views, np.int64)
+    end = 0
+    while end < repeats.size:
+        row = end
+        end += 1
+        while end < repeats.size and not first[end]:
+            end += 1
+        # The line of the run in each view, and its cell there.
+        begin = 0
+        for view in range(views):
+            start[view] = starts[view]
+            for place in range(begin, ends[view]):
+                start[view] += codes[row, others[place]] * steps[place]
+            begin = ends[view]
+            now[view] = 0
+            for axis in range(columns.size):
+                now[view] += codes[row, columns[axis]] * strides[view, axis]
+        repeat = repeats[row]
+        left = row
+        while left < end:
+            # Moving m rows changes half the objective by m (slope + m weight). Both come from the
+            # views in which the rows then lie in another cell.
+            best = -1
+            least = -1e-9
+            best_slope = 0.0
+            best_weight = 0.0
+            for choice in range(combinations.shape[0]):
+                slope = 0.0
+                weight = 0.0
+                for view in range(views):
+                    there = places[view, choice]
+                    if there != now[view]:
+                        further = excess[start[view] + there] - excess[start[view] + now[view]]
+                        slope += weights[view] * further
+                        weight += weights[view]
+                if slope + repeat * weight < least:
+                    best = choice
+                    least = slope + repeat * weight
+                    best_slope = slope
+                    best_weight = weight
+            if best < 0:
+                break
+            wanted = np.rint(-best_slope / (2.0 * best_weight * repeat))
+            count = int(min(max(wanted, 1.0), end - left))
+            first[left] = True
+            for place in range(left, left + count):
+                for axis in range(columns.size):
+                    codes[place, columns[axis]] = combinations[best, axis]
+            left += count
+            if left < end:
+                first[left] = True
+            for view in range(views):
+                excess[start[view] + now[view]] -= count * repeat
+                excess[start[view] + places[view, best]] += count * repeat
 
 
 @compiled_in_order

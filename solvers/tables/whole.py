@@ -11,8 +11,8 @@ and Jerrum, SIAM Journal on Computing 23, 1994). So the optimum is approached in
 
 1. If the rounded tables agree, they are the answer.
 2. Otherwise the tables are counted from n whole rows. Such tables always agree. `RowDescent`
-   changes one category of one row at a time while that lowers the objective. If the variances
-   differ much, it begins with more even ones.
+   changes one category of one row at a time while that lowers the objective, and the categories of
+   axes that zeros link together. If the variances differ much, it begins with more even ones.
 3. Rows round all views at once, and thus more coarsely than each by itself. If a table of step 2
    is far from its target compared with its noise, counts are exchanged between its cells in ways
    that no other view can see, while that brings it closer.

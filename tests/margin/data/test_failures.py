@@ -20,7 +20,6 @@ from margin.cli.main import main
 from margin.data import (
     encode,
     files,
-    fit,
     packed,
     parts,
     rows_per_person,
@@ -28,6 +27,7 @@ from margin.data import (
     sql,
     suggest,
 )
+from margin.data.checks import fit
 from margin.data.failures import explained
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound

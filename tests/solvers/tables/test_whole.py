@@ -227,3 +227,48 @@ def test_tables_with_large_variances_are_not_left_far_from_their_targets(seed):
     pairs = zip(found.values, tables.values, strict=True)
     distances = [np.sqrt(((mine - goal) ** 2).mean()) for mine, goal in pairs]
     assert max(distances) < 10
+
+
+_CHILDREN = ((1, (0,)), (3, (1, 2, 3, 4)))
+_ADULTS = ((1, (1, 2, 3)), (3, (0,)))
+_PUPILS = ((1, (0,)), (2, (2, 3, 4, 5)))
+LINKS = {
+    "two attributes": (_CHILDREN, _ADULTS),
+    "three attributes": (_CHILDREN, _ADULTS, _PUPILS),
+    "a chain": (_CHILDREN, _ADULTS, ((3, (0,)), (4, (1, 2)))),
+    "two sets": (_CHILDREN, _ADULTS, ((0, (0, 1)), (4, (0,))), ((0, (2, 3, 4, 5, 6)), (4, (1, 2)))),
+    "three at once": (((1, (0,)), (2, (3, 4, 5)), (3, (1, 2))), _ADULTS),
+}
+LINKED_SIZES = (7, 4, 6, 5, 3)
+
+
+@pytest.mark.parametrize("total", [3_000, 300_000])
+@pytest.mark.parametrize("rules", LINKS)
+def test_tables_with_linked_attributes_stay_near_their_targets(rules, total, monkeypatch):
+    """A row can only step from a child to an adult if several of its categories change at once."""
+    # Rows are moved in groups if there are many.
+    monkeypatch.setattr(whole, "MOST_GROUPS", 5_000)
+    rng = np.random.default_rng(0)
+    zeros = Zeros(LINKED_SIZES, LINKS[rules])
+    cells = rng.dirichlet(np.full(LINKED_SIZES, 0.3).ravel()).reshape(LINKED_SIZES)
+    cells[zeros.cells(tuple(range(5)))] = 0
+    cells *= total / cells.sum()
+    sd = total / 1_000
+    views = tuple(itertools.combinations(range(5), 2))
+    values = []
+    for view in views:
+        table = cells.sum(axis=tuple(axis for axis in range(5) if axis not in view))
+        values.append(table + rng.normal(0, sd, table.shape))
+    noisy = Tables(
+        sizes=LINKED_SIZES,
+        views=views,
+        values=tuple(values),
+        variances=(sd**2,) * len(views),
+        zeros=zeros,
+        known=Known.of_total(LINKED_SIZES, total, zeros),
+    )
+    tables = JointProjection()(ResidualConsistency()(noisy))
+    found = WholeTables()(tables, total, seed=0)
+    check(tables, found, total)
+    for value, target in zip(found.values, tables.values, strict=True):
+        assert np.sqrt(np.square(value - target).mean()) < 0.5 * sd
