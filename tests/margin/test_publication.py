@@ -321,6 +321,7 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
         "cells": 6,
         "reconstructed": 1,
         "sources": {"reconstructed": 1},
+        "widened": 0,
         "total": 900,
         "formats": ["csv"],
     }

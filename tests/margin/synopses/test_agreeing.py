@@ -145,6 +145,19 @@ def test_intervals_are_those_of_the_answers_and_hold_the_counts(integers):
                 assert found[1] == pytest.approx(np.maximum(high, table.counts))
 
 
+def test_counts_that_agreement_moved_out_are_counted():
+    answer, table = SEPARATE.marginal(VIEWS[0]), SEPARATE.tables(VIEWS)[0]
+    low, high = answer.interval(0.95)
+    counts = np.rint(table.counts)
+    # One count far below its bounds, and another one above by less than one row.
+    counts.flat[0], counts.flat[1] = low.flat[0] - 5, high.flat[1] + 0.9
+    moved = agreeing._with_counts(answer, counts, 0.0, np.ones(counts.shape, np.bool_))
+    outside = (counts < low - 1) | (counts > high + 1)
+    assert outside.flat[0] and not outside.flat[1]
+    assert moved.moved_out() == outside.sum() > 0
+    assert answer.moved_out() == 0
+
+
 PATHS = [[f"S{tract // 5}", f"C{tract // 2}x{tract // 5}", f"T{tract}"] for tract in range(12)]
 LEVELLED = Domain(
     {
