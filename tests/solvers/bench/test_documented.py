@@ -1,6 +1,8 @@
 """The tables of docs/howto/compare_solvers.md say what the code does."""
 
 import dataclasses
+import json
+import re
 import types
 from pathlib import Path
 
@@ -9,13 +11,14 @@ import pytest
 
 from margin.solvers import Status, backends, bench
 
-PAGE = Path(__file__).parents[3] / "docs" / "howto" / "compare_solvers.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "howto" / "compare_solvers.md"
 STATUSES = (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INFEASIBLE)
 
 
-def table(head):
+def table(head, page=PAGE):
     """The cells of the table whose first line begins so, without marks of code."""
-    lines = PAGE.read_text().splitlines()
+    lines = page.read_text().splitlines()
     (start,) = [place for place, line in enumerate(lines) if line.startswith(f"| {head} |")]
     rows = []
     for line in lines[start + 2 :]:
@@ -141,3 +144,37 @@ def test_a_looser_tolerance_of_a_library_breaks_constraints(name):
         ]
         broken[tolerance] = sum(not check.feasible for check in found)
     assert broken[1e-4] > 0 == broken[1e-6]
+
+
+def arrays_told():
+    """For each group of families, the names of its arrays, and whether each may be left out."""
+    told = {}
+    group = ""
+    for named, names, *_ in table("family | array", DOCS / "bench.md"):
+        group = named or group
+        optional = names.startswith("(")
+        for one in group.split(", "):
+            told.setdefault(one, {}).update(dict.fromkeys(words(names.strip("()")), optional))
+    return told
+
+
+@pytest.mark.parametrize("family", bench.FAMILIES, ids=lambda family: family.name)
+def test_the_arrays_of_a_file_are_told(family):
+    told = arrays_told()[family.group]
+    needed = {name for name, optional in told.items() if not optional}
+    small = bench.instances(family=family.name, size="small")
+    for instance in [*small[:2], *small[-2:]]:
+        held = {re.sub(r"\d+$", "N", name) for name in family.pack(instance.problem)}
+        assert needed <= held <= set(told), instance.name
+    # An array that may be left out is one that some problem has.
+    optional = {"zeros", "base", "ridge", "axesN", "marginalN"}
+    if family.group in ("entropy", "reconstruction"):
+        assert set(told) - needed == optional
+
+
+def test_the_header_of_a_file_is_told(tmp_path):
+    bench.instance("cover-design-6-3-2").save(tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz") as file:
+        header = json.loads(file["header"].tobytes())
+    (text,) = [row[3] for row in table("family | array", DOCS / "bench.md") if row[1] == "header"]
+    assert all(name in text for name in header)
