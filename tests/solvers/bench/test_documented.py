@@ -37,6 +37,24 @@ def test_the_largest_violation_of_each_family_is_told():
     assert told == [(family.name, family.tolerance, family.unit) for family in bench.FAMILIES]
 
 
+TYPES = {
+    "text": "string",
+    "number": "double",
+    "whole number": "int64",
+    "flag": "bool",
+    "list of numbers": "list",
+}
+
+
+def test_every_column_of_the_rows_is_told():
+    told = table("column | type")
+    assert {name: TYPES[kind] for name, kind, *_ in told} == bench.COLUMNS
+    # Numbers have a unit, apart from those that only count up.
+    for name, kind, unit, meaning in told:
+        assert (unit == "-") == (kind in ("text", "flag") or name in ("version", "repeat")), name
+        assert meaning
+
+
 def test_the_tolerance_of_every_solver_of_a_continuous_family_is_told():
     told = {
         name: None if value == "-" else float(value)
