@@ -20,6 +20,17 @@ import numpy as np
 FAR = 2**61
 """A bound beyond this number means no bound."""
 
+CPSAT_WORDS = {
+    "OPTIMAL": "OPTIMAL",
+    "FEASIBLE": "TIME_LIMIT",
+    "UNKNOWN": "TIME_LIMIT",
+    "INFEASIBLE": "INFEASIBLE",
+}
+"""The name of the `Status` for each word of CP-SAT; any other one is ``FAILED``.
+
+Without a time limit, ``ITERATION_LIMIT`` stands for ``TIME_LIMIT``.
+"""
+
 NO_CLAUSES = (
     "RC2 takes conjunctions, forbidden cells and covers only: rows of literals of which at least "
     "one, not all, or at most one must hold"
@@ -55,20 +66,17 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
     if options["seconds"] is not None:
         solver.parameters.max_time_in_seconds = options["seconds"]
     ended = solver.solve(model)
-    limit = "TIME_LIMIT" if options["seconds"] is not None else "ITERATION_LIMIT"
-    status = {
-        cp_model.OPTIMAL: "OPTIMAL",
-        cp_model.FEASIBLE: limit,
-        cp_model.UNKNOWN: limit,
-        cp_model.INFEASIBLE: "INFEASIBLE",
-    }.get(ended, "FAILED")
+    word = solver.status_name(ended)
+    status = CPSAT_WORDS.get(word, "FAILED")
+    if status == "TIME_LIMIT" and options["seconds"] is None:
+        status = "ITERATION_LIMIT"
     found = ended in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return answer(
         status,
         [solver.value(column) for column in columns] if found else None,
         solver.best_objective_bound if found else None,
         solver.num_branches,
-        "" if status == "OPTIMAL" else f"CP-SAT: {solver.status_name(ended)}",
+        "" if status == "OPTIMAL" else f"CP-SAT: {word}",
     )
 
 

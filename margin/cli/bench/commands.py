@@ -215,7 +215,7 @@ def _list(parsed: argparse.Namespace) -> Said:
         lines += [f"  tolerances: {', '.join(stated)}"] if stated else []
         lines += [f"  an answer may break a constraint by {family.tolerance:g} ({family.unit})"]
         lines += [f"  not installed: {', '.join(missing)}"] if missing else []
-        lines += [f"    {instance.name} ({instance.size})" for instance in named]
+        lines += [f"    {_described(instance)}" for instance in named]
         values.append(
             {
                 "family": family.name,
@@ -238,6 +238,13 @@ def _list(parsed: argparse.Namespace) -> Said:
             }
         )
     return Said("\n".join(lines), values)
+
+
+def _described(instance: Any) -> str:
+    """An instance with its size, its best known objective and the proved bound, in one line."""
+    known = {"best known": instance.best_known, "bound": instance.bound}
+    told = [f"{name} {value:.10g}" for name, value in known.items() if value is not None]
+    return ", ".join([f"{instance.name} ({instance.size})", *told])
 
 
 def _run(parsed: argparse.Namespace) -> Said:

@@ -1,10 +1,13 @@
 """`CpSatEngine` and `Rc2Engine`: CP-SAT and a MaxSAT solver, for models of whole numbers alone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ...backends import available
+from ...response import apart_process
 from ...response.apart import Calling, Sent, call
 from ...status import Status
 from ...types import Floats
@@ -12,6 +15,8 @@ from ..models.model import Model
 from .ended import Ended
 
 __all__ = ["CpSatEngine", "Rc2Engine"]
+
+_STATUS = {word: Status[name] for word, name in apart_process.CPSAT_WORDS.items()}
 
 _LARGEST = 2.0**40
 """Largest absolute coefficient."""
@@ -33,6 +38,7 @@ class CpSatEngine:
         include the start of a process.
     """
 
+    statuses: ClassVar[Mapping[str, Status]] = _STATUS
     seed: int = 0
     apart: bool = True
 

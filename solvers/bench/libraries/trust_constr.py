@@ -1,14 +1,16 @@
 """`TrustConstr`: maximum entropy by the interior-point method of `scipy.optimize.minimize`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
 from ...reconstruct.problem import Problem
 from ...status import Status
-from ...types import Floats
+from ...types import Floats, Integers
 from ..families.family import Claim
 from ..families.tables_of_answers import independent_rows
 from .by_model import Answered
@@ -17,6 +19,19 @@ __all__ = ["TrustConstr"]
 
 _LEAST = 1e-14
 """Smallest share of a cell, where the entropy still has a slope."""
+
+_SHORTEST = 1e-14
+"""Radius of the trust region (length of a step in shares of the total) below which it gives up."""
+
+_DEPENDENT = 1e-10
+"""A row counts as a sum of others if it differs from one by less than this share of the largest."""
+
+_STATUS = {1: Status.OPTIMAL, 2: Status.ITERATION_LIMIT, 0: Status.ITERATION_LIMIT}
+"""The `Status` for each number with which scipy ends; any other one is `FAILED`.
+
+1 is a gradient within the tolerance. 2 is a step that became too short: no tolerance is met, and
+the point can be far from the optimum. 0 is the largest number of iterations.
+"""
 
 
 @dataclass(
@@ -32,11 +47,12 @@ class TrustConstr:
     Parameters
     ----------
     tolerance
-        The norm of the gradient, and the barrier, at which it stops.
+        The largest entry of the Lagrangian's gradient, and the barrier, at which it stops.
     iterations
         The largest number of iterations.
     """
 
+    statuses: ClassVar[Mapping[int, Status]] = _STATUS
     tolerance: float = 1e-9
     iterations: int = 2_000
 
@@ -75,16 +91,16 @@ class TrustConstr:
             options={
                 "maxiter": self.iterations,
                 "gtol": self.tolerance,
-                "xtol": 1e-14,
+                "xtol": _SHORTEST,
                 "barrier_tol": self.tolerance,
             },
         )
-        status = Status.OPTIMAL if found.status in (1, 2) else Status.ITERATION_LIMIT
+        status = _STATUS.get(int(found.status), Status.FAILED)
         table = problem.spread(np.asarray(found.x)) * problem.total
         return Answered(
             answer=table.reshape(problem.shape),
             claim=Claim(status=status),
-            detail=str(found.message),
+            detail=f"code {found.status}: {found.message}",
         )
 
 
@@ -102,4 +118,20 @@ def _equations(problem: Problem) -> tuple[Any, Floats]:
     if problem.ridge is not None:
         return total, np.ones(1)
     rows, right = independent_rows(problem)
-    return sparse.vstack([total, rows[:, problem.possible]]).tocsr(), np.append(1.0, right)
+    every = sparse.vstack([total, rows[:, problem.possible]]).tocsr()
+    # Rows that are independent over all cells can depend on each other over the possible ones.
+    kept = _independent(every)
+    return every[kept], np.append(1.0, right)[kept]
+
+
+def _independent(rows: Any) -> Integers:
+    """The numbers of the rows of a largest set that is linearly independent, in ascending order.
+
+    The method solves equations by factors of the rows, and its multipliers of dependent rows are
+    rounding: the gradient never becomes small. The sizes on the diagonal of a QR decomposition with
+    column pivoting decide.
+    """
+    triangle, order = scipy.linalg.qr(rows.toarray().T, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    rank = int((sizes > _DEPENDENT * sizes[0]).sum())
+    return np.sort(order[:rank])

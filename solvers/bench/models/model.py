@@ -63,6 +63,8 @@ class Model:
     >>> model = Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[np.inf])
     >>> model.objective([0, 1]), model.violation([0, 0.5])
     (1.0, 1.0)
+    >>> model
+    Model(rows=1, columns=2, integers=0, squares=0, cones=0)
     """
 
     cost: Any
@@ -107,6 +109,13 @@ class Model:
     def _set(self, name: str, value: Any) -> None:
         """Set a field of this frozen record."""
         object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        squares = int((self.square > 0).sum())
+        return (
+            f"Model(rows={self.rows}, columns={self.columns}, integers={int(self.whole.sum())}, "
+            f"squares={squares}, cones={self.cones})"
+        )
 
     @property
     def columns(self) -> int:

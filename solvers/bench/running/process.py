@@ -135,8 +135,8 @@ class Found:
     watched
         The seconds from the begin of the solve to its end, as this process measured them.
     waited
-        The seconds of these for which its threads and those of its children were ready, but other
-        programs had the processor.
+        The seconds for which its threads and those of its children were ready, but other programs
+        had the processor: at most `wall`, less `cpu` for each of its processors.
     late
         The longest time for which this process, which watches, was kept from reading messages.
     lost
@@ -181,7 +181,7 @@ class Found:
 
         The time limit is a limit of these.
         """
-        return max(self.wall - self.waited, 0.0)
+        return self.wall - self.waited
 
     @property
     def has_slow_clock(self) -> bool:
@@ -346,6 +346,16 @@ class _Watch:
             self._task.limits.threads,
         )
 
+    def _kept_waiting(self, wall: float, cpu: float, seen: float) -> float:
+        """Seconds of waiting within the interval that the solver's process measured.
+
+        This process sees the waiting (`seen`) from its own begin of the solve to its own end. Both
+        come later than those of the solver, and the system tells how long a thread ran up to its
+        last turn only. So the numbers that the solver's process measured set the limit: it cannot
+        have waited for longer than its processors did not work for it.
+        """
+        return tree.kept_waiting(wall, cpu, seen, self._task.limits.threads)
+
     def _take(self, message: Message) -> None:
         """Take one message of the process."""
         values, arrays = message
@@ -364,7 +374,7 @@ class _Watch:
             # The solver cannot be ahead of our own clock.
             elapsed = min(max(float(values["seconds"]), 0.0), now - self._since)
             # The limit does not count what it waited for a processor, nor does this clock.
-            own = max(elapsed - self._delay(), 0.0)
+            own = elapsed - self._kept_waiting(elapsed, float(values["cpu"]), self._delay())
             self._open.trace.append((own, answer))
         elif kind == "answer" and self._open is not None:
             self._close(values, arrays, now)
@@ -383,6 +393,7 @@ class _Watch:
         found.claim = dict(values["claim"])
         found.wall = float(values["wall"])
         found.cpu = float(values["cpu"])
+        found.waited = self._kept_waiting(found.wall, found.cpu, found.waited)
         found.peak = max(int(values["peak"]), self._peak)
         found.changed = bool(values["changed"])
         found.versions = dict(values["versions"])

@@ -174,7 +174,7 @@ def trace(
     kept = []
     latest = 0.0
     for elapsed, gap in steps:
-        # What was waited is known to milliseconds only, but an answer is no earlier than the last.
+        # The waiting is known better at the end, but an answer is no earlier than the last.
         latest = max(latest, elapsed)
         if gap < least:
             kept.append((latest, gap))

@@ -67,14 +67,16 @@ def main() -> None:
         try:
             if solver is None:
                 solver = pickle.loads((folder / "solver.pickle").read_bytes())
-            answer = answer_of(solver, instance, _reporter(channel, begun))
+            answer = answer_of(solver, instance, _reporter(channel, begun, seconds))
         except MemoryError as raised:
             is_memory = True
             error = _text(raised)
         except BaseException as raised:
             error = _text(raised)
-        wall = perf_counter() - begun
+        # The processor seconds are read last at the begin and first at the end: the wall time
+        # covers them.
         cpu = _cpu_seconds() - seconds
+        wall = perf_counter() - begun
         channel.send({"kind": "solved"})
         kind, arrays = packed_answer(answer)
         told = {
@@ -136,13 +138,23 @@ def _solve(solver: Any, instance: Instance, improved: Callable[[Any], None]) -> 
     return instance.family.solve(solver, instance.problem)
 
 
-def _reporter(channel: _Channel, begun: float) -> Callable[[Any], None]:
-    """A function that takes each better answer that a solver finds on its way."""
+def _reporter(channel: _Channel, begun: float, before: float) -> Callable[[Any], None]:
+    """A function that takes each better answer that a solver finds on its way.
+
+    Parameters
+    ----------
+    channel
+        Where the answers are sent.
+    begun, before
+        The clock and the processor seconds when the solve began.
+    """
 
     def improved(answer: Any) -> None:
+        cpu = _cpu_seconds() - before
         elapsed = perf_counter() - begun
         kind, arrays = packed_answer(answer)
-        channel.send({"kind": "improved", "seconds": elapsed, "answer": kind}, arrays)
+        told = {"kind": "improved", "seconds": elapsed, "cpu": cpu, "answer": kind}
+        channel.send(told, arrays)
 
     return improved
 

@@ -2,11 +2,15 @@
 of a solver, and why instances were not solved."""
 
 import json
+import re
 from collections.abc import Iterable
 
 from .times import NOT_TRIED, Row, by_family, counting, in_words
 
-__all__ = ["notes", "uneven"]
+__all__ = ["busy", "notes", "uneven"]
+
+_BUSY = 1.5
+"""Load for each core above which other work of the machine disturbs wall seconds."""
 
 _ENDED = {
     "raised": "raised an error on",
@@ -23,7 +27,7 @@ _ENDED = {
 
 def notes(rows: Iterable[Row]) -> list[str]:
     """Sentences for each family: which solvers lack instances or have rows of several versions, and
-    why instances were not solved.
+    why instances were not solved. The last one is of the machine, if it was busy.
 
     Parameters
     ----------
@@ -48,8 +52,9 @@ def notes(rows: Iterable[Row]) -> list[str]:
     cover: C raised an error on 1 of 2 instances (two): KeyError: 3
     cover: D was tried on 0 of 2 instances; not counted: it waited 9 s
     """
+    held = list(rows)
     found = []
-    for family, part in by_family(rows).items():
+    for family, part in by_family(held).items():
         instances = {row["instance"] for row in part}
         for solver in dict.fromkeys(row["solver"] for row in part):
             own = [row for row in part if row["solver"] == solver]
@@ -59,7 +64,28 @@ def notes(rows: Iterable[Row]) -> list[str]:
             found += [
                 f"{family}: {solver} {line}" for line in _unsolved(counting(own), len(instances))
             ]
-    return found
+    return found + busy(held)
+
+
+def busy(rows: Iterable[Row]) -> list[str]:
+    """A sentence on the columns that are not reliable if the machine had other work, else none.
+
+    >>> for line in busy([{"load": 9.4, "machine": "AMD EPYC; 2 cores; 25 GB; Linux"}]):
+    ...     print(line.split(":")[0])
+    the load of the machine was up to 9.4, with 2 cores
+    """
+    loads: dict[str, float] = {}
+    for row in rows:
+        name = row.get("machine") or ""
+        loads[name] = max(loads.get(name, 0.0), row.get("load") or 0.0)
+    for name, load in loads.items():
+        told = re.search(r"\b(\d+) cores", name)
+        if told and load > _BUSY * int(told[1]):
+            return [
+                f"the load of the machine was up to {load:.1f}, with {told[1]} cores: wall seconds "
+                "and primal integrals are not reliable; compare processor seconds"
+            ]
+    return []
 
 
 def uneven(rows: Iterable[Row]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .notes import uneven
+from .notes import busy, uneven
 from .pictures import (
     INK,
     draw_data_profile,
@@ -75,9 +75,10 @@ _PICTURES = {
     ),
     "Gap against time": (
         draw_gaps,
-        "The last answer on each instance, where a best value is known; gaps of 1e-9 or less are "
-        "below the line, in a row for each solver. Curves are answers on the way, where solvers "
-        "tell them, against wall seconds less those of waiting for a processor.",
+        "The answer of the fastest warm solve of each instance, where a best value is known; gaps "
+        "of 1e-9 or less are below the line, in a row for each solver. Curves are the answers of "
+        "this solve on the way, where solvers tell them, against wall seconds less those of "
+        "waiting for a processor.",
     ),
 }
 
@@ -161,7 +162,7 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
-    lines = [*caption(clock), *uneven(rows), *_solved_by(rows)]
+    lines = [*caption(clock), *uneven(rows), *_solved_by(rows), *busy(rows)]
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (

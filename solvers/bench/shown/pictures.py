@@ -10,7 +10,7 @@ import numpy as np
 from ...backends import available
 from .profiles import Profile, data_profile, performance_profile
 from .summaries import failures
-from .times import LEAST, Clock, Row, check_comparable, in_words
+from .times import LEAST, Clock, Row, check_comparable, in_words, standing
 
 __all__ = [
     "INK",
@@ -121,9 +121,10 @@ def draw_data_profile(
     return _steps(profile, f"{_CLOCKS[clock]} seconds", start=start, title=_title(held))
 
 
-def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
+def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -> Any:
     """Draw the gap of each solver's answers against their time: one point for each instance.
 
+    The point and the line are those of one solve: the fastest warm one, as in `primal_integrals`.
     Gaps of 1e-9 or less, and better answers than were known, stand at the bottom, in a row for each
     solver. Wrong answers are left out. The line leads through the answers on the way, if the solver
     told them; their seconds are wall time, less the time for which it waited for a processor, and
@@ -131,11 +132,12 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
 
     Parameters
     ----------
-    rows, clock
+    rows, clock, warm
         See `draw_performance_profile`, whose errors this function raises too.
     """
     held = list(rows)
     check_comparable(held)
+    stands = standing(held, clock=clock, warm=warm)
     solvers = list(dict.fromkeys(row["solver"] for row in held))
     figure, axes = _figure(len(solvers))
     drawn: list[tuple[float, float]] = []
@@ -144,7 +146,9 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu") -> Any:
         colour, _, mark = _style(place)
         least = _BEST_GAP / 10 ** (_ROW * (place + 1))
         points = []
-        for row in _last_solves(held, solver):
+        for row in stands:
+            if row["solver"] != solver:
+                continue
             if row["feasible"] and row["outcome"] != "wrong" and not math.isnan(row["gap"]):
                 gap = row["gap"] if row["gap"] > _BEST_GAP else least
                 points.append((max(row[clock], LEAST), gap))
@@ -351,12 +355,3 @@ def _style(place: int) -> tuple[str, Any, str]:
 def _short(name: str) -> str:
     """The name of a solver, or its end if it is long."""
     return name if len(name) <= _LONGEST else f"...{name[3 - _LONGEST :]}"
-
-
-def _last_solves(rows: Sequence[Row], solver: str) -> list[Row]:
-    """The last solve of a solver on each instance."""
-    last = {}
-    for row in rows:
-        if row["solver"] == solver:
-            last[row["instance"]] = row
-    return list(last.values())

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .times import NOT_TRIED, Clock, Row, by_family, check_comparable, counting, times
+from .times import (
+    NOT_TRIED,
+    ORDER,
+    Clock,
+    Row,
+    by_family,
+    check_comparable,
+    counting,
+    standing,
+    times,
+)
 
 __all__ = [
     "SHIFT",
@@ -85,13 +95,23 @@ def primal_integral(row: Row) -> float:
     return (total + gap * (limit - since)) / limit
 
 
-def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, float]:
+def primal_integrals(
+    rows: Iterable[Row],
+    *,
+    clock: Clock = "cpu",
+    warm: bool = True,
+) -> dict[str, float]:
     """The mean primal integral of each solver, over the instances whose best objective is known.
+
+    One solve stands for each instance: the fastest warm one, whose time the means count, too. If
+    some solves ended worse than others, it is one of the worst.
 
     Parameters
     ----------
     rows
         The rows of one family.
+    clock
+        The seconds by which the fastest solve is chosen; see `times`.
     warm
         Whether warm solves count, where there are some, or the cold one.
 
@@ -102,23 +122,14 @@ def primal_integrals(rows: Iterable[Row], *, warm: bool = True) -> dict[str, flo
     """
     listed = list(rows)
     check_comparable(listed)
-    held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
-    for row in listed:
-        instances = held.setdefault(row["solver"], {})
-        if row["outcome"] in NOT_TRIED:
-            continue
-        runs = instances.setdefault(row["instance"], [])
-        runs.append((bool(row["cold"]), primal_integral(row)))
-    means = {}
-    for solver, instances in held.items():
-        values = []
-        for runs in instances.values():
-            warmed = [value for cold, value in runs if not cold]
-            chosen = warmed if warm and warmed else [value for cold, value in runs if cold]
-            values.append(float(np.mean(chosen)) if chosen else 1.0)
-        known = [value for value in values if not math.isnan(value)]
-        means[solver] = float(np.mean(known)) if known else math.nan
-    return means
+    held: dict[str, list[float]] = {row["solver"]: [] for row in listed}
+    for row in standing(listed, clock=clock, warm=warm):
+        value = primal_integral(row)
+        if row["outcome"] not in NOT_TRIED and not math.isnan(value):
+            held[row["solver"]].append(value)
+    return {
+        solver: float(np.mean(values)) if values else math.nan for solver, values in held.items()
+    }
 
 
 def failures(rows: Iterable[Row]) -> dict[str, Counter[str]]:
@@ -145,7 +156,7 @@ def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
     for row in rows:
         ended = worst.setdefault(row["solver"], {})
         before = ended.get(row["instance"], "solved")
-        ended[row["instance"]] = max(before, row["outcome"], key=_ORDER.index)
+        ended[row["instance"]] = max(before, row["outcome"], key=ORDER.index)
     return worst
 
 
@@ -209,7 +220,7 @@ def summary(
     for family, part in by_family(rows).items():
         table = times(part, clock=clock, warm=warm, gap=gap)
         means = shifted_geometric_means(part, shift=shift, clock=clock, warm=warm, gap=gap)
-        integrals = primal_integrals(part, warm=warm)
+        integrals = primal_integrals(part, clock=clock, warm=warm)
         ended = _worst(counting(part, warm))
         found: list[dict[str, Any]] = []
         for place, solver in enumerate(table.solvers):
@@ -292,12 +303,6 @@ def _pair(row: Row) -> tuple[str, str]:
 
 _COUNTED = ("feasible", "time", "wrong")
 """The outcomes that have a column of their own; the worst solve of an instance decides."""
-
-_ORDER = (
-    *("solved", "feasible", "nothing", "time", "memory", "raised", "died"),
-    *("unsupported", "lost", "wrong"),
-)
-"""The outcomes from best to worst."""
 
 
 def _first_solve(

@@ -17,6 +17,7 @@ __all__ = [
     "check_comparable",
     "counting",
     "in_words",
+    "standing",
     "times",
 ]
 
@@ -26,6 +27,12 @@ Clock = Literal["cpu", "wall"]
 NOT_TRIED = ("unsupported", "lost")
 """The outcomes of solves that say nothing of the solver's speed: it does not take the problem, or
 the machine failed it."""
+
+ORDER = (
+    *("solved", "feasible", "nothing", "time", "memory", "raised", "died"),
+    *("unsupported", "lost", "wrong"),
+)
+"""The outcomes from best to worst."""
 
 LEAST = 1e-6
 """Shortest time in seconds: clocks tell no less."""
@@ -100,6 +107,32 @@ def times(
         seconds[place] = _time(solves, clock, warm, gap)
     limit = float(held[0]["time_limit"])
     return Times(instances=instances, solvers=solvers, seconds=seconds, limit=limit)
+
+
+def standing(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -> list[Row]:
+    """The one solve that stands for each solver on each instance, in the order of the rows.
+
+    It is the solve that took least time: of the warm ones, or the cold one where there are none and
+    with ``warm=False``. If some ended worse than others, one of the worst stands for all. A first
+    solve that was too late is passed over, as in `counting`.
+
+    Parameters
+    ----------
+    rows
+        The rows of one family.
+    clock, warm
+        See `times`.
+    """
+    runs: dict[tuple[str, str], list[Row]] = {}
+    for row in counting(rows, warm):
+        runs.setdefault(_pair(row), []).append(row)
+    found = []
+    for solves in runs.values():
+        worst = max((row["outcome"] for row in solves), key=ORDER.index)
+        ended = [row for row in solves if row["outcome"] == worst]
+        fastest = _fastest(ended, clock, warm)
+        found.append(ended[0] if fastest is None else fastest)
+    return found
 
 
 def counting(rows: Iterable[Row], warm: bool = True) -> list[Row]:
@@ -181,12 +214,18 @@ def _time(
         return math.nan
     if not all(_is_solved(row, gap) for row in solves):
         return math.inf
+    fastest = _fastest(solves, clock, warm)
+    if fastest is None:
+        return math.inf
+    return min(max(float(fastest[clock]), LEAST), float(fastest["time_limit"]))
+
+
+def _fastest(solves: list[Row], clock: Clock, warm: bool) -> Row | None:
+    """The warm solve that took least time; the cold one where there is no warm one, and with
+    ``warm=False``. None if there is none of these."""
     warmed = [row for row in solves if not row["cold"]]
     taken = warmed if warm and warmed else [row for row in solves if row["cold"]]
-    if not taken:
-        return math.inf
-    least = min(float(row[clock]) for row in taken)
-    return min(max(least, LEAST), float(taken[0]["time_limit"]))
+    return min(taken, key=lambda row: float(row[clock]), default=None)
 
 
 def _is_solved(row: Row, gap: float | None) -> bool:

@@ -1,11 +1,13 @@
 """`margin bench`: lists, runs and shows; its errors say what to do."""
 
+import dataclasses
 import json
 import logging
 from pathlib import Path
 
 import pytest
 
+from margin.cli.bench.commands import _described
 from margin.cli.bench.minutes import each_minute
 from margin.cli.main import main
 from margin.solvers import bench
@@ -121,6 +123,13 @@ def test_the_list_names_solvers_and_instances(capsys):
     assert text.startswith("cover (minimise, 19 instances)") and "cover-design-7-3-2" in text
     assert "  tolerances: highs 1e-09, scip 1e-07\n" in text
     assert "  an answer may break a constraint by 1e-06 (items that no chosen set holds)\n" in text
+    assert "    cover-design-7-3-2 (small), best known 7, bound 7\n" in text
+
+
+def test_what_is_not_known_of_an_instance_is_left_out():
+    instance = Instance.of(None, name="mine", family="cover")
+    assert _described(instance) == "mine (small)"
+    assert _described(dataclasses.replace(instance, bound=2.5)) == "mine (small), bound 2.5"
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,24 @@
 """The tables of docs/howto/compare_solvers.md say what the code does."""
 
+import dataclasses
+import json
+import re
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from margin.solvers import Status, backends, bench
 
-PAGE = Path(__file__).parents[3] / "docs" / "howto" / "compare_solvers.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "howto" / "compare_solvers.md"
 STATUSES = (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INFEASIBLE)
 
 
-def table(head):
+def table(head, page=PAGE):
     """The cells of the table whose first line begins so, without marks of code."""
-    lines = PAGE.read_text().splitlines()
+    lines = page.read_text().splitlines()
     (start,) = [place for place, line in enumerate(lines) if line.startswith(f"| {head} |")]
     rows = []
     for line in lines[start + 2 :]:
@@ -29,6 +35,24 @@ def words(cell):
 def test_the_largest_violation_of_each_family_is_told():
     told = [(name, float(value), unit) for name, value, unit in table("family | largest violation")]
     assert told == [(family.name, family.tolerance, family.unit) for family in bench.FAMILIES]
+
+
+TYPES = {
+    "text": "string",
+    "number": "double",
+    "whole number": "int64",
+    "flag": "bool",
+    "list of numbers": "list",
+}
+
+
+def test_every_column_of_the_rows_is_told():
+    told = table("column | type")
+    assert {name: TYPES[kind] for name, kind, *_ in told} == bench.COLUMNS
+    # Numbers have a unit, apart from those that only count up.
+    for name, kind, unit, meaning in told:
+        assert (unit == "-") == (kind in ("text", "flag") or name in ("version", "repeat")), name
+        assert meaning
 
 
 def test_the_tolerance_of_every_solver_of_a_continuous_family_is_told():
@@ -56,7 +80,8 @@ def test_the_status_of_every_word_of_a_library_is_told():
     }
     by_cvxpy = told.pop("cvxpy-clarabel")
     engines = {
-        name: getattr(listed.make(), "engine", None) for name, listed in bench.ROSTER.items()
+        name: getattr(listed.make(), "engine", listed.make())
+        for name, listed in bench.ROSTER.items()
     }
     assert told == {
         name: {str(word): status for word, status in engine.statuses.items()}
@@ -65,6 +90,60 @@ def test_the_status_of_every_word_of_a_library_is_told():
     }
     assert by_cvxpy == {word: backends._translate(word) for word in by_cvxpy}
     assert backends._translate("unbounded") is Status.FAILED
+
+
+WORDLESS = ("rc2", "ipfn", "mbi")
+"""The libraries that say nothing of their end."""
+
+
+def test_every_library_of_the_roster_is_told_how_it_ends():
+    """The names of libraries are in lower case, those of our classes are not."""
+    (line,) = [line for line in PAGE.read_text().split("\n\n") if "have no word" in line]
+    assert all(f"`{name}`" in line for name in WORDLESS)
+    told = [name for names, *_ in table("names | `OPTIMAL`") for name in words(names)]
+    assert sorted([*told, *WORDLESS]) == sorted(name for name in bench.ROSTER if name.islower())
+
+
+@pytest.mark.parametrize("name", ["ipfn", pytest.param("mbi", marks=pytest.mark.slow)])
+def test_a_library_that_does_not_say_how_it_ended_claims_nothing(name):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{name} is not installed")
+    instance = bench.instance("exact-entropy-b4-independent-pairs")
+    assert listed.make().solve(instance.problem).claim.status is None
+
+
+@pytest.mark.parametrize(("upper", "status"), [(1.0, Status.OPTIMAL), (0.0, Status.INFEASIBLE)])
+def test_rc2_proves_an_optimum_or_that_there_is_no_answer(upper, status):
+    """Choose one of two at least, and one or none of them."""
+    listed = bench.ROSTER["rc2"]
+    if not listed.is_installed:
+        pytest.skip("python-sat is not installed")
+    rows = [[1, 1], [-1, -1]] if upper else [[1, 1], [-1, 0], [0, -1]]
+    lower = [1, *[0 if not upper else -1] * (len(rows) - 1)]
+    model = bench.Model(cost=[1, 2], matrix=rows, lower=lower, upper=np.inf, most=1.0, whole=True)
+    assert dataclasses.replace(listed.make().engine, apart=False)(model).status is status
+
+
+STEPS = [(1, Status.OPTIMAL), (2, Status.ITERATION_LIMIT), (0, Status.ITERATION_LIMIT)]
+
+
+@pytest.mark.parametrize(("code", "status"), [*STEPS, (3, Status.FAILED)])
+def test_a_step_that_gets_too_short_is_no_tolerance_of_trust_constr(code, status, monkeypatch):
+    instance = bench.instance("exact-entropy-b4-independent-pairs")
+    found = types.SimpleNamespace(status=code, x=instance.problem.uniform, message="it ended")
+    monkeypatch.setattr("scipy.optimize.minimize", lambda *_, **__: found)
+    answered = bench.ROSTER["trust-constr"].make().solve(instance.problem)
+    assert (answered.claim.status, answered.detail) == (status, f"code {code}: it ended")
+
+
+def test_trust_constr_is_given_independent_rows():
+    """Cells that must be zero make rows depend on each other, which are independent else."""
+    instance = bench.instance("exact-entropy-b8-classes-pairs-zeros")
+    answered = bench.ROSTER["trust-constr"].make().solve(instance.problem)
+    check = instance.check(answered.answer)
+    assert answered.claim.status is Status.OPTIMAL and check.feasible
+    assert check.objective == pytest.approx(instance.best_known, rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ["osqp", "scs"])
@@ -83,3 +162,37 @@ def test_a_looser_tolerance_of_a_library_breaks_constraints(name):
         ]
         broken[tolerance] = sum(not check.feasible for check in found)
     assert broken[1e-4] > 0 == broken[1e-6]
+
+
+def arrays_told():
+    """For each group of families, the names of its arrays, and whether each may be left out."""
+    told = {}
+    group = ""
+    for named, names, *_ in table("family | array", DOCS / "bench.md"):
+        group = named or group
+        optional = names.startswith("(")
+        for one in group.split(", "):
+            told.setdefault(one, {}).update(dict.fromkeys(words(names.strip("()")), optional))
+    return told
+
+
+@pytest.mark.parametrize("family", bench.FAMILIES, ids=lambda family: family.name)
+def test_the_arrays_of_a_file_are_told(family):
+    told = arrays_told()[family.group]
+    needed = {name for name, optional in told.items() if not optional}
+    small = bench.instances(family=family.name, size="small")
+    for instance in [*small[:2], *small[-2:]]:
+        held = {re.sub(r"\d+$", "N", name) for name in family.pack(instance.problem)}
+        assert needed <= held <= set(told), instance.name
+    # An array that may be left out is one that some problem has.
+    optional = {"zeros", "base", "ridge", "axesN", "marginalN"}
+    if family.group in ("entropy", "reconstruction"):
+        assert set(told) - needed == optional
+
+
+def test_the_header_of_a_file_is_told(tmp_path):
+    bench.instance("cover-design-6-3-2").save(tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz") as file:
+        header = json.loads(file["header"].tobytes())
+    (text,) = [row[3] for row in table("family | array", DOCS / "bench.md") if row[1] == "header"]
+    assert all(name in text for name in header)

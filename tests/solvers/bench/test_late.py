@@ -167,11 +167,12 @@ def test_answers_on_the_way_have_the_clock_of_the_limit(instance, best, tmp_path
     monkeypatch.setattr(watch, "_delay", lambda: 2.0)
     watch._since -= 100.0
     kind, arrays = messages.packed_answer(best)
-    for elapsed in (1.0, 5.0):
-        told = {"kind": "improved", "seconds": elapsed, "answer": kind}
+    for elapsed, cpu in [(1.0, 0.25), (5.0, 2.5)]:
+        told = {"kind": "improved", "seconds": elapsed, "cpu": cpu, "answer": kind}
         watch._take((told, arrays))
     (found,) = watch._found
-    assert [seconds for seconds, _ in found.trace] == [0.0, 3.0]
+    # It worked for 0.25 of the first second, so it cannot have waited for more than the rest.
+    assert [seconds for seconds, _ in found.trace] == [0.25, 3.0]
 
     answered = Found(
         repeat=0, end="answered", answer=best, wall=5.0, waited=2.0, cpu=3.0, watched=5.0
@@ -182,8 +183,44 @@ def test_answers_on_the_way_have_the_clock_of_the_limit(instance, best, tmp_path
     assert bench.primal_integral(made) == pytest.approx(0.3)
 
 
+TIMES = [
+    # threads, wall and processor seconds of the solver; waiting as seen from outside, and counted
+    (1, 0.015846, 0.003808, 0.020760, 0.015846 - 0.003808),
+    (1, 1.0, 0.4, 0.1, 0.1),
+    (1, 1.0, 1.0, 0.5, 0.0),
+    (1, 1.0, 1.25, 0.5, 0.0),  # a library that took a second processor
+    (4, 1.0, 2.0, 0.75, 0.5),
+]
+
+
+@pytest.mark.parametrize(("threads", "wall", "cpu", "seen", "waited"), TIMES)
+def test_a_solver_waited_at_most_while_its_processors_did_not_work(
+    instance, best, tmp_path, monkeypatch, threads, wall, cpu, seen, waited
+):
+    limits = Limits(seconds=9.0, memory=None, threads=threads)
+    task = Task(instance=tmp_path / "x.npz", solver=b"", repeats=0, limits=limits)
+    watch = _Watch(task, tmp_path, threading.Event())
+    monkeypatch.setattr(watch, "_delay", lambda: seen)
+    kind, arrays = messages.packed_answer(best)
+    ended = {"wall": wall, "cpu": cpu, "peak": 1, "error": "", "is_memory": False}
+    ended |= {"answer": kind, "changed": False, "claim": {}, "versions": {}}
+    watch._take(({"kind": "begin", "repeat": 0}, {}))
+    watch._since -= 100.0
+    watch._take(({"kind": "improved", "seconds": wall, "cpu": cpu, "answer": kind}, arrays))
+    watch._take(({"kind": "solved"}, {}))
+    watch._take(({"kind": "answer", **ended}, arrays))
+    (found,) = watch._found
+    assert found.waited == pytest.approx(waited, abs=1e-12)
+    verdict = judged(instance, found, tolerance=1e-4, limit=9.0)
+    made = row_files.trace(instance, found.trace, found.own_seconds, verdict)
+    # No clock of the solver shows less than what its processors worked.
+    for seconds in (found.own_seconds, *made["trace_seconds"]):
+        assert seconds == pytest.approx(wall - waited, abs=1e-12)
+        assert seconds >= min(wall, cpu / threads) - 1e-12
+
+
 def test_the_later_answer_is_no_earlier(instance, best):
-    """Also if it seems to be, because what was waited is known to milliseconds only."""
+    """Also if it seems to be, because the waiting is known better at the end."""
     sign = (-1.0) ** np.indices(best.shape).sum(axis=0)
     worse = best + 0.5 * best.min() * sign
     found = Found(repeat=0, end="answered", answer=best, wall=5.0, waited=2.0, watched=5.0)
@@ -191,7 +228,6 @@ def test_the_later_answer_is_no_earlier(instance, best):
     made = row_files.trace(instance, [(3.5, worse)], found.own_seconds, verdict)
     assert made["trace_seconds"] == [3.5, 3.5]
     assert made["trace_gaps"][0] > 1e-4 > made["trace_gaps"][1]
-    assert Found(repeat=0, wall=1.0, waited=1.01).own_seconds == 0
 
 
 def test_a_late_claim_that_another_answer_refutes_is_wrong():

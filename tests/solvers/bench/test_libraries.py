@@ -99,7 +99,7 @@ def test_what_a_solver_does_not_take_is_not_charged_to_it():
     assert math.isnan(bench.times(rows[1:]).seconds[0, 0])
     (line,) = bench.summary(rows[1:])
     assert (line["instances"], line["not tried"], line["other"]) == (0, 1, 0)
-    (note,) = bench.notes(rows)
+    note, *_ = bench.notes(rows)  # a busy machine has one, too
     assert "rc2 was tried on 0 of 1 instance; not counted" in note and "RC2 takes" in note
 
 

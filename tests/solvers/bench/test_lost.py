@@ -67,7 +67,7 @@ def test_only_lost_solves_leave_numbers_that_are_none(instance, monkeypatch):
     rows = bench.compare([instance], {"IPF": IPF()}, repeats=0)
     (line,) = bench.summary(rows)
     assert line["instances"] == line["solved"] == 0 and math.isnan(line["mean seconds"])
-    (note,) = bench.notes(rows)
+    note, *_ = bench.notes(rows)  # a busy machine has one, too
     assert "0 of 1 instance; not counted: it waited 50 s for a processor" in note
 
 

@@ -437,3 +437,52 @@ def test_notes_count_wrong_answers_and_say_where_all_causes_are():
     pytest.importorskip("matplotlib")
     page = bench.page([*wrong, repeated, solved])
     assert all(cause in page for cause in causes.values())
+
+
+def test_all_views_show_the_same_solve():
+    """The fastest warm solve: neither the first, nor the last, nor a mean of several."""
+    pytest.importorskip("matplotlib")
+    solves = [(True, 5.0), (False, 3.0), (False, 1.0), (False, 2.0)]
+    rows = [
+        row("one", "A", cpu, cold=cold, repeat=place, gap=cpu / 100, trace_gaps=[cpu / 100])
+        for place, (cold, cpu) in enumerate(solves)
+    ]
+    for warm, (fastest,) in ((True, rows[2:3]), (False, rows[:1])):
+        assert bench.times(rows, warm=warm).seconds[0, 0] == fastest["cpu"]
+        assert bench.primal_integrals(rows, warm=warm)["A"] == bench.primal_integral(fastest)
+        (line,) = bench.draw_gaps(rows, warm=warm).axes[0].get_lines()[:1]
+        assert line.get_xydata().tolist() == [[fastest["cpu"], fastest["gap"]]]
+    # By the other clock, another solve is the fastest.
+    rows[3]["wall"] = 0.5
+    wall = bench.primal_integrals(rows, clock="wall")
+    assert wall["A"] == bench.primal_integral(rows[3])
+    assert bench.summary(rows, clock="wall")[0]["primal integral"] == wall["A"]
+    # A solve that failed stands for all.
+    rows[1] |= {"outcome": "raised", "trace_seconds": [], "trace_gaps": []}
+    assert bench.times(rows).seconds[0, 0] == math.inf
+    assert bench.primal_integrals(rows) == {"A": 1.0}
+    assert bench.failures(rows) == {"A": {"raised": 1}}
+
+
+INTEGRALS = [(0.0, "<0.001"), (9e-4, "<0.001"), (0.00123, "0.001"), (0.25, "0.250"), (1.0, "1.000")]
+
+
+@pytest.mark.parametrize(("value", "text"), INTEGRALS)
+def test_a_primal_integral_has_no_digits_below_its_error(value, text):
+    trace = {"trace_seconds": [LIMIT * value], "trace_gaps": [0.0]}
+    table = bench.table_of([row("one", "A", 1.0, **trace)])
+    head, _, line = [[cell.strip() for cell in one.split("|")] for one in table.splitlines()]
+    assert line[head.index("primal integral")] == text
+
+
+@pytest.mark.parametrize(
+    ("load", "cores", "is_busy"), [(3, 2, False), (3.1, 2, True), (9, 8, False)]
+)
+def test_a_busy_machine_is_told_once(load, cores, is_busy):
+    made = {"machine": f"AMD EPYC; {cores} cores; 25 GB; Linux"}
+    rows = [row("one", name, 1.0, **made, load=load) for name in "AB"]
+    rows.append(row("one", "C", 1.0, **made, family="cover"))
+    assert len(bench.notes(rows)) == is_busy
+    if is_busy:
+        assert "load of the machine was up to 3.1, with 2 cores" in bench.notes(rows)[0]
+        assert bench.notes(rows)[0] in bench.page(rows)
