@@ -13,7 +13,7 @@ import numpy as np
 from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
-from ..interrupts.share import within
+from ..interrupts.share import tell, within
 from .encode import Batch, encode_batches, locate
 from .failures import MixedTypesError, differing
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
@@ -124,6 +124,8 @@ class FilesSource:
                         if name in partitions:
                             found[name] = _constant(partitions[name], rows)
                     yield path, [found[name] for name in names]
+                # A JSON file tells nothing before its end.
+                tell(1)
 
     def query(self) -> tuple[str, list[Field]]:
         """The SQL text with which DuckDB reads all files, and their columns. The columns are named
