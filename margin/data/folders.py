@@ -194,10 +194,14 @@ def open_path(
     kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
     if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
         problem = "files of different kinds" if found else "no files"
+        # This is said of every such pattern: whether it matches folders is known from their names,
+        # which are data.
+        is_pattern = not found and not path.is_dir()
+        further = "; a pattern must match files: after one of folders, add /*.parquet or the like"
         raise DataError(
             f"{shown!r} has {problem}; it must have at least one file, and all files must have the "
             f"same ending, one of {', '.join(SUFFIXES)}, so correct the path or move other files "
-            "away"
+            f"away{further if is_pattern else ''}"
         )
     return FilesSource(shown, tuple(sorted(found)), memory_limit=memory_limit)
 
