@@ -117,6 +117,7 @@ def release(
         **_BUDGETS,
         "seed": "its noise comes from the operating system, so that nobody can repeat it; use "
         "margin.simulate(..., seed=0) for experiments, whose result is not private",
+        "label": "the ledger keeps it, so pass ledger=ledger.dataset(name, label=...)",
     }
 )
 def release(
@@ -157,8 +158,9 @@ def release(
         `Auto` and `Adaptive` take all triples of attributes, or all pairs of more than 107
         attributes. So does `margin.plan`.
     ledger
-        The data set in a ledger that the budget is charged to, `Ledger(path).dataset(name)`. The
-        charge is made before any noise is drawn.
+        The data set in a ledger that the budget is charged to, `Ledger(path).dataset(name)`, or
+        `.dataset(name, label="spring 2026")` to label the charge. The charge is made before any
+        noise is drawn.
     unit
         The column that identifies the unit of protection, such as a person. All rows with the same
         value are then protected together, however many the table holds. At most `rows_per_person`

@@ -38,13 +38,12 @@ class RowsRead:
         self._rows = 0
         self._tell = teller()
 
-    def add(self, rows: int, at_least: float = 0.0) -> None:
-        """Tell the share after some more rows, from any thread. `at_least` is the share by another
-        measure."""
+    def add(self, rows: int) -> None:
+        """Tell the share after some more rows, from any thread. Nothing is told if the expected
+        number is not known."""
         self._rows += rows
-        share = min(_FULL, self._rows / self._expected) if self._expected else 0.0
-        if self._tell is not None:
-            self._tell(max(share, at_least))
+        if self._tell is not None and self._expected:
+            self._tell(min(_FULL, self._rows / self._expected))
 
 
 def rows_of_file(path: Path) -> float:

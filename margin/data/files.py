@@ -145,21 +145,16 @@ class FileSource:
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
         with closing(connected(self.memory_limit)) as connection:
-            progress = self._progress(connection) if is_heard() else None
+            # DuckDB knows a share, too, but it stops telling while rows wait for a slow reader.
+            progress = RowsRead(rows_of_file(self.path)) if is_heard() else None
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
                 if progress is not None:
-                    progress.add(batch.num_rows, connection.query_progress() / 100)
+                    progress.add(batch.num_rows)
                 if self._is_parquet:
                     yield list(map(_narrowed, batch.columns, kinds))
                 else:
                     yield list(map(self._texts, names, batch.columns))
-
-    def _progress(self, connection: Any) -> RowsRead:
-        """What tells the share of the rows. DuckDB knows it too, but it stops telling while the
-        rows wait for a slow reader."""
-        measure(connection)
-        return RowsRead(rows_of_file(self.path))
 
     def kinds(self, names: Sequence[str]) -> list[Any]:
         """The Arrow types of the named columns; None for a column whose type the file does not

@@ -13,7 +13,7 @@ import numpy as np
 from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
-from ..interrupts.share import within
+from ..interrupts.share import tell, within
 from .encode import Batch, encode_batches, locate
 from .failures import MixedTypesError, differing
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
@@ -124,6 +124,8 @@ class FilesSource:
                         if name in partitions:
                             found[name] = _constant(partitions[name], rows)
                     yield path, [found[name] for name in names]
+                # A JSON file tells nothing before its end.
+                tell(1)
 
     def query(self) -> tuple[str, list[Field]]:
         """The SQL text with which DuckDB reads all files, and their columns. The columns are named
@@ -192,10 +194,14 @@ def open_path(
     kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
     if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
         problem = "files of different kinds" if found else "no files"
+        # This is said of every such pattern: whether it matches folders is known from their names,
+        # which are data.
+        is_pattern = not found and not path.is_dir()
+        further = "; a pattern must match files: after one of folders, add /*.parquet or the like"
         raise DataError(
             f"{shown!r} has {problem}; it must have at least one file, and all files must have the "
             f"same ending, one of {', '.join(SUFFIXES)}, so correct the path or move other files "
-            "away"
+            f"away{further if is_pattern else ''}"
         )
     return FilesSource(shown, tuple(sorted(found)), memory_limit=memory_limit)
 

@@ -4,7 +4,7 @@ Databases are opened read-only."""
 import json
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +25,6 @@ from .files import (
     connected,
     identifier,
     is_sqlite,
-    measure,
     quoted,
     stream,
 )
@@ -236,11 +235,10 @@ class Sql:
             raise DataError(f"{self._where} {parts}")
         views = {name: _view(name, file) for name, file in named.items()}
         with self._connected(views) as connection:
-            if is_heard():
-                measure(connection)
             query = quietly(lambda: connection.sql(self.text), self.failed)
-            reader = quietly(lambda: stream(query if rows else query.limit(0)), self.failed)
-            yield _Telling(reader, percent=connection.query_progress) if is_heard() else reader
+            # No share is told: DuckDB neither knows the number of rows of a result, nor does its
+            # own share of a query go on while rows wait for a slow reader.
+            yield quietly(lambda: stream(query if rows else query.limit(0)), self.failed)
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
@@ -352,7 +350,7 @@ class Sql:
 
 
 class _Telling:
-    """A reader of a query that tells, after each batch, which share of the query is done.
+    """A reader of a query that tells, after each batch, which share of the rows has been read.
 
     Parameters
     ----------
@@ -360,27 +358,19 @@ class _Telling:
         An Arrow reader of the result.
     expected
         The expected number of rows; 0 if it is not known.
-    percent
-        The share by the database, in percent.
     """
 
-    def __init__(
-        self,
-        reader: Any,
-        expected: float = 0.0,
-        percent: Callable[[], float] = float,
-    ) -> None:
+    def __init__(self, reader: Any, expected: float) -> None:
         self.schema = reader.schema
         self._reader = reader
         self._progress = RowsRead(expected)
-        self._percent = percent
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         batch = next(self._reader)
-        self._progress.add(batch.num_rows, self._percent() / 100)
+        self._progress.add(batch.num_rows)
         return batch
 
 

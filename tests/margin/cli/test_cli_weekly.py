@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+BEGINS = "weekly: the release of 2026-W47 begins\n"
 LAST = "# margin takes the place of this script"
 (TIMEOUT,) = re.findall(r"(timeout \S+ \S+ \S+) \./weekly\.sh", PAGE)
 
@@ -87,6 +88,51 @@ def test_the_codes_of_the_weekly_script(weekly, tmp_path):
         other.communicate()
 
 
+def alarmed():
+    """The script with the optional check before its last command."""
+    before, mark, after = SCRIPT.partition(LAST)
+    return f"{before}{ALARM}{mark}{after}"
+
+
+def test_only_the_release_holds_the_lock(weekly, tmp_path):
+    """Another program could go on after the script was ended, and each new start would end with
+    code 75."""
+    held = tmp_path / "held"
+    for program in (tmp_path / "bin").iterdir():
+        usual = program.read_text().removeprefix("#!/bin/sh\n")
+        told = f'(: >&9) 2> /dev/null && is=holds || is=lacks\necho "$is $1" >> "{held}"\n'
+        program.write_text(f"#!/bin/sh\n{told}{usual}")
+    assert weekly("2026-W47", alarmed()).returncode == 0
+    assert held.read_text().splitlines() == [
+        "lacks ledger",
+        "lacks ledger",
+        "lacks -c",
+        "lacks domain",
+        "lacks -c",
+        "holds release",
+    ]
+
+
+def test_a_signal_ends_the_check_together_with_the_script(weekly, tmp_path):
+    program = tmp_path / "bin" / "margin"
+    usual = program.read_text()
+    waits = f"""#!/bin/sh
+if [ "$1" = domain ]; then
+    trap 'echo > "{tmp_path / "ended"}"; exit 1' TERM
+    kill -TERM "$PPID"
+    # Without a signal, the check ends by itself.
+    for part in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; done
+    exit 1
+fi
+"""
+    program.write_text(waits + usual)
+    over = weekly("2026-W47", alarmed())
+    assert over.returncode == 143 and BEGINS not in over.stderr
+    assert (tmp_path / "ended").exists()
+    program.write_text(usual)
+    assert weekly("2026-W47", alarmed()).returncode == 0
+
+
 def test_a_path_without_margin_is_told_before_anything_is_done(weekly, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -109,8 +155,7 @@ def test_the_name_of_a_table_may_hold_the_week(weekly, tmp_path):
 
 
 def test_the_alarm_tells_new_categories_and_the_release_is_made(weekly, tmp_path):
-    before, mark, after = SCRIPT.partition(LAST)
-    script = f"{before}{ALARM}{mark}{after}"
+    script = alarmed()
     (tmp_path / "domain.json").write_text(
         '{"page": {"values": [0, 1], "other": "new"}, "bought": {"values": [0, 1], "other": "new"}}'
     )
@@ -120,8 +165,13 @@ def test_the_alarm_tells_new_categories_and_the_release_is_made(weekly, tmp_path
     # A table that does not fit is refused by the release itself.
     (tmp_path / "domain.json").write_text('{"page": [0, 1], "bought": 2}')
     assert weekly("2026-W48", script).returncode == 2
-    found = json.loads((tmp_path / "check-2026-W48.json").read_text())
+    checks = tmp_path / "checks"
+    found = json.loads((checks / "2026-W48.json").read_text())
     assert [one["column"] for one in found["attributes"]] == ["page"]
+    # Nobody else can read them, but the releases have the usual mode.
+    modes = [path.stat().st_mode & 0o77 for path in (checks, *checks.iterdir())]
+    assert modes == [0, 0, 0]
+    assert (tmp_path / "releases").stat().st_mode & 0o77
 
 
 HANGS = """
@@ -132,14 +182,19 @@ from margin.__main__ import run
 def hang(*_, **__):
     # As if its time were over: `timeout` sends SIGTERM, then SIGKILL.
     while True:
-        os.kill(os.getppid(), signal.SIGALRM)
+        end()
         time.sleep({pause})
 
-if sys.argv[1] == "release":
+def end():
+    # `timeout` leads the group of processes.
+    os.kill(os.getpgrp(), signal.SIGALRM)
+
+if sys.argv[1] == "{command}":
     {moment}
 sys.exit(run())
 """
 OVER = {
+    "before the release": ("margin.privacy.ledger.Ledger.register = hang", 99, 124, 0),
     "before the charge": ("margin.privacy.ledger.Ledger._charge = hang", 99, 124, 0),
     "after the charge": (
         "made = margin.release; margin.release = lambda *a, **b: (made(*a, **b), hang())",
@@ -148,6 +203,7 @@ OVER = {
         70,
     ),
     "while it writes": ("margin.Synopsis.save = hang", 0.1, 137, 70),
+    "complete": ("link = os.link; os.link = lambda *names: (link(*names), end())", 99, 124, 0),
 }
 """Where a run hangs, the seconds between two signals, its code, and that of the next run."""
 
@@ -160,14 +216,18 @@ def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
     where, pause, code, then = OVER[moment]
     program = tmp_path / "bin" / "margin"
     usual = program.read_text()
-    (tmp_path / "hangs.py").write_text(HANGS.format(moment=where, pause=pause))
+    command = "ledger" if moment == "before the release" else "release"
+    hangs = HANGS.format(moment=where, pause=pause, command=command)
+    (tmp_path / "hangs.py").write_text(hangs)
     program.write_text(usual.replace("-m margin", f'"{tmp_path / "hangs.py"}"'))
     over = weekly("2026-W47", before=TIMEOUT.split())
     program.write_text(usual)
     # A shell gives the code 128 + 9 for a command that is killed.
     assert (128 - over.returncode if over.returncode < 0 else over.returncode) == code
-    assert ("nothing has been charged" in over.stderr) == (moment == "before the charge")
-    assert ("budget" in over.stderr) == (moment == "after the charge")
+    _, begins, said = over.stderr.partition(BEGINS)
+    assert bool(begins) == (moment != "before the release")
+    assert ("nothing has been charged" in said) == (moment == "before the charge")
+    assert ("budget" in said) == (moment == "after the charge")
     assert weekly("2026-W47").returncode == then
 
 

@@ -228,6 +228,20 @@ def test_a_pattern_needs_files_of_one_kind(tmp_path):
     assert count(odd, Domain({"a": 2}), ["a"])[0].tolist() == [1, 0]
 
 
+def test_a_pattern_of_folders_is_told_nothing_of_them(tmp_path):
+    """Their names are data, so the advice is the same whether or not it matches folders."""
+    (tmp_path / "week=10").mkdir()
+    (tmp_path / "week=10" / "a.csv").write_text("a\n1\n")
+    told = []
+    for pattern in ("week=1*", "week=2*"):
+        with pytest.raises(DataError, match=r"of folders, add /\*\.parquet") as caught:
+            open_source(tmp_path / pattern)
+        told.append(str(caught.value).replace(pattern, ""))
+    assert told[0] == told[1]
+    counts = count(open_source(tmp_path / "week=1*/*.csv"), Domain({"a": 2}), [["a"]])
+    assert counts[0].tolist() == [0, 1]
+
+
 def test_partitions_may_be_null_and_are_read_as_texts(tmp_path):
     for value in ("__HIVE_DEFAULT_PARTITION__", "a%20b", "9"):
         part = tmp_path / f"kind={value}"

@@ -971,6 +971,8 @@ def test_a_label_is_kept_with_its_charge(tmp_path):
     assert [charge.sequence for charge in charges] == [2, 3, 4]
     assert [charge.label for charge in charges] == ["", "spring 2026", "spring 2026"]
     assert ledger.verify() == 3
+    with pytest.raises(TypeError, match=r"'label'; .* pass ledger=ledger.dataset\(name, label="):
+        margin.release({"a": [0]}, domain={"a": 2}, budget=PureDP(1), label="spring 2026")
     for label in ("x" * 201, "two\nlines", 3):
         with pytest.raises(BudgetError, match="a label must be a text"):
             ledger.dataset("p", label=label)
