@@ -110,8 +110,8 @@ def _publish(parsed: argparse.Namespace) -> Said:
     widened = sum(table["widened"] for table in tables)
     if widened:
         text += (
-            f"\nAgreement moved {widened:,} of {cells:,} counts out of the bounds of their answers; "
-            "the bounds are widened to these counts."
+            f"\nAgreement moved {widened:,} of {cells:,} counts out of the bounds of their "
+            "answers; the bounds are widened to these counts."
         )
     # Blanks separate tables, and commas the attributes of one table.
     if len(tables) > 1 and all(name in synopsis.domain for name in parsed.tables):

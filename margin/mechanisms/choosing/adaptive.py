@@ -385,6 +385,15 @@ class _Course:
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
         """Measure the candidate with all that is left of the budget."""
+        if isinstance(chosen.mechanism, SpanningTree):
+            begin(self.private, f"measuring {chosen.note}")
+            tree = replace(
+                chosen.mechanism,
+                nonnegativity=self.mechanism.nonnegativity,
+                reconstruction=self._solver(chosen),
+            )
+            # The probes would close cycles: answers are exact for the tables of the tree alone.
+            return tree.measure_and_judge(self.private, self.workload, 1 - self.spent)
         self._measure_candidate(chosen, None)
         return self._synopsis(self._solver(chosen))
 
@@ -402,14 +411,8 @@ class _Course:
         mechanism = chosen.mechanism
         assert not isinstance(mechanism, LevelCounts)
         if isinstance(mechanism, SpanningTree):
-            # The probes would close cycles: answers are exact for the tables of the tree alone.
-            left = 1 - self.spent if spend is None else spend
-            self.evidence, _ = mechanism.measure(
-                self.private,
-                self.workload,
-                left,
-                last=spend is None,
-            )
+            assert spend is not None  # rounds follow; see `candidate_alone`
+            self.evidence, _ = mechanism.measure(self.private, self.workload, spend)
             return
         if isinstance(mechanism, Residual):
             components = mechanism.components(self.domain, self.workload, self.budget)

@@ -214,17 +214,30 @@ class Judge:
         again with a share `left` of the budget."""
         return _mean_square(self._errors_of_noise(self._precision_after(budget, left)))
 
-    def with_missed(self, synopsis: ViewSynopsis) -> ViewSynopsis:
+    def with_missed(
+        self,
+        synopsis: ViewSynopsis,
+        *,
+        doubt: float = 1.0,
+    ) -> ViewSynopsis:
         """The synopsis, told how strong the structure is that no view holds.
 
         The chosen pairs say nothing about it: they are the strongest ones. The scales of structure
         are multiplied so that answers miss as much as their judged error, in the mean. Where that
         is lost in noise, it is taken to be twice the noise: pairs were chosen until the others were
         about as small as their noise.
+
+        Parameters
+        ----------
+        synopsis
+            What all measurements say together.
+        doubt
+            The assumed standard deviation of what is missed, divided by the judged one, >= 1. A few
+            answers may miss far more than others.
         """
         some = synopsis.marginals(self.sets[:_ANSWERS])
         assumed = float(np.mean([np.sum(answer.missed_variance) for answer in some]))
-        judged = max(self.distance**2, _LEAST_MISSED**2 * self.noise)
+        judged = doubt**2 * max(self.distance**2, _LEAST_MISSED**2 * self.noise)
         if not assumed > judged:
             # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
             return replace(synopsis)

@@ -33,7 +33,7 @@ from .auto import usual_workload
 from .begin import begin
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .look import CONTEXT, Found, Judge, best_shares
-from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names
+from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names, with_singles
 
 __all__ = ["StrongPairs"]
 
@@ -161,11 +161,10 @@ class StrongPairs:
             private,
             usual_workload(domain, workload),
             of_tree,
-            last=False,
             again=1 - spend,
             by_luck=not pure,
         )
-        found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
+        found = Found(evidence=evidence, views=with_singles(domain, workload, pairs))
         of_measured = self.share_of_tree(private.budget)
         names = len(asked_names(domain, workload))
         for _ in range(batches):
@@ -181,7 +180,7 @@ class StrongPairs:
             if more:
                 add(evidence, domain, private.measure(more, spend=of_batch - of_choices))
             pairs = [*pairs, *more]
-            found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
+            found = Found(evidence=evidence, views=with_singles(domain, workload, pairs))
         judge = Judge(domain, usual_workload(domain, workload), found)
         judge.measure(private, spend=spend * LOOK_DISTANCE)
         return judge
@@ -215,7 +214,7 @@ class StrongPairs:
 
         # Tell what the answers miss, with all that is left.
         pairs = [view for view in [*looked.views, *more] if len(view) == 2]
-        found = Found(evidence=evidence, views=_with_singles(domain, workload, pairs))
+        found = Found(evidence=evidence, views=with_singles(domain, workload, pairs))
         judge = Judge(domain, usual_workload(domain, workload), found)
         judge.measure(private, spend=None)
         synopsis = found.synopsis(domain, self.nonnegativity, self.reconstruction)
@@ -305,17 +304,6 @@ class StrongPairs:
             by_luck=not pure,
         )
         return more, spend * choices / most
-
-
-def _with_singles(
-    domain: Domain,
-    workload: Workload | None,
-    pairs: Sequence[View],
-) -> list[View]:
-    """Pairs, and the attributes that are in none of them."""
-    connected = {name for pair in pairs for name in pair}
-    names = asked_names(domain, workload)
-    return [*pairs, *((name,) for name in names if name not in connected)]
 
 
 class _SmallCliques:

@@ -4,7 +4,7 @@ import itertools
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,10 +18,11 @@ from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
-from ..fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
+from ..fitted import AGAIN_DISTANCE, TREE_CHOICE, TREE_DOUBT, TREE_PENALTY, TREE_SINGLES
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
+from .look import Found, Judge
 
-__all__ = ["MOST_PAIR_CELLS", "SpanningTree", "add", "asked_names"]
+__all__ = ["MOST_PAIR_CELLS", "SpanningTree", "add", "asked_names", "with_singles"]
 
 log = logging.getLogger("margin")
 
@@ -45,6 +46,8 @@ class SpanningTree:
     minus half of what the noise of both measurements is expected to add. The choice ends when all
     attributes are connected, or earlier if it is better to choose no further pair. The rest of the
     budget measures the chosen pairs, and again the attributes that are in no pair, in equal shares.
+    Last, a fiftieth measures one noisy distance of all answers from the truth, which tells how much
+    they miss: the chosen pairs are the strongest ones, and would say far too much of the others.
     Marginals are answered from the distribution of maximum entropy on the forest, which is exact
     for any number of attributes (`solvers.reconstruct.scaling.junction`).
 
@@ -97,14 +100,30 @@ class SpanningTree:
         workload: Workload | None,
     ) -> ViewSynopsis:
         """Run the mechanism: measure attributes, choose pairs, and measure these."""
-        evidence, _ = self.measure(private, workload, Fraction(1), last=True)
-        tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
-        return ViewSynopsis.of_tables(
-            private.domain,
-            tables,
-            reconstruction=self.reconstruction,
-            kurtosis=private.budget.kurtosis,
-        )
+        return self.measure_and_judge(private, workload, Fraction(1))
+
+    def measure_and_judge(
+        self,
+        private: Private,
+        workload: Workload | None,
+        left: Fraction,
+    ) -> ViewSynopsis:
+        """Make the measurements with all that is `left` of the budget, and then the synopsis.
+
+        The pairs of a tree are the strongest ones. So they would say far too much of what the
+        answers miss. The last measurement is a noisy distance of all answers from the truth, which
+        tells it (`look.Judge`).
+        """
+        domain = private.domain
+        of_tables = left * (1 - AGAIN_DISTANCE)
+        evidence, pairs = self.measure(private, workload, of_tables)
+        found = Found(evidence=evidence, views=with_singles(domain, workload, pairs))
+        asked = workload or Workload.all_kway(domain, min(3, len(domain)))
+        judge = Judge(domain, asked, found)
+        judge.measure(private, spend=None)
+        synopsis = found.synopsis(domain, self.nonnegativity, self.reconstruction)
+        synopsis = replace(synopsis, kurtosis=private.budget.kurtosis)
+        return judge.with_missed(synopsis, doubt=TREE_DOUBT)
 
     def measure(
         self,
@@ -112,7 +131,6 @@ class SpanningTree:
         workload: Workload | None,
         spend: Fraction,
         *,
-        last: bool,
         again: Fraction = Fraction(0),
         by_luck: bool = True,
     ) -> tuple[Evidence, list[View]]:
@@ -122,8 +140,6 @@ class SpanningTree:
         ----------
         spend
             The share of the whole budget to spend.
-        last
-            Whether the last measurement takes all that is left of the budget.
         again
             The share of the budget that will measure the chosen pairs once more.
         by_luck
@@ -151,11 +167,9 @@ class SpanningTree:
             noise,
             by_luck,
         )
-        connected = {name for pair in chosen for name in pair}
-        views = [*chosen, *((name,) for name in names if name not in connected)]
+        views = with_singles(domain, workload, chosen)
         log.info("measuring %d pairs", len(chosen))
-        left = None if last else spend - first - spent
-        add(evidence, domain, private.measure(views, spend=left))
+        add(evidence, domain, private.measure(views, spend=spend - first - spent))
         return evidence, chosen
 
     def _chosen(
@@ -221,6 +235,17 @@ class _Forest:
     def allows(self, view: View) -> bool:
         first, second = view
         return self.trees[first] != self.trees[second]
+
+
+def with_singles(
+    domain: Domain,
+    workload: Workload | None,
+    pairs: Sequence[View],
+) -> list[View]:
+    """Pairs, and the attributes that are in none of them."""
+    connected = {name for pair in pairs for name in pair}
+    names = asked_names(domain, workload)
+    return [*pairs, *((name,) for name in names if name not in connected)]
 
 
 def asked_names(domain: Domain, workload: Workload | None) -> list[str]:

@@ -83,7 +83,7 @@ class Part:
         self.share = share
 
     def run(self, gate, workload):
-        evidence, self.pairs = SpanningTree().measure(gate, workload, self.share, last=False)
+        evidence, self.pairs = SpanningTree().measure(gate, workload, self.share)
         self.events = gate.events
         tables = evidence.tables()
         return ViewSynopsis.of_tables(gate.domain, tables, reconstruction=Newton())
@@ -128,7 +128,7 @@ def first_penalty(spend, again):
     """The penalty of the first pair that competes."""
     gate = gate_of(grown(50_000), domain_of(), ZCDP("0.01"), Seen)
     gate.asked = []
-    SpanningTree().measure(gate, None, Fraction(spend), last=False, again=Fraction(again))
+    SpanningTree().measure(gate, None, Fraction(spend), again=Fraction(again))
     return gate.asked[0][2][0]
 
 
