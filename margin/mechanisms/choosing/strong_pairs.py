@@ -204,7 +204,7 @@ class StrongPairs:
         domain = private.domain
         evidence = looked.evidence
         of_tables = left * (1 - AGAIN_DISTANCE)
-        begin(private, f"measuring {len(looked.views)} tables again")
+        begin(private, f"measuring the {len(looked.views)} tables of the strong pairs again")
         if isinstance(private.budget, PureDP):
             more = self._measure_and_choose(private, workload, looked, of_tables)
         else:
