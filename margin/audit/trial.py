@@ -81,7 +81,11 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """True if nothing was found."""
+        """True if nothing was found.
+
+        A mechanism that refuses every run reveals nothing, so it passes here.
+        `margin.testing.check_mechanism` rejects it.
+        """
         return not self.findings
 
 
