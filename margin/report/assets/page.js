@@ -10,6 +10,8 @@ const MOST_BARS = 60;
 const ROUNDING = 1e-6;
 /** The number of lines from which a table has lists of categories, to choose lines and to add them up. */
 const MANY_LINES = 3;
+/** The largest part of the height of the table's box that its head takes while the lines scroll. */
+const HEAD_SHARE = 1 / 3;
 /** The number of categories from which such a list has a field to search in it. */
 const MANY_CATEGORIES = 13;
 /** The number of categories in a sentence, above which only their number is told. */
@@ -363,16 +365,6 @@ function sortButton(column, name = column) {
     same.find((other) => other.offsetParent !== null).focus();
   });
   return button;
-}
-
-/** The head of the column of an attribute, with its description below. */
-function attributeHead(axis, place) {
-  const head = sortHead(place, nameOf(axis));
-  if (isDescribed(axis)) {
-    head.append(cell("span", data.attributes[axis].description, "described"));
-    head.dataset.head = toldOf(axis);
-  }
-  return head;
 }
 
 /** The heads of columns that a narrow screen has no room for. They stand below the head of the count. */
@@ -746,11 +738,13 @@ function table() {
   element("more").textContent = "";
   element("total").textContent = "";
   element("misses").textContent = "";
+  element("meanings").replaceChildren();
   element("download-chosen").hidden = true;
   if (!shown) return;
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
   const title = head.insertRow();
-  shown.asked.forEach((axis, place) => title.append(attributeHead(axis, place)));
+  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
+  element("meanings").replaceChildren(...shown.asked.filter(isDescribed).map((axis) => cell("p", toldOf(axis), "quiet")));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
@@ -795,6 +789,8 @@ function fit() {
   for (const way of ["tight", "stacked"]) {
     if (box.scrollWidth > box.clientWidth) box.classList.add(way);
   }
+  // A head that takes more room scrolls away with the lines, so that they stay in sight.
+  box.classList.toggle("loose", element("table").tHead.offsetHeight > HEAD_SHARE * box.clientHeight);
   fade();
 }
 
