@@ -1226,9 +1226,11 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     assert {*texts(browser, "#table tbody th:first-child")} == {region}
     assert rows_of(browser) == whole[4:8]
     assert texts(browser, "#more") == [
-        f"The table shows 4 of 16 lines: those with region: {region}. The download has all lines "
-        "of the table."
+        f"The table shows 4 of 16 lines: those with region: {region}."
     ]
+    # Each button says which lines it saves.
+    assert texts(browser, "#download") == ["Download all 16 lines of this table as CSV"]
+    assert texts(browser, "#download-chosen") == ["Download the 4 chosen lines as CSV"]
     # The chart shows the same lines, and says so.
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     until(lambda: region in texts(browser, "#chart svg")[0])
@@ -1268,6 +1270,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     browser.execute_script(f"{LIST} list.querySelector('button').click()", 0)
     assert texts(browser, "#choices summary")[0] == "region: all categories"
     assert rows_of(browser) == whole and texts(browser, "#more") == [""]
+    assert texts(browser, "#download") == ["Download this table as CSV"]
     tick_category(browser, 0, region)
     pick(browser, domain, ["children", "region"])
     assert len(rows_of(browser)) == 16
