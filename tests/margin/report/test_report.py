@@ -298,7 +298,8 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    assert ("not protected as a whole" in who) is (whom == "a row is")
+    alone = "if a person has more rows, each is protected by itself."
+    assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
 
 
 def test_words_never_promise_more_than_the_budget():
@@ -1367,7 +1368,7 @@ def test_categories_are_found_without_accents_and_chosen_as_a_whole(browser, tmp
     until(field.is_displayed)
     assert not other.is_displayed()
     field.send_keys("SUDL")
-    offered = "#choices details:first-child label"
+    offered = "#choices details:first-child fieldset label"
     until(lambda: texts(browser, offered) == ["Südland"])
     tick_category(browser, 0, "Südland")
     assert len(rows_of(browser)) == 1
