@@ -492,7 +492,8 @@ function shareOfGroup(row) {
   const lacks = onPage(others.map((place) => shown.asked[place])) || data.live ? "" : ", which this page does not hold";
   const example = others === within ? "" : shareOf(row, others);
   const same = new Intl.ListFormat("en").format(others.map((place) => nameOf(shown.asked[place])));
-  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
+  const choose = others === within || lacks ? "" : `choose “each ${group}” from the list “Percentages of” above the table. By hand, `;
+  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, ${choose}divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
     + `${example && ` For example, ${example}.`}`;
 }
 
@@ -734,6 +735,7 @@ function choice(axis, place) {
     const wanted = folded(search.value.trim());
     const found = [...labels.keys()].filter((code) => folded(labels[code]).includes(wanted));
     list.replaceChildren(legend, ...found.slice(0, MOST_ROWS).map((code) => categoryBox(place, code, changed)));
+    fade(list);
     note.textContent = !found.length ? `No category has “${search.value}” in it.`
       : found.length > MOST_ROWS ? `The list shows the first ${whole.format(MOST_ROWS)} of ${whole.format(found.length)} categories: search for others.` : "";
   };
@@ -750,6 +752,7 @@ function choice(axis, place) {
     changed();
   });
   search.addEventListener("input", fill);
+  list.addEventListener("scroll", () => fade(list));
   made.addEventListener("toggle", fill, { once: true });
   told();
   made.append(summary, search, list, note, joining, clear);
@@ -785,11 +788,44 @@ function lines(partOf) {
 
 const FIELDS = ["count", "low", "high"];
 
+/** Write the numbers of a line of the table, with its share of a whole and the bounds of the share. */
+function writeNumbers(line, row, all, shareBetween) {
+  const share = all > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(row.count / all)}` : "–";
+  const count = cell("td", whole.format(row.count), "number");
+  // A narrow screen has the bounds and the share below the count; see the style sheet.
+  const ends = hasShareEnds() ? [shareBetween?.join(" to ") ?? "–"] : [];
+  [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
+  line.append(count);
+  [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
+  line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
+}
+
+/** Write the sum of the chosen lines below them, with its bounds and its share where the page can tell them. */
+function sumLine(rows) {
+  const foot = element("table").tFoot;
+  foot.replaceChildren();
+  const places = limited();
+  if (!places.length || rows.length < 2) return;
+  const own = places.filter((place) => within.includes(place));
+  const sum = sumAt(places);
+  const count = sum.ends || sum.known ? sum.count : sumOfCounts(rows);
+  const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
+  const [least, most] = sumAt(own).ends ?? [NaN, NaN];
+  const line = foot.insertRow();
+  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines`);
+  name.scope = "row";
+  name.colSpan = shown.asked.length;
+  line.append(name);
+  const isAll = own.length === places.length;
+  writeNumbers(line, { count, low, high }, isAll ? count : sumAt(own).count, isAll ? null : shareEnds({ low, high }, { low: least, high: most }));
+}
+
 function table() {
   const head = element("table").tHead;
   const body = element("table").tBodies[0];
   head.replaceChildren();
   body.replaceChildren();
+  element("table").tFoot.replaceChildren();
   element("caption").textContent = "";
   element("more").textContent = "";
   element("total").textContent = "";
@@ -816,15 +852,9 @@ function table() {
       name.scope = "row";
       line.append(name);
     });
-    const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(partOf(row))}` : "–";
-    const count = cell("td", whole.format(row.count), "number");
-    // A narrow screen has the bounds and the share below the count; see the style sheet.
-    const ends = hasShareEnds() ? [shareEnds(row, wholeOf(row))?.join(" to ") ?? "–"] : [];
-    [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
-    line.append(count);
-    [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
-    line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
+    writeNumbers(line, row, sumOf(row), shareEnds(row, wholeOf(row)));
   }
+  sumLine(rows);
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
   element("misses").textContent = misses();
@@ -860,12 +890,11 @@ function fit() {
   }
   // A head that takes more room scrolls away with the lines, so that they stay in sight.
   box.classList.toggle("loose", element("table").tHead.offsetHeight > HEAD_SHARE * box.clientHeight);
-  fade();
+  fade(box);
 }
 
-/** Show a shadow at the lower edge of the table if it goes on below. */
-function fade() {
-  const box = element("table").parentElement;
+/** Show a shadow at the lower edge of a box if its content goes on below. */
+function fade(box) {
   box.classList.toggle("more", box.scrollTop + box.clientHeight < box.scrollHeight - 1);
 }
 
@@ -1242,7 +1271,7 @@ function downloadAll() {
   const lines = [[...heads, ...data.attributes.map((attribute) => attribute.name), ...[...FIELDS, "level"].map(free)].map(quoted)];
   for (const axes of allTables().tables) {
     const answer = onPage(axes);
-    const name = quoted(axes.map((axis) => data.attributes[axis].name).join(" by "));
+    const name = quoted(axes.map(nameOf).join(" × "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
@@ -1324,6 +1353,7 @@ function picker() {
   const order = boxes.map((_, axis) => axis).sort((one, other) => attributeOf(one) - attributeOf(other));
   order.forEach((axis) => fields.append(boxes[axis].parentElement));
   element("levels").hidden = attributes.length === data.attributes.length;
+  fade(fields);
   // Show one attribute at the start.
   boxes[0].checked = true;
   selected = [0];
@@ -1343,6 +1373,7 @@ function picker() {
       size.textContent = found.length ? `${found.slice(0, MOST_FOUND).map((one) => `“${one}”`).join(", ")}${more}` : sizeOf(axis);
     });
     const none = boxes.every((box) => box.parentElement.hidden);
+    fade(element("attributes"));
     element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name, its meaning or its categories.` : "";
   });
   element("clear").addEventListener("click", () => {
@@ -1469,8 +1500,11 @@ element("whole").addEventListener("change", (event) => {
   scales();
   chart();
 });
-element("table").parentElement.addEventListener("scroll", fade);
-addEventListener("resize", fit);
+[element("table").parentElement, element("attributes")].forEach((box) => box.addEventListener("scroll", () => fade(box)));
+addEventListener("resize", () => {
+  fit();
+  fade(element("attributes"));
+});
 // Paper has no button that opens what is closed.
 let opened = false;
 addEventListener("beforeprint", () => {

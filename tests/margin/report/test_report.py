@@ -790,7 +790,7 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     found = set()
     for title, cells in itertools.groupby(lines, key=lambda line: line[0]):
         cells = list(cells)
-        own = title.split(" by ")
+        own = title.split(" \u00d7 ")
         found.add(tuple(names.index(name) for name in own))
         assert {line[1] for line in cells} == {synopsis.source(own).value}
         assert {line[-1] for line in cells} == {"95%"}
@@ -814,7 +814,7 @@ def test_a_download_that_cannot_hold_all_tables_says_so(browser, synopsis, tmp_p
     until(lambda: (browser.downloads / "Few-all.csv").exists())
     lines = (browser.downloads / "Few-all.csv").read_text().splitlines()[1:]
     tables = {line.split(",")[0] for line in lines}
-    assert 0 < len(lines) <= 20 and not any(" by " in table for table in tables)
+    assert 0 < len(lines) <= 20 and not any(" \u00d7 " in table for table in tables)
     (said,) = texts(browser, "#held")
     assert f"holds the {len(tables)} tables with the fewest attributes" in said
     assert "one by one" in said
@@ -1032,6 +1032,15 @@ def test_a_shadow_says_that_a_table_goes_on_below(browser, leveled, tmp_path):
     until(lambda: not browser.execute_script(is_shown))
     tick(browser, "visit")
     until(lambda: len(rows_of(browser)) == 8 and not browser.execute_script(is_shown))
+    # The list of attributes has it, too.
+    box = "const box = document.getElementById('attributes');"
+    is_shown = f"{box} return getComputedStyle(box, '::after').content !== 'none'"
+    assert not browser.execute_script(is_shown)
+    short = f"{box} box.style.maxHeight = '3rem'; dispatchEvent(new Event('resize'))"
+    browser.execute_script(short)
+    until(lambda: browser.execute_script(is_shown))
+    browser.execute_script(f"{box} box.scrollTop = 1e6")
+    until(lambda: not browser.execute_script(is_shown))
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 

@@ -129,7 +129,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     counts = [released.count({**together, "children": label}) for label in labels]
     all_of_them = released.count(together)
     shares = [100 * one.estimate / sum(each.estimate for each in counts) for one in counts]
-    shown = [float(text.rstrip("%")) for text in texts(browser, "#table td.share")]
+    shown = [float(text.rstrip("%")) for text in texts(browser, "#table tbody td.share")]
     assert shown == pytest.approx(shares, abs=0.051)
     least, most = whole_bounds(*all_of_them.interval(0.95))
     ends = []
@@ -137,7 +137,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
         low, high = whole_bounds(*one.interval(0.95))
         part = np.floor(1000 * low / most) / 10, np.ceil(1000 * min(high / least, 1)) / 10
         ends.append(f"{part[0]:.1f}% to {part[1]:.1f}%")
-    assert texts(browser, "#table td.ends") == ends
+    assert texts(browser, "#table tbody td.ends") == ends
     # Bars have the categories of the other attribute, and say above what is together.
     until(lambda: "% within region" in texts(browser, "#chart text"))
     drawn = texts(browser, "#chart text")
@@ -221,3 +221,42 @@ def test_categories_together_have_no_barriers(browser, released, domain, tmp_pat
     fits = "return document.documentElement.scrollWidth <= window.innerWidth"
     assert browser.execute_script(fits)
     in_colours(browser, "light")
+
+
+@pytest.mark.parametrize("whole", [None, "region", "children"])
+def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, whole):
+    """Its share is in all rows, or in those with the chosen categories of the whole."""
+    names = ["region", "children"]
+    write_report(released, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, names)
+    assert texts(browser, "#table tfoot tr") == []
+    ticked = {"region": [0, 2], "children": [0, 1]}
+    wanted = {name: [domain[name].captions[code] for code in own] for name, own in ticked.items()}
+    for place, labels in enumerate(wanted.values()):
+        for label in labels:
+            tick_category(browser, place, label)
+    if whole is not None:
+        choose(browser, "whole", str(names.index(whole)))
+    count = released.count(wanted)
+    of = released.count({whole: wanted[whole]} if whole else {})
+    low, high = whole_bounds(*count.interval(0.95))
+    least, most = whole_bounds(*of.interval(0.95))
+    ends = np.floor(1000 * low / most) / 10, np.ceil(1000 * high / least) / 10
+    name, *numbers = texts(browser, "#table tfoot tr > *")
+    share = f"{100 * count.estimate / of.estimate:.1f}%"
+    between = f"{ends[0]:.1f}% to {ends[1]:.1f}%"
+    expected = line(count)
+    assert name == "Sum of the 4 chosen lines"
+    assert numbers == [
+        "".join([expected[0], " to ".join(expected[1:]), share, between]),
+        *expected[1:],
+        share,
+        between,
+    ]
+    said = " from the list \u201cPercentages of\u201d above the table. By hand, divide"
+    assert (said in texts(browser, "#shares")[0]) is (whole is None)
+    # One line is no sum.
+    pick(browser, domain, ["region"])
+    tick_category(browser, 0, wanted["region"][0])
+    assert texts(browser, "#table tfoot tr") == []
