@@ -141,7 +141,9 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     # Bars have the categories of the other attribute, and say above what is together.
     until(lambda: "% within region" in texts(browser, "#chart text"))
     drawn = texts(browser, "#chart text")
-    assert {*labels} <= {*drawn} and any(f"region: {name}" in text for text in drawn)
+    assert {*labels} <= {*texts(browser, "#chart .role-axis-label text")} and any(
+        f"region: {name}" in text for text in drawn
+    )
     assert name not in drawn
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
@@ -256,6 +258,14 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     ]
     said = " from the list \u201cPercentages of\u201d above the table. By hand, divide"
     assert (said in texts(browser, "#shares")[0]) is (whole is None)
+    # The percentage of all lines that the whole counts is 100 % by choice, so it has no bounds.
+    pick(browser, domain, ["sex", "region", "children"])
+    tick_category(browser, 0, domain["sex"].captions[0])
+    choose(browser, "whole", "0")
+    *_, share, between = numbers = texts(browser, "#table tfoot tr > *")
+    expected = line(released.count({"sex": domain["sex"].captions[0]}))
+    assert numbers[0] == "Sum of the 16 chosen lines" and numbers[1].startswith(expected[0])
+    assert (numbers[2:4], share, between) == (expected[1:], "100.0%", "\u2013")
     # One line is no sum.
     pick(browser, domain, ["region"])
     tick_category(browser, 0, wanted["region"][0])
