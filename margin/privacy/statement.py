@@ -13,7 +13,13 @@ from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
 
-__all__ = ["Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
+__all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
+
+ONE_ROW = (
+    "So all that the table says of a person with one row is protected together; if a person has "
+    "more rows, each is protected by itself."
+)
+"""What the protection of one row means for a person."""
 
 _FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
 _NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}
@@ -185,7 +191,7 @@ class Statement:
         if self.rows == 1:
             return (
                 f"Protects one row: {alike} any one row {change.replace('were', 'was')}. "
-                f"A person who has several rows is not protected as a whole.{public}"
+                f"{ONE_ROW}{public}"
             )
         return (
             f"Protects all rows of a person who has at most {self.rows}: {alike} all of them"

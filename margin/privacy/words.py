@@ -6,7 +6,7 @@ from typing import Any
 
 from ..domain.domain import Domain
 from .budget import Neighbours
-from .statement import Statement, not_protected
+from .statement import ONE_ROW, Statement, not_protected
 from .strength import (
     Strength,
     beside,
@@ -89,11 +89,7 @@ def _who(statement: Statement, found: Strength) -> str:
         bound = f" The software counted at most {rows} of them, so totals may be too low."
     elif one:
         whose = "Each row of the table is protected"
-        bound = (
-            " A person who has several rows is not protected as a whole: what a person has in a "
-            "second row is protected only by itself. All that one row says is protected together, "
-            "also what the row of a household says about several people."
-        )
+        bound = f" {ONE_ROW}"
     else:
         whose = f"Up to {rows} rows of one person are protected together"
         bound = (

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..domain.marginal import Marginal
 from .numbers import LEVEL, NUMBERS
+from .terms import CONTACT, dublin_core
 
 __all__ = ["CSVW_ENDING", "write_csvw"]
 
@@ -54,10 +55,25 @@ def write_csvw(
     description = {
         "@context": "http://www.w3.org/ns/csvw",
         "url": path.name.removesuffix(CSVW_ENDING) + ".csv",
-        "dc:title": ", ".join(table.attributes),
+        **_terms(dublin_core(manifest, table.attributes)),
         "dc:description": f"{manifest['how']} {manifest['meaning']}",
-        "dc:rights": manifest["privacy"],
+        # Not "dc:rights", which is what a reader may do with the table.
+        "skos:note": manifest["privacy"],
         "dialect": {"header": True, "encoding": "utf-8"},
         "tableSchema": {"columns": columns, "primaryKey": key},
     }
     path.write_text(json.dumps(description, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _terms(said: dict[str, str]) -> dict[str, Any]:
+    """The terms of `dublin_core` with the prefixes and the kinds of values of CSVW."""
+    terms: dict[str, Any] = {f"dc:{term}": text for term, text in said.items() if term != CONTACT}
+    terms["dc:issued"] = {"@value": said["issued"], "@type": "xsd:date"}
+    if "publisher" in said:
+        terms["dc:publisher"] = {"schema:name": said["publisher"]}
+    # The licence of a link is the page that it leads to.
+    if said.get("license", "").startswith(("http://", "https://")):
+        terms["dc:license"] = {"@id": said["license"]}
+    if CONTACT in said:
+        terms[f"dcat:{CONTACT}"] = {"vcard:fn": said[CONTACT]}
+    return terms

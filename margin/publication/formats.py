@@ -13,6 +13,7 @@ from .csvw import CSVW_ENDING, write_csvw
 from .numbers import NUMBERS, whole_numbers
 from .sdmx import write_sdmx_csv
 from .spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
+from .terms import dublin_core
 
 __all__ = ["ENDINGS", "FORMATS", "write_table"]
 
@@ -83,7 +84,7 @@ def _write_parquet(
     manifest: dict[str, Any],
     _: bool,
 ) -> None:
-    """Write a Parquet file, which carries the statement of privacy in its metadata."""
+    """Write a Parquet file, whose metadata hold the statement of privacy and who publishes it."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -92,6 +93,7 @@ def _write_parquet(
         columns = columns.append_column(name, pa.array(numbers, pa.int64()))
     about = {name: manifest[name] for name in ("software", "privacy", "statement", "meaning")}
     about |= _made(manifest["source"])
+    about["dcterms"] = dublin_core(manifest, table.attributes)
     described = {
         name: form.description
         for name, form in table.domain.items()
@@ -128,18 +130,22 @@ def _write_json_stat(
         },
     }
     columns = whole_numbers(table)
+    terms = dublin_core(manifest, table.attributes)
     dataset = {
         "version": "2.0",
         "class": "dataset",
-        "label": ", ".join(table.attributes),
+        "label": terms["title"],
+        "updated": terms["issued"],
         "note": [manifest["privacy"], manifest["meaning"], manifest["how"]],
         "id": list(dimensions),
         "size": [*table.counts.shape, len(NUMBERS)],
         "role": {"metric": [measure]},
         "dimension": dimensions,
         "value": list(itertools.chain.from_iterable(zip(*columns.values(), strict=True))),
-        "extension": {"margin": _made(manifest["source"])},
+        "extension": {"margin": _made(manifest["source"]), "dcterms": terms},
     }
+    if "publisher" in terms:
+        dataset["source"] = terms["publisher"]
     text = json.dumps(dataset, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 

@@ -113,3 +113,11 @@ def choose(browser, name, value):
     script = """const list = document.getElementById(arguments[0]);
         list.value = arguments[1]; list.dispatchEvent(new Event("change"));"""
     browser.execute_script(script, name, value)
+
+
+def put_together(browser, place):
+    """Open the list of an attribute of the table, and click the box that makes its chosen
+    categories one."""
+    boxes = "[...list.querySelectorAll('label')]"
+    find = f"{boxes}.find((one) => one.textContent.startsWith('Put the chosen categories of '))"
+    browser.execute_script(f"{LIST} list.open = true; {find}.control.click();", place)

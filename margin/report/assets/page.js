@@ -10,6 +10,8 @@ const MOST_BARS = 60;
 const ROUNDING = 1e-6;
 /** The number of lines from which a table has lists of categories, to choose lines and to add them up. */
 const MANY_LINES = 3;
+/** The largest part of the height of the table's box that its head takes while the lines scroll. */
+const HEAD_SHARE = 1 / 3;
 /** The number of categories from which such a list has a field to search in it. */
 const MANY_CATEGORIES = 13;
 /** The number of categories in a sentence, above which only their number is told. */
@@ -243,6 +245,8 @@ let within = [];
 let scale = "count";
 /** The codes of the ticked categories, a set for each attribute of the table. An empty set is no condition. */
 let ticked = [];
+/** For each attribute of the table, whether its ticked categories are put together as one. */
+let joined = [];
 let boxes = [];
 let turn = 0;
 
@@ -254,7 +258,7 @@ async function show() {
   const answer = asked.length ? await marginal(asked) : null;
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
-  shown = failed ? null : { asked, source: answer.source, rows: records(asked, answer) };
+  shown = failed ? null : { asked, answer, source: answer.source, rows: records(asked, answer) };
   choices();
   element("download").hidden = failed;
   sorted = { column: null, descending: true };
@@ -365,16 +369,6 @@ function sortButton(column, name = column) {
   return button;
 }
 
-/** The head of the column of an attribute, with its description below. */
-function attributeHead(axis, place) {
-  const head = sortHead(place, nameOf(axis));
-  if (isDescribed(axis)) {
-    head.append(cell("span", data.attributes[axis].description, "described"));
-    head.dataset.head = toldOf(axis);
-  }
-  return head;
-}
-
 /** The heads of columns that a narrow screen has no room for. They stand below the head of the count. */
 function narrowHeads() {
   const bounds = document.createElement("span");
@@ -430,7 +424,7 @@ function wholes() {
 /** The sums of which the percentages are shares, for each line. */
 function sums() {
   const found = new Map();
-  const group = (row) => within.map((place) => row.codes[place]).join(",");
+  const group = (row) => within.map((place) => codeAt(place, row.codes[place])).join(",");
   for (const row of shown.rows) found.set(group(row), (found.get(group(row)) ?? 0) + row.count);
   return (row) => found.get(group(row));
 }
@@ -444,12 +438,12 @@ function quote() {
   const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
   element("quote").hidden = !quotable;
   if (!quotable) return;
-  const left = matching();
+  const left = matching().filter((row) => isKnown(row.low));
   element("quoted").hidden = element("shares").hidden = !left.length;
   if (!left.length) return;
   const row = left.reduce((most, one) => (one.count > most.count ? one : most));
   const line = { ...row, what: shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", "), share: shareOf(row, within) };
-  const sum = left.length > 1 && limited().length ? { ...sumAt(limited()), what: condition(Infinity), share: shareOfSum() } : {};
+  const sum = left.length > 1 && limited().length && !together().length ? { ...sumAt(limited()), what: condition(Infinity), share: shareOfSum() } : {};
   const quotes = sum.ends ? { ...sum, low: sum.ends[0], high: sum.ends[1] } : line;
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
@@ -498,7 +492,8 @@ function shareOfGroup(row) {
   const lacks = onPage(others.map((place) => shown.asked[place])) || data.live ? "" : ", which this page does not hold";
   const example = others === within ? "" : shareOf(row, others);
   const same = new Intl.ListFormat("en").format(others.map((place) => nameOf(shown.asked[place])));
-  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
+  const choose = others === within || lacks ? "" : `choose “each ${group}” from the list “Percentages of” above the table. By hand, `;
+  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, ${choose}divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
     + `${example && ` For example, ${example}.`}`;
 }
 
@@ -535,7 +530,8 @@ function wholesAt(places) {
   if (!places.length) return () => data.total ?? {};
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
-  const found = new Map(answer ? records(axes, answer).map((row) => [row.codes.join(","), row]) : []);
+  const lines = answer ? merged(records(axes, answer), places, answer) : [];
+  const found = new Map(lines.map((row) => [row.codes.join(","), row]));
   return (row) => found.get(places.map((place) => row.codes[place]).join(",")) ?? {};
 }
 
@@ -565,7 +561,7 @@ function adding(rows) {
   const { low, high, count } = data.total ?? {};
   const isAll = typeof low === "number" && Math.abs(total - count) < 1;
   const all = `${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}`;
-  return rows.length < shown.rows.length
+  return limited().length
     ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum()}`
     : `Before rounding, the counts of this table add up to ${all}.`;
 }
@@ -617,15 +613,17 @@ function shareOfSum() {
 /** The bounds of the sum of some lines of a table; null if the page cannot compute them.
  *
  * The errors within a view are known with their covariances. Those of two other lines of a measured table follow from the rule of `adding`
- * in the Python source. Cells that are known have the weight 0, so they break the product of numbers of categories. */
+ * in the Python source. Cells that are known have the weight 0, so they break the product of numbers of categories; they have no errors, so
+ * they add to both bounds what they count. */
 function endsOfSum(axes, answer, found) {
   if (answer?.source !== "measured") return null;
   const view = coveringView(axes);
-  if (view && data.sums && !found.some((row) => row.known)) {
+  const noisy = found.filter((row) => !row.known).length;
+  if (view && data.sums && noisy === found.length) {
     const many = axes.map((_, at) => new Set(found.map(({ codes }) => codes[at])).size);
     return boundsAround(sumOfCounts(found), halfWidthOf(coveredVariance(view, axes, many), axes, found.length));
   }
-  return found.length === 2 ? ["low", "high"].map((name) => found[0][name] + found[1][name]) : null;
+  return noisy === 1 || noisy === 2 ? ["low", "high"].map((name) => found.reduce((sum, row) => sum + row[name], 0)) : null;
 }
 
 /** The places of the attributes of which some categories are ticked, but not all. */
@@ -643,14 +641,55 @@ function tickedIn(place, most = MOST_TOLD) {
 }
 
 /** What the lines have that are shown, in words; of an attribute with more than `most` ticked categories only their number. */
-const condition = (most = MOST_TOLD, places = limited()) => places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, most)}`).join("; ");
+const condition = (most = MOST_TOLD, places = conditioned()) => places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, most)}`).join("; ");
 
-/** The lines whose categories are ticked, in every attribute with ticks. */
-const matching = () => shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
+/** The places of the attributes of which ticked categories are put together as one. */
+const together = () => ticked.flatMap((codes, place) => (joined[place] && codes.size > 1 ? [place] : []));
+
+/** The places of the attributes whose ticked categories say which rows the lines count. */
+const conditioned = () => [...new Set([...limited(), ...together()])].sort((one, other) => one - other);
+
+/** The code that a category has in the lines: categories that are together have the first of their codes. */
+const codeAt = (place, code) => (together().includes(place) && ticked[place].has(code) ? Math.min(...ticked[place]) : code);
+
+/** The name of the categories of an attribute that are together. */
+function joinedName(place, most = MOST_TOLD) {
+  const { labels } = data.attributes[shown.asked[place]];
+  return ticked[place].size > most ? tickedIn(place) : labels.filter((_, code) => ticked[place].has(code)).join(" + ");
+}
+
+/** The lines of a table of the attributes at some places of the shown one: categories that are put together have one line, their sum. */
+function merged(rows, places, answer) {
+  const own = together();
+  if (!places.some((place) => own.includes(place))) return rows;
+  const axes = places.map((place) => shown.asked[place]);
+  const groups = new Map();
+  for (const row of rows) {
+    const codes = row.codes.map((code, at) => codeAt(places[at], code));
+    const name = codes.join(",");
+    if (!groups.has(name)) groups.set(name, { codes, parts: [] });
+    groups.get(name).parts.push(row);
+  }
+  return [...groups.values()].map(({ codes, parts }) => {
+    if (parts.length === 1) return parts[0];
+    const named = (most) => parts[0].labels.map((label, at) => (own.includes(places[at]) ? joinedName(places[at], most) : label));
+    const known = parts.every((row) => row.known);
+    const count = sumOfCounts(parts);
+    const [low, high] = known ? boundsAround(count, 0) : endsOfSum(axes, answer, parts) ?? [NaN, NaN];
+    return { labels: named(), full: named(Infinity), codes, count, low, high, known };
+  });
+}
+
+/** The lines whose categories are ticked, in every attribute with ticks; those of categories that are together are one line. */
+function matching() {
+  const rows = shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
+  return merged(rows, [...shown.asked.keys()], shown.answer);
+}
 
 /** Offer the categories of each attribute of the table, to choose lines. */
 function choices() {
   ticked = shown ? shown.asked.map(() => new Set()) : [];
+  joined = ticked.map(() => false);
   element("filtering").hidden = !shown || shown.rows.length < MANY_LINES;
   element("choices").replaceChildren(...(element("filtering").hidden ? [] : shown.asked.map((axis, place) => choice(axis, place))));
 }
@@ -666,6 +705,10 @@ function choice(axis, place) {
   const note = document.createElement("p");
   const clear = document.createElement("button");
   const legend = document.createElement("legend");
+  const joining = document.createElement("label");
+  const join = document.createElement("input");
+  join.type = "checkbox";
+  joining.append(join, `Put the chosen categories of ${name} together as one`);
   legend.className = "hidden";
   legend.textContent = `Categories of ${name}`;
   search.type = "search";
@@ -678,8 +721,9 @@ function choice(axis, place) {
   clear.type = "button";
   clear.textContent = "All categories";
   const told = () => {
-    summary.textContent = `${name}: ${tickedIn(place)}`;
+    summary.textContent = `${name}: ${tickedIn(place)}${together().includes(place) ? ", together as one" : ""}`;
     clear.disabled = !ticked[place].size;
+    join.disabled = ticked[place].size < 2;
   };
   const changed = () => {
     told();
@@ -691,20 +735,27 @@ function choice(axis, place) {
     const wanted = folded(search.value.trim());
     const found = [...labels.keys()].filter((code) => folded(labels[code]).includes(wanted));
     list.replaceChildren(legend, ...found.slice(0, MOST_ROWS).map((code) => categoryBox(place, code, changed)));
+    fade(list);
     note.textContent = !found.length ? `No category has “${search.value}” in it.`
       : found.length > MOST_ROWS ? `The list shows the first ${whole.format(MOST_ROWS)} of ${whole.format(found.length)} categories: search for others.` : "";
   };
   clear.addEventListener("click", () => {
     ticked[place].clear();
+    joined[place] = join.checked = false;
     // A disabled button loses the focus.
     summary.focus();
     fill();
     changed();
   });
+  join.addEventListener("change", () => {
+    joined[place] = join.checked;
+    changed();
+  });
   search.addEventListener("input", fill);
+  list.addEventListener("scroll", () => fade(list));
   made.addEventListener("toggle", fill, { once: true });
   told();
-  made.append(summary, search, list, note, clear);
+  made.append(summary, search, list, note, joining, clear);
   return made;
 }
 
@@ -737,20 +788,55 @@ function lines(partOf) {
 
 const FIELDS = ["count", "low", "high"];
 
+/** Write the numbers of a line of the table, with its share of a whole and the bounds of the share. */
+function writeNumbers(line, row, all, shareBetween) {
+  const share = all > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(row.count / all)}` : "–";
+  const count = cell("td", whole.format(row.count), "number");
+  // A narrow screen has the bounds and the share below the count; see the style sheet.
+  const ends = hasShareEnds() ? [shareBetween?.join(" to ") ?? "–"] : [];
+  [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
+  line.append(count);
+  [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
+  line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
+}
+
+/** Write the sum of the chosen lines below them, with its bounds and its share where the page can tell them. */
+function sumLine(rows) {
+  const foot = element("table").tFoot;
+  foot.replaceChildren();
+  const places = limited();
+  if (!places.length || rows.length < 2) return;
+  const own = places.filter((place) => within.includes(place));
+  const sum = sumAt(places);
+  const count = sum.ends || sum.known ? sum.count : sumOfCounts(rows);
+  const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
+  const [least, most] = sumAt(own).ends ?? [NaN, NaN];
+  const line = foot.insertRow();
+  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines`);
+  name.scope = "row";
+  name.colSpan = shown.asked.length;
+  line.append(name);
+  const isAll = own.length === places.length;
+  writeNumbers(line, { count, low, high }, isAll ? count : sumAt(own).count, isAll ? null : shareEnds({ low, high }, { low: least, high: most }));
+}
+
 function table() {
   const head = element("table").tHead;
   const body = element("table").tBodies[0];
   head.replaceChildren();
   body.replaceChildren();
+  element("table").tFoot.replaceChildren();
   element("caption").textContent = "";
   element("more").textContent = "";
   element("total").textContent = "";
   element("misses").textContent = "";
+  element("meanings").replaceChildren();
   element("download-chosen").hidden = true;
   if (!shown) return;
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
   const title = head.insertRow();
-  shown.asked.forEach((axis, place) => title.append(attributeHead(axis, place)));
+  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
+  element("meanings").replaceChildren(...shown.asked.filter(isDescribed).map((axis) => cell("p", toldOf(axis), "quiet")));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
@@ -766,26 +852,33 @@ function table() {
       name.scope = "row";
       line.append(name);
     });
-    const share = sumOf(row) > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(partOf(row))}` : "–";
-    const count = cell("td", whole.format(row.count), "number");
-    // A narrow screen has the bounds and the share below the count; see the style sheet.
-    const ends = hasShareEnds() ? [shareEnds(row, wholeOf(row))?.join(" to ") ?? "–"] : [];
-    [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
-    line.append(count);
-    [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
-    line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
+    writeNumbers(line, row, sumOf(row), shareEnds(row, wholeOf(row)));
   }
+  sumLine(rows);
   const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
   element("misses").textContent = misses();
-  const of = `${whole.format(rows.length)} of ${whole.format(shown.rows.length)} lines`;
   const ticks = ticked.some((codes) => codes.size);
-  element("download-chosen").hidden = rows.length === shown.rows.length || !rows.length;
-  const found = rows.length < shown.rows.length ? `The table shows ${of}: those with ${condition()}. The download has all lines of the table. `
-    : ticks ? "All lines of the table have a ticked category. " : "";
-  const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${whole.format(rows.length)} lines; the download has all of them.` : "";
+  const isPart = rows.length < shown.rows.length;
+  const many = (some) => `${whole.format(some.length)} line${some.length === 1 ? "" : "s"}`;
+  element("download").textContent = isPart ? `Download all ${many(shown.rows)} of this table as CSV` : "Download this table as CSV";
+  element("download-chosen").textContent = `Download the ${whole.format(rows.length)} chosen line${rows.length === 1 ? "" : "s"} as CSV`;
+  element("download-chosen").hidden = !isPart || !rows.length;
+  const found = together().length ? joinedLines(rows)
+    : isPart ? `The table shows ${whole.format(rows.length)} of ${many(shown.rows)}: those with ${condition()}. `
+      : ticks ? "All lines of the table have a ticked category. " : "";
+  const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${many(rows)}; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
   fit();
+}
+
+/** What the lines are if categories are together, and where their bounds cannot be told. */
+function joinedLines(rows) {
+  const lacking = rows.filter((row) => !isKnown(row.low)).length;
+  const which = lacking === rows.length ? "these sums" : "sums without bounds";
+  const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
+  return `Each line is a sum: the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
+    + ` (${condition()}). ${lacking < rows.length ? "Its bounds are those of the sum. " : ""}${lacking ? without : ""}`;
 }
 
 /** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
@@ -795,12 +888,13 @@ function fit() {
   for (const way of ["tight", "stacked"]) {
     if (box.scrollWidth > box.clientWidth) box.classList.add(way);
   }
-  fade();
+  // A head that takes more room scrolls away with the lines, so that they stay in sight.
+  box.classList.toggle("loose", element("table").tHead.offsetHeight > HEAD_SHARE * box.clientHeight);
+  fade(box);
 }
 
-/** Show a shadow at the lower edge of the table if it goes on below. */
-function fade() {
-  const box = element("table").parentElement;
+/** Show a shadow at the lower edge of a box if its content goes on below. */
+function fade(box) {
   box.classList.toggle("more", box.scrollTop + box.clientHeight < box.scrollHeight - 1);
 }
 
@@ -882,8 +976,11 @@ function wrapped(text, most) {
   return lines;
 }
 
-/** What the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
-const descriptions = (width) => shown.asked.filter(isDescribed).flatMap((axis) => wrapped(toldOf(axis), lettersIn(2 * width)));
+/** Which categories are together, and what the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
+function descriptions(width) {
+  const own = together().map((place) => `${nameOf(shown.asked[place])}: ${joinedName(place)}`);
+  return [...own, ...shown.asked.filter(isDescribed).map(toldOf)].flatMap((text) => wrapped(text, lettersIn(2 * width)));
+}
 
 const titled = (text) => ({ text, anchor: "start", fontSize: 12, color: colour("ink") });
 
@@ -1007,15 +1104,21 @@ async function chart() {
 
 /** The chart of the chosen lines, what it shows in words, and a note where it does not show all lines. */
 function charted(width) {
-  const names = shown.asked.map(nameOf);
   const shows = drawing();
-  const rows = matching();
-  const isPart = rows.length < shown.rows.length;
-  const start = countsBy(names, scale === "count" ? "Counts" : `Percentages of ${wholeName()}`);
+  const all = shown.asked.map(nameOf);
+  const chosen = matching();
+  const isPart = chosen.length < shown.rows.length;
+  const start = countsBy(all, scale === "count" ? "Counts" : `Percentages of ${wholeName()}`);
   const description = `${start}${isPart ? `: the lines with ${condition()}` : ""}`;
   const note = isPart ? "The chart shows the chosen lines." : "";
+  // All lines have the categories that are together, so these stand above the chart; see `descriptions`.
+  const apart = [...all.keys()].filter((place) => !together().includes(place));
+  const places = apart.length ? apart : [...all.keys()];
+  const names = places.map((place) => all[place]);
+  const rows = chosen.map((row) => ({ ...row, labels: places.map((place) => row.labels[place]) }));
   // The categories that have a line.
-  const labels = shown.asked.map((axis, own) => data.attributes[axis].labels.filter((_, code) => !ticked[own].size || ticked[own].has(code)));
+  const isDrawn = (place, code) => !ticked[place].size || ticked[place].has(code);
+  const labels = places.map((place) => (apart.length ? data.attributes[shown.asked[place]].labels.filter((_, code) => isDrawn(place, code)) : [joinedName(place)]));
   const [first, second] = labels.map((own) => own.length);
   // The bounds of percentages have their place in bars.
   const isMap = names.length === 2 && first > 2 && second > 2 && second <= 60 && (scale === "count" || rows.length > MOST_BARS);
@@ -1025,7 +1128,7 @@ function charted(width) {
   if (names.length > 1 && rows.length <= MOST_BARS) {
     return { spec: { ...panels(rows, names, labels.at(-1), width, shows), ...title }, description, note };
   }
-  if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[0]].ordered) {
+  if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[places[0]]].ordered) {
     return { spec: { ...line(rows, names[0], shows), ...title }, description, note };
   }
   const most = rows.map((row) => [row, shows.of(row).value]).sort(([, one], [, other]) => other - one).map(([row]) => row).slice(0, MOST_BARS);
@@ -1124,7 +1227,7 @@ function shareColumns() {
 function download(rows, more = []) {
   const names = shown.asked.map(nameOf);
   const shares = hasShareEnds() ? shareColumns() : () => [];
-  const lines = rows.map((row) => [...row.labels.map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, shown.source]);
+  const lines = rows.map((row) => [...(row.full ?? row.labels).map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, shown.source]);
   const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv");
 }
@@ -1168,7 +1271,7 @@ function downloadAll() {
   const lines = [[...heads, ...data.attributes.map((attribute) => attribute.name), ...[...FIELDS, "level"].map(free)].map(quoted)];
   for (const axes of allTables().tables) {
     const answer = onPage(axes);
-    const name = quoted(axes.map((axis) => data.attributes[axis].name).join(" by "));
+    const name = quoted(axes.map(nameOf).join(" × "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
@@ -1250,6 +1353,7 @@ function picker() {
   const order = boxes.map((_, axis) => axis).sort((one, other) => attributeOf(one) - attributeOf(other));
   order.forEach((axis) => fields.append(boxes[axis].parentElement));
   element("levels").hidden = attributes.length === data.attributes.length;
+  fade(fields);
   // Show one attribute at the start.
   boxes[0].checked = true;
   selected = [0];
@@ -1269,6 +1373,7 @@ function picker() {
       size.textContent = found.length ? `${found.slice(0, MOST_FOUND).map((one) => `“${one}”`).join(", ")}${more}` : sizeOf(axis);
     });
     const none = boxes.every((box) => box.parentElement.hidden);
+    fade(element("attributes"));
     element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name, its meaning or its categories.` : "";
   });
   element("clear").addEventListener("click", () => {
@@ -1395,8 +1500,11 @@ element("whole").addEventListener("change", (event) => {
   scales();
   chart();
 });
-element("table").parentElement.addEventListener("scroll", fade);
-addEventListener("resize", fit);
+[element("table").parentElement, element("attributes")].forEach((box) => box.addEventListener("scroll", () => fade(box)));
+addEventListener("resize", () => {
+  fit();
+  fade(element("attributes"));
+});
 // Paper has no button that opens what is closed.
 let opened = false;
 addEventListener("beforeprint", () => {

@@ -108,7 +108,7 @@ def test_every_output_states_the_true_strength(tmp_path, capsys):
         " ".join(data["words"]),
         manifest["privacy"],
         printed,
-        csvw["dc:rights"],
+        csvw["skos:note"],
         stat["note"][0],
     ]
     for text in texts:

@@ -298,7 +298,8 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    assert ("not protected as a whole" in who) is (whom == "a row is")
+    alone = "if a person has more rows, each is protected by itself."
+    assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
 
 
 def test_words_never_promise_more_than_the_budget():
@@ -789,7 +790,7 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     found = set()
     for title, cells in itertools.groupby(lines, key=lambda line: line[0]):
         cells = list(cells)
-        own = title.split(" by ")
+        own = title.split(" \u00d7 ")
         found.add(tuple(names.index(name) for name in own))
         assert {line[1] for line in cells} == {synopsis.source(own).value}
         assert {line[-1] for line in cells} == {"95%"}
@@ -813,7 +814,7 @@ def test_a_download_that_cannot_hold_all_tables_says_so(browser, synopsis, tmp_p
     until(lambda: (browser.downloads / "Few-all.csv").exists())
     lines = (browser.downloads / "Few-all.csv").read_text().splitlines()[1:]
     tables = {line.split(",")[0] for line in lines}
-    assert 0 < len(lines) <= 20 and not any(" by " in table for table in tables)
+    assert 0 < len(lines) <= 20 and not any(" \u00d7 " in table for table in tables)
     (said,) = texts(browser, "#held")
     assert f"holds the {len(tables)} tables with the fewest attributes" in said
     assert "one by one" in said
@@ -899,7 +900,7 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1200, 400])
 def test_the_page_says_what_attributes_are(browser, tmp_path, width):
-    """In the head of the column, above each kind of chart, in print, and in a download."""
+    """Below the table, above each kind of chart, and in a download."""
     told = {"income": "net income, EUR a month", "day": "day of the visit", "place": "of residence"}
     tree = {"names": ["state", "county"], "paths": [["CA", "Napa"], ["CA", "Yolo"], ["NV", "Elko"]]}
     forms = {
@@ -914,7 +915,6 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
     write_report(release, tmp_path / "r.html", title=f"told{width}")
     browser.set_window_size(width, 900)
     open_page(browser, tmp_path / "r.html")
-    in_print = "return Array.from(document.querySelectorAll('#table th'), (e) => e.dataset.head)"
     # Bars, a map of colours, panels, a line, a level, and an attribute without a description.
     charts = (["income"], ["income", "place"], ["sex", "income"], ["day"], ["place@state"], ["sex"])
     for names in charts:
@@ -924,9 +924,7 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
         until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
         meanings = {name: told[name.partition("@")[0]] for name in names if name != "sex"}
         lines = {name: f"{name}: {meaning}" for name, meaning in meanings.items()}
-        assert texts(browser, "#table thead .described") == list(meanings.values())
-        heads = [lines.get(name, name) for name in names]
-        assert browser.execute_script(in_print)[: len(names)] == heads
+        assert texts(browser, "#meanings p") == list(lines.values())
 
         def above_the_chart():
             written = texts(browser, "#chart text:not(:has(tspan)), #chart tspan")
@@ -940,6 +938,36 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
     listed = "".join(f"  {name}: {meaning}\n" for name, meaning in told.items())
     assert f"What the attributes are\n{listed}\n" in file.read_text()
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [1, 12])
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (1920, 1080), (390, 844)])
+def test_the_head_of_a_table_leaves_two_thirds_of_its_box_to_the_lines(
+    browser, tmp_path, width, height, words
+):
+    """Whatever the attributes are called, and however long their descriptions are."""
+    form = {"values": ["in school", "at work"], "description": "main activity in the week, " * 7}
+    domain = Domain({f"{'activity ' * words}{place}": form for place in range(6)})
+    rows = dict.fromkeys(domain, ["in school", "at work"] * 100)
+    whole = PriView(views=[domain.attributes])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
+    write_report(made, tmp_path / "r.html")
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, tmp_path / "r.html")
+    script = """
+        const box = document.getElementById("table").parentElement;
+        box.scrollTop = 600;
+        const edge = box.getBoundingClientRect().top;
+        const heads = [...document.querySelectorAll("#table thead th")];
+        const bottom = Math.max(...heads.map((head) => head.getBoundingClientRect().bottom));
+        return (bottom - edge) / box.clientHeight;"""
+    for many in (4, 5, 6):
+        pick(browser, domain, domain.attributes[:many])
+        # A pixel is the edge of the head.
+        assert browser.execute_script(script) <= 0.34, many
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
@@ -1004,6 +1032,12 @@ def test_a_shadow_says_that_a_table_goes_on_below(browser, leveled, tmp_path):
     until(lambda: not browser.execute_script(is_shown))
     tick(browser, "visit")
     until(lambda: len(rows_of(browser)) == 8 and not browser.execute_script(is_shown))
+    # The list of attributes has it, too.
+    box = "const box = document.getElementById('attributes');"
+    is_shown = f"{box} return getComputedStyle(box, '::after').content !== 'none'"
+    assert browser.execute_script(is_shown)
+    browser.execute_script(f"{box} box.scrollTop = 1e6")
+    until(lambda: not browser.execute_script(is_shown))
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
@@ -1199,9 +1233,11 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     assert {*texts(browser, "#table tbody th:first-child")} == {region}
     assert rows_of(browser) == whole[4:8]
     assert texts(browser, "#more") == [
-        f"The table shows 4 of 16 lines: those with region: {region}. The download has all lines "
-        "of the table."
+        f"The table shows 4 of 16 lines: those with region: {region}."
     ]
+    # Each button says which lines it saves.
+    assert texts(browser, "#download") == ["Download all 16 lines of this table as CSV"]
+    assert texts(browser, "#download-chosen") == ["Download the 4 chosen lines as CSV"]
     # The chart shows the same lines, and says so.
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     until(lambda: region in texts(browser, "#chart svg")[0])
@@ -1241,6 +1277,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     browser.execute_script(f"{LIST} list.querySelector('button').click()", 0)
     assert texts(browser, "#choices summary")[0] == "region: all categories"
     assert rows_of(browser) == whole and texts(browser, "#more") == [""]
+    assert texts(browser, "#download") == ["Download this table as CSV"]
     tick_category(browser, 0, region)
     pick(browser, domain, ["children", "region"])
     assert len(rows_of(browser)) == 16
@@ -1337,7 +1374,7 @@ def test_categories_are_found_without_accents_and_chosen_as_a_whole(browser, tmp
     until(field.is_displayed)
     assert not other.is_displayed()
     field.send_keys("SUDL")
-    offered = "#choices details:first-child label"
+    offered = "#choices details:first-child fieldset label"
     until(lambda: texts(browser, offered) == ["Südland"])
     tick_category(browser, 0, "Südland")
     assert len(rows_of(browser)) == 1

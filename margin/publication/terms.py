@@ -1,0 +1,47 @@
+"""Dublin Core: who publishes a table, under which licence, and what it is about, for machines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["CONTACT", "dublin_core"]
+
+_TERMS = {
+    "publisher": "Publisher",
+    "issued": "Published",
+    "temporal": "Period",
+    "source": "Source",
+    "license": "Licence",
+    "bibliographicCitation": "How to cite",
+}
+"""The lines of an imprint that Dublin Core has a term for."""
+
+CONTACT = "contactPoint"
+"""The term of DCAT, the W3C's vocabulary of data catalogues, for whom readers can ask."""
+
+
+def dublin_core(manifest: dict[str, Any], attributes: Sequence[str]) -> dict[str, str]:
+    """The terms of a table of a publication, without those that its publisher did not say.
+
+    The names are those of the DCMI Metadata Terms, and `CONTACT`.
+
+    Parameters
+    ----------
+    manifest
+        The manifest of the publication.
+    attributes
+        The attributes of the table.
+    """
+    imprint = manifest["imprint"]
+    said = {term: imprint.get(head) for term, head in _TERMS.items()}
+    population = imprint.get("Population")
+    about = [manifest["description"], population and f"Population: {population}"]
+    # The line of the release says in words what its digest is for.
+    digest = imprint.get("Release", "").partition(". ")[0]
+    terms = {
+        "title": f"{manifest['title']}: {', '.join(attributes)}",
+        "abstract": " ".join(f"{text.rstrip('.')}." for text in about if text),
+        **said,
+        "isPartOf": digest,
+        CONTACT: imprint.get("Contact"),
+    }
+    return {term: text for term, text in terms.items() if text}

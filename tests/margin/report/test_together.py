@@ -1,0 +1,272 @@
+"""Chosen categories that are put together as one: lines, bounds, percentages, chart, download."""
+
+import csv
+
+import numpy as np
+import pytest
+from browsing import (
+    LIST,
+    choose,
+    held,
+    in_colours,
+    open_page,
+    pick,
+    put_together,
+    rows_of,
+    texts,
+    tick_category,
+    until,
+)
+
+import margin
+from margin import Domain, PriView, PureDP
+from margin.domain.bounds import whole_bounds
+from margin.report import write_report
+
+VIEWS = [["age", "sex"], ["region", "sex", "children"]]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def released(table, domain):
+    return margin.release(table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS))
+
+
+def line(count):
+    """A count of Python as the page should print it."""
+    low, high = whole_bounds(*count.interval(0.95))
+    numbers = (count.estimate, np.asarray(low), np.asarray(high))
+    return ["0" if f"{number:,.0f}" == "-0" else f"{number:,.0f}" for number in map(float, numbers)]
+
+
+def chosen(browser, domain, names, codes):
+    """Show a table, tick some categories of each attribute in `codes`, and put them together."""
+    pick(browser, domain, names)
+    found = {}
+    for name, own in codes.items():
+        found[name] = [domain[name].captions[code] for code in own]
+        for label in found[name]:
+            tick_category(browser, names.index(name), label)
+        put_together(browser, names.index(name))
+    return found
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [PriView(views=VIEWS), PriView(views=VIEWS[::-1], shares=[1, 5]), margin.Residual(order=3)],
+    ids=["equal", "shared", "components"],
+)
+def test_each_line_has_the_count_and_the_bounds_of_python(
+    browser, table, domain, tmp_path, mechanism
+):
+    made = margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism)
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    cases = [{"region": [0, 2, 3]}, {"region": [1, 3], "children": [0, 1]}, {"sex": [0, 1]}]
+    for codes in cases:
+        names = ["region", "children", "sex"]
+        together = chosen(browser, domain, names, codes)
+        others = [name for name in names if name not in codes]
+        lines = [{}]
+        for name in others:
+            lines = [{**one, name: label} for one in lines for label in domain[name].captions]
+        expected = [line(made.count({**one, **together})) for one in lines]
+        assert rows_of(browser) == expected, codes
+        first = next(iter(codes))
+        heads = {*texts(browser, f"#table tbody th:nth-child({names.index(first) + 1})")}
+        assert heads == {" + ".join(together[first])}
+
+
+def test_cells_that_are_known_leave_few_sums_without_bounds(browser, table, domain, tmp_path):
+    """The page has no bounds for three noisy lines and a known one; it says so, and hides none."""
+    excluded = (np.array(table["region"]) == "east") & (np.array(table["children"]) == 3)
+    rules = [{"region": "east", "children": [3]}]
+    declared = Domain({name: domain[name] for name in domain}, impossible=rules)
+    made = margin.release(
+        table.filter(~excluded), domain=declared, budget=PureDP(1), mechanism=PriView(views=VIEWS)
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    east = domain["region"].captions.index("east")
+    others = [code for code in range(4) if code != east]
+    for many in (1, 2, 3):
+        codes = {"region": [east, *others[:many]]}
+        together = chosen(browser, domain, ["region", "children"], codes)
+        rows = rows_of(browser)
+        (said,) = texts(browser, "#more")
+        for place, label in enumerate(domain["children"].captions[:3]):
+            assert rows[place] == line(made.count({**together, "children": label}))
+        _, low, high = rows[3]
+        assert (low, high) == ("\u2013", "\u2013") or many < 3
+        lacks = "This page cannot tell the bounds of sums without bounds. Do not add up the bounds"
+        assert (lacks in said) is (many == 3)
+        if many < 3:
+            exact = whole_bounds(*made.count({**together, "children": "3"}).interval(0.95))
+            shown = [float(text.replace(",", "")) for text in (low, high)]
+            # The rule for the sum of two lines is wider than need be.
+            assert shown[0] <= exact[0] and exact[1] <= shown[1]
+            assert many == 2 or shown == [float(end) for end in exact]
+
+
+def test_a_page_without_bounds_of_sums_says_so(browser, released, domain, tmp_path):
+    write_report(released, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    chosen(browser, domain, ["region", "age"], {"region": [0, 1]})
+    assert {tuple(row[1:]) for row in rows_of(browser)} == {("\u2013", "\u2013")}
+    (said,) = texts(browser, "#more")
+    assert "This page cannot tell the bounds of these sums. Do not add up the bounds" in said
+    assert not browser.find_element("id", "quoted").is_displayed()
+
+
+def test_percentages_chart_and_download_are_of_the_sums(browser, released, domain, tmp_path):
+    write_report(released, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    together = chosen(browser, domain, ["children", "region"], {"region": [0, 2, 3]})
+    name = " + ".join(together["region"])
+    choose(browser, "whole", "1")
+    labels = domain["children"].captions
+    counts = [released.count({**together, "children": label}) for label in labels]
+    all_of_them = released.count(together)
+    shares = [100 * one.estimate / sum(each.estimate for each in counts) for one in counts]
+    shown = [float(text.rstrip("%")) for text in texts(browser, "#table tbody td.share")]
+    assert shown == pytest.approx(shares, abs=0.051)
+    least, most = whole_bounds(*all_of_them.interval(0.95))
+    ends = []
+    for one in counts:
+        low, high = whole_bounds(*one.interval(0.95))
+        part = np.floor(1000 * low / most) / 10, np.ceil(1000 * min(high / least, 1)) / 10
+        ends.append(f"{part[0]:.1f}% to {part[1]:.1f}%")
+    assert texts(browser, "#table tbody td.ends") == ends
+    # Bars have the categories of the other attribute, and say above what is together.
+    until(lambda: "% within region" in texts(browser, "#chart text"))
+    drawn = texts(browser, "#chart text")
+    assert {*labels} <= {*texts(browser, "#chart .role-axis-label text")} and any(
+        f"region: {name}" in text for text in drawn
+    )
+    assert name not in drawn
+    assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
+    largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
+    quoted = f"rows have children: {labels[largest]}, region: {name}. "
+    assert quoted in texts(browser, "#quoted")[0]
+    assert f"with region: {name} have children: {labels[largest]}." in texts(browser, "#shares")[0]
+    browser.execute_script("document.getElementById('download-chosen').click()")
+    file = browser.downloads / f"{tmp_path.name}-children-region-chosen.csv"
+    until(file.exists)
+    saved = list(csv.reader(file.read_text("utf-8-sig").splitlines()))[1:]
+    assert [row[:2] for row in saved] == [[label, name] for label in labels]
+    numbers = [[text.replace(",", "") for text in line(one)] for one in counts]
+    assert [row[2:5] for row in saved] == numbers
+    assert {row[8] for row in saved} == {"each region"}
+
+
+def test_many_categories_have_all_their_names_in_the_download(browser, tmp_path):
+    domain = Domain({"place": [f"place {number}" for number in range(9)], "sex": ["F", "M"]})
+    rows = {"place": list(domain["place"].captions) * 20, "sex": ["F", "M"] * 90}
+    whole = PriView(views=[domain.attributes])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
+    write_report(made, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    together = chosen(browser, domain, ["place", "sex"], {"place": range(6)})
+    assert {*texts(browser, "#table tbody th:first-child")} == {"6 of 9 categories"}
+    browser.execute_script("document.getElementById('download-chosen').click()")
+    file = browser.downloads / f"{tmp_path.name}-place-sex-chosen.csv"
+    until(file.exists)
+    saved = list(csv.reader(file.read_text("utf-8-sig").splitlines()))[1:]
+    assert {row[0] for row in saved} == {" + ".join(together["place"])}
+    # A choice can be taken back, line by line and as a whole.
+    assert len(rows_of(browser)) == 2
+    put_together(browser, 0)
+    assert len(rows_of(browser)) == 12
+    put_together(browser, 0)
+    browser.execute_script(f"{LIST} list.querySelector('button').click()", 0)
+    assert len(rows_of(browser)) == 18
+    tick_category(browser, 0, "place 0")
+    tick_category(browser, 0, "place 1")
+    assert len(rows_of(browser)) == 4
+    assert not held((tmp_path / "r.html").read_text())["live"]
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_categories_are_put_together_by_keyboard(browser, released, domain, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    write_report(released, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["region", "sex"])
+    browser.execute_script("document.querySelector('#choices summary').focus()")
+
+    def press(*keys):
+        for one in keys:
+            browser.switch_to.active_element.send_keys(one)
+
+    press(Keys.ENTER)
+    until(lambda: texts(browser, "#choices label"))
+    # Tick the first two of four categories, and go past the others to the box below them.
+    press(Keys.TAB, Keys.SPACE, Keys.TAB, Keys.SPACE, Keys.TAB, Keys.TAB, Keys.TAB, Keys.SPACE)
+    assert len(rows_of(browser)) == 2
+    focus = browser.switch_to.active_element
+    assert focus.accessible_name == "Put the chosen categories of region together as one"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_categories_together_have_no_barriers(browser, released, domain, tmp_path, width, scheme):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
+    write_report(released, tmp_path / "r.html")
+    in_colours(browser, scheme)
+    browser.set_window_size(width, 900)
+    open_page(browser, tmp_path / "r.html")
+    chosen(browser, domain, ["region", "sex", "children"], {"region": [0, 1, 2]})
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    assert axe.Axe().run(browser, options=options)["violations"] == []
+    fits = "return document.documentElement.scrollWidth <= window.innerWidth"
+    assert browser.execute_script(fits)
+    in_colours(browser, "light")
+
+
+@pytest.mark.parametrize("whole", [None, "region", "children"])
+def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, whole):
+    """Its share is in all rows, or in those with the chosen categories of the whole."""
+    names = ["region", "children"]
+    write_report(released, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, names)
+    assert texts(browser, "#table tfoot tr") == []
+    ticked = {"region": [0, 2], "children": [0, 1]}
+    wanted = {name: [domain[name].captions[code] for code in own] for name, own in ticked.items()}
+    for place, labels in enumerate(wanted.values()):
+        for label in labels:
+            tick_category(browser, place, label)
+    if whole is not None:
+        choose(browser, "whole", str(names.index(whole)))
+    count = released.count(wanted)
+    of = released.count({whole: wanted[whole]} if whole else {})
+    low, high = whole_bounds(*count.interval(0.95))
+    least, most = whole_bounds(*of.interval(0.95))
+    ends = np.floor(1000 * low / most) / 10, np.ceil(1000 * high / least) / 10
+    name, *numbers = texts(browser, "#table tfoot tr > *")
+    share = f"{100 * count.estimate / of.estimate:.1f}%"
+    between = f"{ends[0]:.1f}% to {ends[1]:.1f}%"
+    expected = line(count)
+    assert name == "Sum of the 4 chosen lines"
+    assert numbers == [
+        "".join([expected[0], " to ".join(expected[1:]), share, between]),
+        *expected[1:],
+        share,
+        between,
+    ]
+    said = " from the list \u201cPercentages of\u201d above the table. By hand, divide"
+    assert (said in texts(browser, "#shares")[0]) is (whole is None)
+    # The percentage of all lines that the whole counts is 100 % by choice, so it has no bounds.
+    pick(browser, domain, ["sex", "region", "children"])
+    tick_category(browser, 0, domain["sex"].captions[0])
+    choose(browser, "whole", "0")
+    *_, share, between = numbers = texts(browser, "#table tfoot tr > *")
+    expected = line(released.count({"sex": domain["sex"].captions[0]}))
+    assert numbers[0] == "Sum of the 16 chosen lines" and numbers[1].startswith(expected[0])
+    assert (numbers[2:4], share, between) == (expected[1:], "100.0%", "\u2013")
+    # One line is no sum.
+    pick(browser, domain, ["region"])
+    tick_category(browser, 0, wanted["region"][0])
+    assert texts(browser, "#table tfoot tr") == []
