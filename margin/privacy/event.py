@@ -129,8 +129,8 @@ class Course:
     Examples
     --------
     >>> import margin
-    >>> domain = {"a": 2, "b": 3}
-    >>> made = margin.release({"a": [0, 1], "b": [2, 1]}, domain=domain, budget=margin.PureDP(1))
+    >>> table = {"a": [0, 1] * 3000, "b": [0, 1, 2] * 2000}
+    >>> made = margin.release(table, domain={"a": 2, "b": 3}, budget=margin.PureDP(9))
     >>> [(step.purpose, step.method) for step in made.provenance.course.steps]
     [('counting the rows', 'measure_linear'), ('measuring 1 view of up to 6 cells', 'measure')]
     """
