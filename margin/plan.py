@@ -13,7 +13,8 @@ from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import MarginError
 from .mechanisms import Auto, LevelCounts, PriView, Residual
-from .mechanisms.choosing.auto import Structure, usual_workload
+from .mechanisms.asked import usual_workload
+from .mechanisms.choosing.auto import Structure
 from .mechanisms.choosing.candidates import nearly
 from .mechanisms.expressions import expression
 from .notebook import html_table

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["add_commands"]
 
 _SHOWN = 1000
-"""A share of the budget below one in so many is shown as a bound."""
+"""Shares of the budget below one over this number are shown as "< 0.1 %"."""
 
 _COLUMNS = ("count", "low", "high", "noise_sd", "missed_sd")
 

@@ -77,7 +77,7 @@ def compare(
     seed
         The seed of the noise: a whole number >= 0.
     most_views
-        The largest number of views whose answers are measured. Of a larger workload so many are
+        The largest number of views whose answers are measured. Of a larger workload this number is
         drawn at random, the same ones for every `seed`, `budget` and list of mechanisms. None
         measures the answers to all views.
 

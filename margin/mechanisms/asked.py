@@ -1,5 +1,6 @@
-"""The default workload of a mechanism, its expected error, and the refusal of large domains."""
+"""The default workloads of mechanisms, its expected error, and the refusal of large domains."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from ..designs import least_squares_error
@@ -8,7 +9,10 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..synopses.noisy_tables import LEAST_VARIANCE
 
-__all__ = ["asked", "check_reach", "error_of_views"]
+__all__ = ["asked", "check_reach", "error_of_views", "usual_workload"]
+
+_MOST_TRIPLES = 200_000
+"""Number of triples of attributes above which pairs are the usual workload."""
 
 
 def asked(
@@ -21,6 +25,15 @@ def asked(
     checked = Workload.of(domain, workload)
     checked.check_listed()
     return checked
+
+
+def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
+    """The given workload, or a default one for None: all triples of attributes, or all pairs if
+    there are too many triples."""
+    if workload is not None:
+        return workload
+    few = math.comb(len(domain), 3) <= _MOST_TRIPLES
+    return Workload.all_kway(domain, min(3 if few else 2, len(domain)))
 
 
 def error_of_views(

@@ -20,7 +20,8 @@ __all__ = ["linked_axes", "linked_lines", "put_back", "with_few"]
 def linked_axes(tables: Tables) -> list[Axes]:
     """The sets of two or more axes that boxes of `Tables.zeros` link, directly or through others.
 
-    Whether a row lies in a box depends on the axes of one such set alone, or on a single axis.
+    Whether a row lies in a box depends on the axes of one such set alone, or on a single axis. Sets
+    of which no view holds any axis are left out, since they do not change the objective.
 
     Examples
     --------
@@ -37,7 +38,8 @@ def linked_axes(tables: Tables) -> list[Axes]:
     graph = nx.Graph()
     for box in tables.zeros.boxes:
         nx.add_path(graph, [axis for axis, _ in box])
-    return sorted(tuple(sorted(part)) for part in nx.connected_components(graph) if len(part) > 1)
+    sets = [tuple(sorted(part)) for part in nx.connected_components(graph) if len(part) > 1]
+    return sorted(part for part in sets if _holders(tables, part))
 
 
 def linked_lines(
@@ -82,7 +84,7 @@ def linked_lines(
     return Linked(
         columns=np.array(linked, np.int64),
         combinations=np.ascontiguousarray(combinations),
-        excess=np.concatenate([part.ravel() for part in flat]) if flat else np.empty(0),
+        excess=np.concatenate([part.ravel() for part in flat]),
         weights=weights[holders],
         starts=np.cumsum([0, *[part.size for part in flat[:-1]]]),
         ends=np.array(ends, np.int64),
@@ -154,7 +156,7 @@ def _lines(
     linked: Axes,
     table: Floats,
 ) -> Floats:
-    """A view of an array whose last axes are the linked ones."""
+    """A table with its linked axes last; it shares the memory of `table`."""
     view = tables.views[row]
     outer, inner = _split(view, linked)
     return np.transpose(table, [view.index(axis) for axis in [*outer, *inner]])

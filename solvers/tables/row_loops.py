@@ -77,6 +77,15 @@ class Linked(NamedTuple):
 
 
 @compiled_in_order
+def _end_of_run(first: NDArray[np.bool_], row: int) -> int:
+    """The end of the run of equal rows that begins at a row."""
+    end = row + 1
+    while end < first.size and not first[end]:
+        end += 1
+    return end
+
+
+@compiled_in_order
 def descend(
     state: State,
     axis: Axis,
@@ -97,9 +106,7 @@ def descend(
     end = 0
     while end < repeats.size:
         row = end
-        end += 1
-        while end < repeats.size and not first[end]:
-            end += 1
+        end = _end_of_run(first, row)
         # The line of the run in each view, and the slope of half the objective in the number of
         # rows of each category.
         slope[:] = 0.0
@@ -161,9 +168,7 @@ def descend_together(
     end = 0
     while end < repeats.size:
         row = end
-        end += 1
-        while end < repeats.size and not first[end]:
-            end += 1
+        end = _end_of_run(first, row)
         # The line of the run in each view, and its cell there.
         begin = 0
         for view in range(views):

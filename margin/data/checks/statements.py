@@ -186,8 +186,9 @@ class Totals:
         known = checked_known(domain, domain.known.items())
         self._tables = [table for table in known if set(table.view) <= readable]
         self.sizes = [table.counts.size for table in self._tables]
-        counts = [np.zeros(size, np.int64) for size in self.sizes]
-        self._bounds = [CellBounds(one, one, 0) for one in counts]
+        self._counts = [np.zeros(size, np.int64) for size in self.sizes]
+        # Of a release that counts all rows, both bounds are the count.
+        self._bounds = [CellBounds(counts, counts, 0) for counts in self._counts]
 
     def cells(self, codes: Codes, rows: int) -> list[Integers]:
         """For each known table the cell of each row, shape (rows,); -1 where a value has no
@@ -209,8 +210,8 @@ class Totals:
     def add(self, cells: Sequence[Integers], rows: int) -> None:
         """Count some rows by their cells. A row in no cell is counted in no table."""
         self._rows += rows
-        for own, bounds in zip(cells, self._bounds, strict=True):
-            np.add.at(bounds.lowest, own[own >= 0], 1)
+        for own, counts in zip(cells, self._counts, strict=True):
+            counts += np.bincount(own[own >= 0], minlength=counts.size)
 
     def limit(self, rows: int, bounds: Sequence[CellBounds]) -> None:
         """Take the number of counted rows, and the bounds on the counts, of a release that counts

@@ -20,6 +20,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible
 from ...synopses.noisy_tables import LEAST_VARIANCE
+from ..asked import usual_workload
 from ..fitted import (
     LOOK_CHOICE_NOISE,
     LOOK_NOISE,
@@ -31,7 +32,7 @@ from ..fitted import (
 )
 from ..ordered.level_counts import LevelCounts
 from .asked_candidates import measured_as_asked
-from .auto import counted_rows, usual_workload
+from .auto import counted_rows
 from .begin import begin
 from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty

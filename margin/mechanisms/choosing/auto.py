@@ -1,6 +1,5 @@
 """`Auto`: a mechanism that chooses what to measure by its expected error."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,16 +11,14 @@ from ...privacy.budget import Budget
 from ...private import Private, Strategy
 from ...solvers import JointProjection
 from ...synopses import LevelSynopsis, ViewSynopsis
+from ..asked import usual_workload
 from .asked_candidates import asked_candidates, measured_as_asked
 from .begin import begin
 from .candidates import Candidate, Candidates
 from .drowned import without_drowned
 from .strength import Strength, Structure
 
-__all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
-
-_MOST_TRIPLES = 200_000
-"""Number of triples of attributes above which pairs are the usual workload."""
+__all__ = ["Auto", "Structure", "counted_rows"]
 
 
 @dataclass(
@@ -114,15 +111,6 @@ class Auto:
         if asked.asked:
             return asked_candidates(domain, asked, budget)
         return Candidates(domain, asked, budget).priced(Strength.of(self.structure), rows)
-
-
-def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
-    """The given workload, or a default one for None: all triples of attributes, or all pairs if
-    there are too many triples."""
-    if workload is not None:
-        return workload
-    few = math.comb(len(domain), 3) <= _MOST_TRIPLES
-    return Workload.all_kway(domain, min(3 if few else 2, len(domain)))
 
 
 def counted_rows(

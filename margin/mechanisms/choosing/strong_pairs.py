@@ -15,6 +15,7 @@ from ...solvers import JointProjection, Newton, NonNegativity, Solver
 from ...solvers.reconstruct.scaling.junction import has_junction_tree
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
+from ..asked import usual_workload
 from ..fitted import (
     AGAIN_CHOICE,
     AGAIN_DISTANCE,
@@ -29,7 +30,6 @@ from ..fitted import (
     LOOK_TREE,
     LOOK_TREE_CHOICE,
 )
-from .auto import usual_workload
 from .begin import begin
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .look import CONTEXT, Found, Judge, best_shares

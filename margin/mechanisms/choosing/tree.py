@@ -18,6 +18,7 @@ from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
+from ..asked import usual_workload
 from ..fitted import AGAIN_DISTANCE, TREE_CHOICE, TREE_DOUBT, TREE_PENALTY, TREE_SINGLES
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .look import Found, Judge
@@ -118,8 +119,7 @@ class SpanningTree:
         of_tables = left * (1 - AGAIN_DISTANCE)
         evidence, pairs = self.measure(private, workload, of_tables)
         found = Found(evidence=evidence, views=with_singles(domain, workload, pairs))
-        asked = workload or Workload.all_kway(domain, min(3, len(domain)))
-        judge = Judge(domain, asked, found)
+        judge = Judge(domain, usual_workload(domain, workload), found)
         judge.measure(private, spend=None)
         synopsis = found.synopsis(domain, self.nonnegativity, self.reconstruction)
         synopsis = replace(synopsis, kurtosis=private.budget.kurtosis)

@@ -61,10 +61,10 @@ class JointProjection:
 
     The steps of the multipliers in a view are in units of the variance of its cells. But other
     views may measure the components of a view far better. Then its steps would be far too small for
-    these, and many cells would still be below zero in the end. The uniform table would get so many
-    rows that sums are off by more than their noise. So the unit is at most `STEP_RANGE` times the
-    variance that cells would have if the median component stood for all. The solution does not
-    depend on it.
+    these, and many cells would still be below zero in the end. The uniform table would then get
+    many rows, and sums would be off by more than their noise. So the unit is at most `STEP_RANGE`
+    times the variance that cells would have if the median component stood for all. The solution
+    does not depend on it.
 
     Known components do not change. The table that is mixed in agrees with what is known; the
     iteration goes on until its share is small.

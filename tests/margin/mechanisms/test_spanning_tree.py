@@ -60,6 +60,36 @@ def test_the_tree_of_the_data_is_found(budget):
     assert {tuple(sorted(view)) for view in made.names} == expected
 
 
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.01")], ids=repr)
+def test_bounds_of_pairs_that_the_tree_does_not_hold_are_right_and_not_far_too_wide(budget):
+    """The chosen pairs are the strongest ones, and say little of how much the others miss."""
+    codes = grown(20_000)
+    made = simulated(codes, domain_of(), budget)
+    inside, width, square = [], [], []
+    for view in itertools.combinations(made.domain, 2):
+        answer = made.marginal(view)
+        if not answer.reconstructed:
+            continue
+        axes = made.domain.axes(view)
+        true = np.histogram2d(*codes[:, axes].T, bins=[np.arange(4)] * 2)[0]
+        low, high = answer.interval(0.95)
+        inside.append(((low <= true) & (true <= high)).mean())
+        width.append((high - low).mean())
+        square.append(((answer.counts - true) ** 2).mean())
+    assert len(inside) > 10
+    assert np.mean(inside) > 0.85
+    assert np.mean(width) < 10 * np.sqrt(np.mean(square))
+
+
+@pytest.mark.parametrize("mechanism", [margin.Auto(), margin.Adaptive(rounds=0)], ids=repr)
+def test_a_tree_that_is_the_best_candidate_measures_what_it_misses(mechanism):
+    made = simulated(grown(2_000, (2,) * 20), domain_of((2,) * 20), PureDP(1), mechanism)
+    course = made.provenance.course
+    assert "measuring a spanning tree of pairs" in [step.purpose for step in course.steps]
+    assert course.steps[-1].method == "total_distance"
+    assert sum(step.units for step in course.steps) == course.units
+
+
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
 @pytest.mark.parametrize("rows", [50, 20_000])
 def test_all_of_the_budget_is_spent_and_no_more(budget, rows):
