@@ -37,6 +37,7 @@ __all__ = [
     "SPLIT_NUMBERS",
     "SUMMED_NUMBERS",
     "TABLE_CELLS",
+    "UNION_PAIRS",
     "VARIANCE_NUMBERS_AT_ONCE",
     "WEIGHT_SUM",
 ]
@@ -99,6 +100,12 @@ HESSIAN_UNKNOWNS = 2500
 
 EXTENDED_NUMBERS = 1 << 26
 """Numbers of an extended table (half a gigabyte). Beyond it: conjugate gradients (`LargeDual`)."""
+
+UNION_PAIRS = 1 << 20
+"""Pairs of known components whose unions are listed for `UnionProducts`.
+
+Beyond it: the means of all extended functions (`WholeProducts`).
+"""
 
 COMPILED_NUMBERS = 1 << 22
 """Numbers of an extended table in the compiled loops of `Newton`.

@@ -14,6 +14,7 @@ from ..limits import (
     CONTEXT_CELLS,
     CONTEXT_CELLS_AT_ONCE,
     EXACT_BAR_CELLS,
+    EXTENDED_NUMBERS,
     INVERSE_UNKNOWNS,
     JOINT_CELLS,
     SCALED_CELLS,
@@ -25,9 +26,10 @@ from ..threads import single_thread
 from ..types import Floats, Integers
 from .bars import Bars
 from .batch import Batch, Solutions
-from .dual import Dual, is_large
+from .dual import Dual
 from .newton import Newton
 from .problem import Problem, Solution, Solver
+from .products import products_of
 from .sampling import (
     random_structure,
     sampled_undetermined,
@@ -579,10 +581,12 @@ class _Surroundings:
     @cached_property
     def _inverse(self) -> Floats | None:
         """The inverse of the Hessian, shape (m, m); None if it is too large or does not exist."""
-        count = len(self.problem.index)
-        if not 0 < count <= INVERSE_UNKNOWNS or is_large(self.problem.shape, 0):
+        problem = self.problem
+        if not 0 < len(problem.index) <= INVERSE_UNKNOWNS:
             return None
-        return Dual(self.problem, self._ridge).inverse(self._distribution)
+        if products_of(problem.shape, problem.index).numbers > EXTENDED_NUMBERS:
+            return None
+        return Dual(problem, self._ridge).inverse(self._distribution)
 
 
 @lru_cache(maxsize=256)

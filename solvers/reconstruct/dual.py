@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 
 import numpy as np
 import scipy
@@ -26,6 +26,7 @@ from ..types import Floats, Integers
 from .bars import Bars
 from .batch import Batch
 from .problem import Problem, Solution
+from .products import Products, products_of
 from .rules import PRECONDITIONER, SAME, cancels, converged, use_of_factor
 from .sampling import (
     random_structure,
@@ -230,7 +231,7 @@ class Dual:
         # same point, so these results are used again.
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
-        self._extended_of: tuple[Floats | None, Floats] = (None, ridge)
+        self._means_of: tuple[Floats | None, Floats] = (None, ridge)
         self._solve_last: Callable[[Floats], Floats]
 
     def start(self, tolerance: float) -> Floats:
@@ -264,37 +265,41 @@ class Dual:
         """Compute the known moments of a distribution, shape (m,); the last result is kept."""
         if self._moments_of[0] is not distribution:
             if max(self.problem.shape, default=2) <= 2 and not self.problem.by_margins:
-                # On binary axes the extended table holds all moments, and the Hessian needs it.
-                moments = self._extended(distribution)[self.problem.index]
+                # On binary axes the means of products hold all moments, and the Hessian needs them.
+                moments = self._means(distribution)[self.problem.index]
             else:
                 moments = self.problem.moments(distribution)
             self._moments_of = distribution, moments
         return self._moments_of[1]
 
-    def _extended(self, distribution: Floats) -> Floats:
-        """Compute `Transform.extend` of a distribution; the last result is kept."""
-        if self._extended_of[0] is not distribution:
-            self._extended_of = distribution, transform(self.problem.shape).extend(distribution)
-        return self._extended_of[1]
+    @property
+    def _products(self) -> Products:
+        """The products of each pair of known functions."""
+        return products_of(self.problem.shape, self.problem.index)
+
+    def _means(self, distribution: Floats) -> Floats:
+        """Compute `Products.means` of a distribution; the last result is kept."""
+        if self._means_of[0] is not distribution:
+            self._means_of = distribution, self._products.means(distribution)
+        return self._means_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
         """Compute the Hessian of the dual at a distribution, shape (m, m).
 
         It is the covariance matrix of the known functions plus the diagonal matrix of the ridges.
-        The means of products are looked up in the extended table (`Transform.extend`). The next
-        call overwrites the array.
+        The means of products are looked up (`Products`). The next call overwrites the array.
         """
-        place, factor = _products(self.problem.shape, self.problem.index.tobytes())
+        products = self._products
         mean = self.moments(distribution)
         matrix = self._work[0]
         np.take(
-            self._extended(distribution),
-            place,
+            self._means(distribution),
+            products.place,
             out=matrix,
             mode="clip",
         )
-        if factor is not None:
-            matrix *= factor
+        if products.factor is not None:
+            matrix *= products.factor
         if len(mean):
             # matrix -= outer(mean, mean), in place
             scipy.linalg.blas.dger(
@@ -441,18 +446,10 @@ class Dual:
     ) -> Floats:
         """The quadratic form (f - E f)' M (f - E f) of each cell, shape (cells,).
 
-        `weights` is M, shape (m, m), and `pulled` is M E f. Products of functions are functions
-        again: their weights are added up, and transformed once.
+        `weights` is M, shape (m, m), and `pulled` is M E f.
         """
-        problem = self.problem
-        basis = transform(problem.shape)
-        place, factor = _products(problem.shape, problem.index.tobytes())
-        if factor is not None:
-            weights = weights * factor
-        width = math.prod(basis.width(size) for size in problem.shape)
-        summed = np.bincount(place.ravel(), weights.ravel(), width).astype(np.float64)
-        linear = problem.functions(pulled)
-        return np.asarray(basis.narrow(summed) - 2 * linear + mean @ pulled)
+        linear = self.problem.functions(pulled)
+        return np.asarray(self._products.form(weights) - 2 * linear + mean @ pulled)
 
     def _variance(
         self,
@@ -570,24 +567,15 @@ class LargeDual(Dual):
         return _conjugate_gradients(product, right, lambda residual: residual / diagonal, accuracy)
 
 
-def is_large(
-    shape: tuple[int, ...],
-    unknowns: int,
-    numbers: int = EXTENDED_NUMBERS,
-) -> bool:
-    """Whether the Hessian or the extended table of a problem is too large to store.
+def is_large(problem: Problem) -> bool:
+    """Whether the Hessian of a problem, or what it is made from, is too large to store.
 
-    The limits are `HESSIAN_UNKNOWNS` unknowns and `numbers` entries of the extended table. Larger
+    The limits are `HESSIAN_UNKNOWNS` unknowns and `EXTENDED_NUMBERS` means of products. Larger
     problems use `LargeDual`.
     """
-    width = math.prod(transform(()).width(size) for size in shape)
-    return unknowns > HESSIAN_UNKNOWNS or width > numbers
-
-
-@lru_cache(maxsize=16)
-def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
-    """`Transform.products` with a cache; the array `index` is given by its bytes."""
-    return transform(shape).products(np.frombuffer(index, dtype=np.int64))
+    if len(problem.index) > HESSIAN_UNKNOWNS:
+        return True
+    return products_of(problem.shape, problem.index).numbers > EXTENDED_NUMBERS
 
 
 def _conjugate_gradients(

@@ -17,8 +17,9 @@ from ..status import Status
 from ..threads import compiler_pays, in_parts, processors, single_thread
 from ..types import Floats
 from .batch import Batch, Solutions
-from .dual import Dual, Penalised, contradicts, is_large, reached
+from .dual import Dual, Penalised, contradicts, reached
 from .problem import Problem, Solution
+from .products import extended_numbers
 from .rules import SHORTEST, falls_enough
 from .split import SplitDual, dual_of, start_of
 from .starts import pairwise
@@ -105,7 +106,7 @@ class Newton(Penalised):
         if isinstance(problem, Problem):
             return self._one(problem)
         unknowns = int(np.diff(problem.offsets).max(initial=0))
-        large = is_large(problem.shape, unknowns, COMPILED_NUMBERS)
+        large = extended_numbers(problem.shape) > COMPILED_NUMBERS
         if large or unknowns > MANY_UNKNOWNS_FOR_LAPACK:
             loops = None
         else:

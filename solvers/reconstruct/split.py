@@ -21,6 +21,7 @@ from ..types import Floats, Integers
 from .bars import Bars
 from .dual import Dual, LargeDual, is_large
 from .problem import Problem
+from .products import extended_numbers, whole_products
 from .scaling.blocks import blocks_of
 from .scaling.dual import ScaledDual
 
@@ -129,9 +130,10 @@ class _Elimination:
         self.layout = layout
         self.size = problem.shape[layout.axis]
         # Means of products of the outer functions, category by category.
-        place, factor = _products(layout.rest, layout.outer.tobytes())
+        products = whole_products(layout.rest, layout.outer)
+        place, factor = products.place, products.factor
         by_category = np.moveaxis(distribution.reshape(problem.shape), layout.axis, 0)
-        means = transform(layout.rest).extend(by_category.reshape(self.size, -1))
+        means = products.means(by_category.reshape(self.size, -1))
         tied = means[:, place[layout.inner]]
         shared = means.sum(axis=0)[place]
         if factor is not None:
@@ -215,7 +217,7 @@ class _Elimination:
 
 def dual_of(problem: Problem, ridge: Floats) -> Dual:
     """Choose the fastest class: `ScaledDual`, `SplitDual`, `LargeDual` or `Dual`."""
-    too_large = is_large(problem.shape, len(ridge))
+    too_large = is_large(problem)
     if len(ridge) > SCALED_UNKNOWNS or problem.cells > SCALED_CELLS:
         blocks = blocks_of(problem, ridge)
         if blocks is not None and (len(blocks) <= SCALED_BLOCKS or too_large):
@@ -247,7 +249,7 @@ def splits(problem: Problem, ridge: Floats) -> bool:
     It can be used only if, for each function of the other axes, the products with all contrasts of
     the separated axis have the same ridge and the same variance.
     """
-    if len(ridge) < SPLIT_UNKNOWNS or is_large(problem.shape, 0, SPLIT_NUMBERS):
+    if len(ridge) < SPLIT_UNKNOWNS or extended_numbers(problem.shape) > SPLIT_NUMBERS:
         return False
     if ridge.min() < _LEAST_RIDGE:
         return False
@@ -292,9 +294,3 @@ def _layout(shape: tuple[int, ...], index: bytes) -> _Layout | None:
     if not complete or not alone:
         return None
     return _Layout(axis, rest, common, bound.reshape(-1, size - 1), outer, inner)
-
-
-@lru_cache(maxsize=16)
-def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
-    """`Transform.products` with a cache; the array `index` is given by its bytes."""
-    return transform(shape).products(np.frombuffer(index, dtype=np.int64))
