@@ -241,4 +241,5 @@ def _unions(components: Integers) -> Integers:
 def _largest(masks: Integers) -> Integers:
     """The masks that are not part of another one, from distinct masks."""
     held = masks[:, None] & masks == masks[:, None]
-    return masks[held.sum(axis=1) == 1]
+    alone: Integers = masks[held.sum(axis=1) == 1]
+    return alone
