@@ -10,6 +10,8 @@ from .local import Candidate
 from .shares import Contrasts, Holdings, best_shares
 
 LOSS = 1.0005  # error without a view / error with it: up to this ratio the view is idle
+SMALLEST_PART = 1e-9  # of a precision: a smaller rest is a rounding error
+FEW = 0.01  # the rounds end when no larger part of the views is left out
 STEPS = 100  # largest number of steps of the shares each time views are left out
 
 
@@ -35,11 +37,13 @@ def without_idle(
     """
     views, shares = found
     limit = shares.error * LOSS
-    while True:
+    idle = len(views)
+    while idle > FEW * len(views):
         holdings = contrasts.holdings(views)
         needed = _needed(holdings, shares.shares, power, limit)
-        if needed.all():
-            return views, replace(shares, bound=found[1].bound)
+        idle = len(views) - int(needed.sum())
+        if not idle:
+            break
         # The best shares of the others may leave more views with hardly any share.
         views = list(compress(views, needed))
         shares = best_shares(
@@ -49,6 +53,7 @@ def without_idle(
             steps=STEPS,
             bounded=False,
         )
+    return views, replace(shares, bound=found[1].bound)
 
 
 def _needed(
@@ -62,10 +67,25 @@ def _needed(
     The views are tried one after another, the smallest share first. If a view is left out, the
     others get its share in proportion to their own.
     """
-    for view in np.argsort(shares, kind="stable"):
-        fewer = np.where(np.arange(len(shares)) == view, 0.0, shares)
-        theta = holdings.precision(fewer, power)
+    precisions = shares**power / holdings.cells
+    theta = holdings.precision(shares, power)
+    error = (holdings.kappa / theta).sum()
+    left = shares.sum()
+    starts = np.searchsorted(holdings.view, np.arange(len(shares) + 1))
+    needed = np.ones(len(shares), np.bool_)
+    for view in np.argsort(shares, kind="stable").tolist():
+        # Only the contrasts of this view lose precision.
+        held = holdings.contrast[starts[view] : starts[view + 1]]
+        before = theta[held]
+        after = before - precisions[view]
+        if (after <= SMALLEST_PART * before).any():
+            continue  # nothing else tells one of them
+        kappa = holdings.kappa[held]
+        larger = error + (kappa / after - kappa / before).sum()
         # Dividing the shares by their sum multiplies the error by a power of the sum.
-        if theta.all() and (holdings.kappa / theta).sum() * fewer.sum() ** power <= limit:
-            shares = fewer
-    return shares > 0
+        if larger * (left - shares[view]) ** power <= limit:
+            needed[view] = False
+            theta[held] = after
+            error = larger
+            left -= shares[view]
+    return needed
