@@ -285,6 +285,11 @@ def _independent(cell: Cell, k: int) -> Any:
     return PriView(views=[[name] for name in cell.table.sizes])
 
 
+def _residual(order: int) -> Any:
+    """`Residual`, with answers over the requested attributes alone."""
+    return margin.Residual(order=order, reconstruction=Newton())
+
+
 def _residual_planner(cell: Cell, k: int) -> Any:
     """ResidualPlanner, implemented anew from the paper because its code is under the GPL: raw
     answers to one workload.
