@@ -399,7 +399,8 @@ class _Course:
 
     def _solver(self, chosen: Candidate) -> Solver:
         assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked
-        return self.mechanism.reconstruction or chosen.mechanism.reconstruction
+        stated = self.mechanism.reconstruction or chosen.mechanism.reconstruction
+        return stated or reconstruction_for(self.domain)
 
     def _measure_candidate(
         self,
