@@ -17,6 +17,7 @@ from ..interrupts.share import tell, within
 from .encode import Batch, encode_batches, locate
 from .failures import MixedTypesError, differing
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
+from .steady import unchanged
 
 __all__ = ["FilesSource", "family", "open_path", "without_values"]
 
@@ -98,8 +99,9 @@ class FilesSource:
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
         """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
-        for _, arrays in self.columns_by_file(names, numbers=numbers):
-            yield arrays
+        with unchanged(self.pattern, self.paths):
+            for _, arrays in self.columns_by_file(names, numbers=numbers):
+                yield arrays
 
     def columns_by_file(
         self,
