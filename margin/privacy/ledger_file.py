@@ -207,8 +207,8 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
     if entries[0].action != "create" or any(entry.action == "create" for entry in entries[1:]):
         raise damaged(path, "entry 0 must create the ledger, and no other entry may")
     if entries[0].detail != _FORMAT:
-        found = entries[0].detail
-        which = repr(found) if _FORMATS.fullmatch(found) else "another format"
+        detail = entries[0].detail
+        which = repr(detail) if _FORMATS.fullmatch(detail) else "another format"
         raise FileError(
             f"the ledger {str(path)!r} must have the format {_FORMAT!r}, but another version of "
             f"margin created it with {which}; use that version (margin info FILE.margin names it, "
