@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from ...errors import DataError
 from ..files import FileSource
 from ..folders import FilesSource, open_path
+from ..queries.types_of_files import parquet_files
 from ..source import Source
 from ..sql import Sql
 
@@ -45,7 +46,9 @@ def unread_files(source: Source) -> list[Unread]:
 def _files(source: Source) -> list[FileSource]:
     """The files of a source, whose messages show their whole paths."""
     if isinstance(source, Sql):
-        return [file for path in source.files.values() for file in _files(open_path(path))]
+        named = [file for path in source.files.values() for file in _files(open_path(path))]
+        quoted = [path for path in parquet_files([source.text]) if path.suffix == ".parquet"]
+        return named + list(map(FileSource, quoted))
     if isinstance(source, FilesSource):
         return replace(source, shows_folders=True).files
     # A path that leads nowhere is a mistake in the command, and no news about the table.

@@ -88,6 +88,22 @@ def test_the_files_of_a_query_are_named_if_their_columns_cannot_be_found(broken,
         assert "the SQL query" in err
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_parquet_file_that_a_query_names_in_quotes_is_named(tmp_path, capsys, is_cut):
+    for week in WEEKS:
+        (tmp_path / f"week={week}").mkdir()
+        duckdb.sql(ROWS).write_parquet(str(tmp_path / f"week={week}" / "part-04.parquet"))
+    broken = tmp_path / f"week={WEEKS[2]}" / "part-04.parquet"
+    if is_cut:
+        _cut(broken)
+    (tmp_path / "d.json").write_text('{"a": 3, "b": 2}')
+    query = f"FROM read_parquet('{tmp_path}/*/*.parquet', hive_partitioning = false)"
+    check = ["domain", "check", "--sql", query, str(tmp_path / "d.json"), "--json"]
+    assert main(check) == (2 if is_cut else 0)
+    told = json.loads(capsys.readouterr().out)["unreadable"]
+    assert [one["file"] for one in told] == ([str(broken)] if is_cut else [])
+
+
 def test_a_file_that_lacks_a_column_is_named(tmp_path, capsys):
     for week, rows in zip(WEEKS, (ROWS, ROWS, "SELECT 1 AS a", ROWS), strict=True):
         (tmp_path / f"week={week}").mkdir()
