@@ -45,6 +45,10 @@ __all__ = [
 _UNKNOWN = "The error of a number without bounds is not known."
 
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C or SIGTERM ended."""
+
+
 class Said(NamedTuple):
     """The output of a command.
 

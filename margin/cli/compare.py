@@ -20,6 +20,7 @@ from .arguments.table import add_table, table_of
 from .arguments.workload import add_workload, workload_of
 from .arguments.written import is_class, is_written, own_mechanism, split_mechanisms, written
 from .common import (
+    INTERRUPTED,
     Said,
     add_command,
     add_domain,
@@ -159,27 +160,40 @@ def _compare(parsed: argparse.Namespace) -> Said:
         check_picture(parsed.picture, parsed)
     workload = workload_of(domain, parsed.workload, parsed.asked)
     assert workload is not None
-    found = margin.compare(
-        table_of(parsed),
-        domain=domain,
-        budget=budget,
-        mechanisms=mechanisms,
-        workload=workload,
-        metrics=split_names(parsed.metrics),
-        runs=parsed.runs,
-        most_views=parsed.most_views,
-    )
+    # An interrupt leaves what is done.
+    done: list[margin.Comparison] = []
+    try:
+        margin.compare(
+            table_of(parsed),
+            domain=domain,
+            budget=budget,
+            mechanisms=mechanisms,
+            workload=workload,
+            metrics=split_names(parsed.metrics),
+            runs=parsed.runs,
+            most_views=parsed.most_views,
+            so_far=done.append,
+        )
+    except KeyboardInterrupt:
+        if not done:
+            raise
+    found = done[-1]
+    left = [name for name in mechanisms if name not in {row.name for row in found.rows}]
     if parsed.debug:
         tracebacks = [row.traceback for row in found.rows]
         print(masked("".join(tracebacks)), end="", file=sys.stderr)
     rows = tuple(_shown(row, parsed.debug) for row in found.rows)
     found = dataclasses.replace(found, rows=rows)
     code = 0 if found.best else 2
+    if left:
+        code = INTERRUPTED
     # The first line says that the result is not private.
     warning, *table = str(found).split("\n")
+    if left:
+        table.append(f"interrupted, so these were not compared: {', '.join(left)}")
     text = "\n".join([painted(warning, "beware", sys.stdout), *table])
-    values = found.to_json() | {"budget": budget_values(budget)}
-    if parsed.picture is None or not found.best:
+    values = found.to_json() | {"budget": budget_values(budget), "not_compared": left}
+    if parsed.picture is None or not found.best or left:
         return Said(text, values, code)
     draw(found.plot(), parsed.picture)
     values["picture"] = str(parsed.picture)

@@ -31,6 +31,7 @@ from . import sign as cli_sign
 from .arguments.words import in_words_of_the_command
 from .bench import commands as cli_bench
 from .common import (
+    INTERRUPTED,
     Parser,
     Said,
     add_command,
@@ -42,7 +43,6 @@ from .outputs import add_force, check_release_file, numbered
 __all__ = ["command", "main"]
 
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _BUDGET_LOST = 0, 1, 2, 3, 4
-_INTERRUPTED = 130
 
 _SEVERAL = ("+", "*")
 """The `nargs` of options that take several values."""
@@ -292,7 +292,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
         code = _BUDGET_LOST if error.budget_is_lost else _USER_ERROR
         return code, "; ".join([masked(str(error)), *fates_of(error)])
     if isinstance(error, KeyboardInterrupt):
-        return _INTERRUPTED, str(error) or "interrupted"
+        return INTERRUPTED, str(error) or "interrupted"
     fates = fates_of(error)
     is_lost = any(fate.budget_is_lost for fate in fates)
     lacking = shortage(error)

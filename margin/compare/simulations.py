@@ -4,7 +4,7 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,7 @@ def compare(
     runs: int = 3,
     seed: int = 0,
     most_views: int | None = 200,
+    so_far: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
     """Simulate several mechanisms on a real table, and compare their answers with the truth.
 
@@ -80,6 +81,9 @@ def compare(
         The largest number of views whose answers are measured. Of a larger workload this number is
         drawn at random, the same ones for every `seed`, `budget` and list of mechanisms. None
         measures the answers to all views.
+    so_far
+        A function that is called with the comparison of the mechanisms that are done, after each
+        one. So what it keeps outlasts an interrupt.
 
     Raises
     ------
@@ -140,19 +144,29 @@ def compare(
         simulations=len(mechanisms) * runs,
         seed=seed,
     )
-    rows = [
-        _compared(name, mechanism, task, truths, place * runs)
-        for place, (name, mechanism) in enumerate(mechanisms.items())
-    ]
+    rows: list[Compared] = []
+    for name, mechanism in mechanisms.items():
+        rows.append(_compared(name, mechanism, task, truths, len(rows) * runs))
+        if so_far is not None:
+            so_far(_comparison(rows, task))
+    return _comparison(rows, task)
+
+
+def _comparison(rows: Sequence[Compared], task: "_Task") -> Comparison:
+    """The comparison of some mechanisms, the best one first, and those that failed last."""
     sign = -1 if task.metrics[0].larger_is_better else 1
-    rows.sort(key=lambda row: (bool(row.problem), math.isnan(row.error), sign * row.error))
     return Comparison(
-        budget=budget,
+        budget=task.budget,
         views=tuple(task.scored),
-        rows=tuple(rows),
+        rows=tuple(
+            sorted(
+                rows,
+                key=lambda row: (bool(row.problem), math.isnan(row.error), sign * row.error),
+            )
+        ),
         metrics=task.metrics,
-        workload_size=len(asked),
-        seed=seed,
+        workload_size=len(task.workload),
+        seed=task.seed,
         runs=task.runs,
     )
 

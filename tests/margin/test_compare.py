@@ -604,6 +604,53 @@ def test_the_command_compares(table, domain, tmp_path, capsys):
     assert "nothing" in capsys.readouterr().err
 
 
+STOPPED = """
+class Stopped:
+    def run(self, private, workload):
+        raise KeyboardInterrupt
+"""
+
+
+def test_an_interrupt_leaves_what_is_done(table, domain, tmp_path, capsys):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    (tmp_path / "domain.json").write_text(domain.to_json())
+    (tmp_path / "mine.py").write_text(STOPPED)
+    stopped = f"{tmp_path / 'mine.py'}:Stopped"
+    command = [
+        *("compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")),
+        *("--epsilon", "1", "--runs", "1", "--mechanisms"),
+    ]
+    assert main([*command, "Direct", "Uniform", stopped, "Auto"]) == 130
+    output = capsys.readouterr().out
+    assert "Direct" in output and "Uniform" in output
+    assert output.endswith(f"interrupted, so these were not compared: {stopped}, Auto\n")
+    assert main([*command, "Direct", stopped, "--json"]) == 130
+    found = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in found["mechanisms"]] == ["Direct"]
+    assert found["not_compared"] == [stopped]
+    # Nothing is done yet.
+    assert main([*command, stopped, "Direct"]) == 130
+    assert capsys.readouterr() == ("", "margin: interrupted\n")
+
+
+def test_the_comparison_so_far_is_told_after_each_mechanism(table, domain):
+    told = []
+    whole = compare(
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanisms={"uniform": margin.mechanisms.Uniform(), "direct": margin.mechanisms.Direct()},
+        workload=[["sex"]],
+        runs=1,
+        so_far=told.append,
+    )
+    assert [row.name for row in told[0].rows] == ["uniform"]
+    names = [[(row.name, row.values) for row in part.rows] for part in (told[1], whole)]
+    assert len(told) == 2 and names[0] == names[1]
+
+
 def test_the_command_measures_what_it_is_told(table, domain, tmp_path, capsys):
     import pyarrow.csv
 
