@@ -315,6 +315,9 @@ function cell(kind, text, style) {
 /** Whether attributes of the table were not measured together, so that groups in it must not be compared. */
 const isEstimate = () => shown !== null && ["reconstructed", "assumed"].includes(shown.source);
 
+/** Whether a sum or a line comes from a table that was measured or is public, so that its percentage in another one has bounds. */
+const isMeasured = ({ source }) => ["measured", "known"].includes(source);
+
 const nameOf = (axis) => data.attributes[axis].name;
 const isDescribed = (axis) => data.attributes[axis].description !== null;
 /** The name of an attribute with its declared description, such as "income: EUR a month"; the name alone if it has none. */
@@ -432,35 +435,61 @@ function sums() {
 /** The share of a line in the sum of `sums`; 0 if that is not positive. */
 const shareIn = (row, sumOf) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
 
-/** A sentence that quotes the sum of the chosen lines or, without its bounds, the largest count of the lines that are shown. */
-function quote() {
-  const bounded = shown && shown.rows.every((row) => isKnown(row.low));
-  const quotable = bounded && ["measured", "based", "reconstructed"].includes(shown.source);
-  element("quote").hidden = !quotable;
-  if (!quotable) return;
-  const left = matching().filter((row) => isKnown(row.low));
-  element("quoted").hidden = element("shares").hidden = !left.length;
-  if (!left.length) return;
-  const row = left.reduce((most, one) => (one.count > most.count ? one : most));
-  const line = { ...row, what: shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", "), share: shareOf(row, within) };
-  const sum = left.length > 1 && limited().length && !together().length ? { ...sumAt(limited()), what: condition(Infinity), share: shareOfSum() } : {};
-  const quotes = sum.ends ? { ...sum, low: sum.ends[0], high: sum.ends[1] } : line;
-  const { unit, rows } = data.statement;
-  const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
-  const measured = shown.source === "measured";
-  const number = unit === null ? "the true number" : "the true number of counted rows";
-  const how = shown.source === "based" ? "estimated in part" : "not measured, but estimated from smaller tables";
-  const start = `For example: “About ${whole.format(quotes.count)} rows have ${quotes.what}${counted}. `;
-  element("quoted").textContent = measured
-    ? `${start}With a probability of about 95 %, ${number} is from ${bounds(quotes)}; noise was added for privacy.”`
-    : `${start}This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${bounds(quotes)}.”`;
-  element("compare").textContent = comparing();
-  element("shares").textContent = measured ? sharing(row, quotes.share) : "";
-  element("sums").textContent = measured
-    ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
-    : `Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds (margin count).`;
+/** How tables were made, in few words. */
+const KINDS = { known: "public", measured: "measured", based: "measured, combined with the base", reconstructed: "reconstructed", answered: "answered" };
+
+/** What a quotation says of a number behind its words, by the way in which the table was made that has the number as a line or as a sum. */
+const QUOTED = {
+  known: () => "This number is public and has no noise.”",
+  measured: (number, ends) => `With a probability of about 95 %, ${number} is from ${ends}; noise was added for privacy.”`,
+  based: (number, ends) => estimated("estimated in part", number, ends),
+  reconstructed: (number, ends) => estimated("not measured, but estimated from smaller tables", number, ends),
+};
+
+const estimated = (how, number, ends) => `This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${ends}.”`;
+
+/** The number to quote: the sum of the chosen lines or, without its bounds, the largest count of the lines that are shown; null without any.
+ *
+ * It has the source of the table that has it: a sum of lines of a reconstructed table may be a line of a measured one. */
+function quotable() {
+  const chosen = matching();
+  const left = chosen.filter((row) => isKnown(row.low) && !row.known);
+  const row = left.reduce((most, one) => (one.count > most.count ? one : most), left[0] ?? chosen[0]);
+  const places = limited();
+  const sum = chosen.length > 1 && places.length && !together().length ? sumAt(places) : {};
+  if (sum.source in QUOTED && (sum.ends || sum.known)) {
+    const [low, high] = sum.ends ?? [sum.count, sum.count];
+    const from = places.length < shown.asked.length && sum.source !== shown.source ? namesAt(places) : "";
+    return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: condition(Infinity), share: shareOfSum(), row };
+  }
+  if (!left.length) return null;
+  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
+  return { ...row, source: row.source ?? shown.source, from: row.from ?? "", what, share: shareOf(row, within), row };
 }
 
+/** A sentence that quotes a number of the table, and what else can be said with its numbers. */
+function quote() {
+  const isBounded = shown && shown.rows.every((row) => isKnown(row.low));
+  element("quote").hidden = !isBounded || !["measured", "based", "reconstructed"].includes(shown.source);
+  if (element("quote").hidden) return;
+  const quotes = quotable();
+  element("quoted").hidden = element("shares").hidden = quotes === null;
+  if (quotes === null) return;
+  const { unit, rows } = data.statement;
+  const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
+  const number = unit === null ? "the true number" : "the true number of counted rows";
+  const about = quotes.source === "known" ? `“${whole.format(quotes.count)}` : `“About ${whole.format(quotes.count)}`;
+  const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
+  element("quoted").textContent = `For example: ${about} rows have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
+  element("compare").textContent = comparing();
+  const measured = shown.source === "measured";
+  element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
+  element("sums").textContent = measured
+    ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
+    : `${element("filtering").hidden ? "" : CHOOSING}Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds.`;
+}
+
+const CHOOSING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum and, where this page can tell them, its bounds. ";
 const SUMMING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum with its bounds. Where it gives none, follow these rules. ";
 
 /** What bounds say about which of two counts is larger. */
@@ -499,7 +528,8 @@ function shareOfGroup(row) {
 
 /** The share of a line in the rows with the same categories at some places of the table, in words; empty without bounds. */
 function shareOf(row, places) {
-  const ends = shareEnds(row, wholesAt(places)(row));
+  const all = wholesAt(places)(row);
+  const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all) : null;
   if (!ends) return "";
   const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
   const having = told(row.labels.map((_, place) => place).filter((place) => !places.includes(place)));
@@ -525,13 +555,19 @@ function shareEnds(part, all) {
 /** Whether the shares of the table have bounds. Those of estimates would invite to compare groups. */
 const hasShareEnds = () => shown.source === "measured";
 
-/** For each line, the bounds of the number of rows with the same categories at some places of the table. */
-function wholesAt(places) {
-  if (!places.length) return () => data.total ?? {};
+/** The lines of the table of the attributes at some places of the shown one, by their codes. Of none, that is the number of all rows. */
+function linesAt(places) {
+  const { low, high, ...total } = data.total ?? {};
+  if (!places.length) return new Map([["", { ...total, low: low ?? NaN, high: high ?? NaN }]]);
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
   const lines = answer ? merged(records(axes, answer), places, answer) : [];
-  const found = new Map(lines.map((row) => [row.codes.join(","), row]));
+  return new Map(lines.map((row) => [row.codes.join(","), { source: answer.source, ...row }]));
+}
+
+/** For each line, the number of rows with the same categories at some places of the table, with its bounds. */
+function wholesAt(places) {
+  const found = linesAt(places);
   return (row) => found.get(places.map((place) => row.codes[place]).join(",")) ?? {};
 }
 
@@ -571,7 +607,7 @@ function adding(rows) {
  *
  * It is that of the lines with these categories in the table of these attributes alone. */
 function sumAt(places) {
-  if (!places.length) return { count: data.total?.count, ends: data.total && isFinite(data.total.low ?? NaN) ? [data.total.low, data.total.high] : null };
+  if (!places.length) return { ...data.total, ends: data.total && isFinite(data.total.low ?? NaN) ? [data.total.low, data.total.high] : null };
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
   const found = answer ? records(axes, answer).filter(({ codes }) => codes.every((code, at) => ticked[places[at]].has(code))) : [];
@@ -581,31 +617,43 @@ function sumAt(places) {
     ends: isLine ? [found[0].low, found[0].high] : endsOfSum(axes, answer, found),
     isLine,
     known: found.length > 0 && found.every((row) => row.known),
+    source: answer?.source,
   };
 }
 
 /** The bounds of the sum of the chosen lines in words, if the page can tell them, and its percentage. */
 function boundsOfSum() {
   const places = limited();
-  const { count, ends, isLine, known } = sumAt(places);
+  const { count, ends, isLine, known, source } = sumAt(places);
   const isSmaller = places.length < shown.asked.length;
   const share = shareOfSum();
   const all = sumAt(places.filter((place) => within.includes(place))).count;
   const said = share && ` The percentage of the sum is ${percent.format(count / all)}: ${share}.`;
-  if (isLine) return isSmaller ? ` The table ${namesAt(places)} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
+  // The shown table tells how it was made itself, but not how another one was.
+  const made = source === shown.source || !(source in KINDS) ? "" : ` (${KINDS[source]})`;
+  if (isLine) return isSmaller ? ` The table ${namesAt(places)}${made} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
   if (known) return "";
-  if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)},` : "the first sum"} are ${range(...ends)}.${said}`;
+  if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)}${made},` : "the first sum"} are ${range(...ends)}.${said}`;
   const advice = element("quote").hidden ? "" : ": “How to quote a number” says what to do";
   return ` This page has no bounds for the sum of the chosen lines${advice}.`;
 }
 
-/** The bounds of the percentage of the chosen lines in what percentages are of, in words; empty if it has none, or is 100 % by choice. */
+/** The bounds of the percentage of the chosen lines in what percentages are of, as texts; null if it has none, or is 100 % by choice.
+ *
+ * They need not the lines to be measured: the tables that have both sums must be. */
+function shareEndsOfSum() {
+  const places = limited();
+  const own = places.filter((place) => within.includes(place));
+  const [part, all] = [sumAt(places), sumAt(own)];
+  if (own.length === places.length || !part.ends || !all.ends || !isMeasured(part) || !isMeasured(all)) return null;
+  return shareEnds({ low: part.ends[0], high: part.ends[1] }, { low: all.ends[0], high: all.ends[1] });
+}
+
+/** The same in words; empty if it has none. */
 function shareOfSum() {
   const places = limited();
   const own = places.filter((place) => within.includes(place));
-  const [part, all] = [sumAt(places).ends, sumAt(own).ends];
-  if (!hasShareEnds() || own.length === places.length || !part || !all) return "";
-  const ends = shareEnds({ low: part[0], high: part[1] }, { low: all[0], high: all[1] });
+  const ends = shareEndsOfSum();
   const rest = places.filter((place) => !own.includes(place));
   return ends ? `${ends.join(" to ")} of ${allRows()}${own.length ? ` with ${condition(Infinity, own)}` : ""} have ${condition(Infinity, rest)}` : "";
 }
@@ -670,13 +718,21 @@ function merged(rows, places, answer) {
     if (!groups.has(name)) groups.set(name, { codes, parts: [] });
     groups.get(name).parts.push(row);
   }
+  // A sum over all categories of an attribute is a line of the table without it, which may have been measured.
+  const left = places.filter((place) => !own.includes(place) || ticked[place].size < sizes[shown.asked[place]]);
+  const smaller = left.length < places.length ? linesAt(left) : new Map();
   return [...groups.values()].map(({ codes, parts }) => {
     if (parts.length === 1) return parts[0];
     const named = (most) => parts[0].labels.map((label, at) => (own.includes(places[at]) ? joinedName(places[at], most) : label));
-    const known = parts.every((row) => row.known);
+    const row = { labels: named(), full: named(Infinity), codes };
+    const known = parts.every((part) => part.known);
     const count = sumOfCounts(parts);
-    const [low, high] = known ? boundsAround(count, 0) : endsOfSum(axes, answer, parts) ?? [NaN, NaN];
-    return { labels: named(), full: named(Infinity), codes, count, low, high, known };
+    const ends = known ? boundsAround(count, 0) : endsOfSum(axes, answer, parts);
+    if (ends) return { ...row, count, low: ends[0], high: ends[1], known };
+    const same = smaller.get(left.map((place) => codes[places.indexOf(place)]).join(","));
+    if (!same || !isKnown(same.low)) return { ...row, count, low: NaN, high: NaN, known };
+    const { source, low, high } = same;
+    return { ...row, count: same.count, low, high, known: same.known ?? false, source, from: namesAt(left) };
   });
 }
 
@@ -788,9 +844,11 @@ function lines(partOf) {
 
 const FIELDS = ["count", "low", "high"];
 
-/** Write the numbers of a line of the table, with its share of a whole and the bounds of the share. */
+/** Write the numbers of a line of the table, with its share of a whole and the bounds of the share, which may be those of a measured table. */
 function writeNumbers(line, row, all, shareBetween) {
-  const share = all > 0 ? `${isEstimate() ? "≈ " : ""}${percent.format(row.count / all)}` : "–";
+  // A table of estimates has no column for the bounds of a percentage.
+  const beside = shareBetween && !hasShareEnds() ? ` (${shareBetween.join(" to ")})` : "";
+  const share = all > 0 ? `${isEstimate() && !shareBetween ? "≈ " : ""}${percent.format(row.count / all)}${beside}` : "–";
   const count = cell("td", whole.format(row.count), "number");
   // A narrow screen has the bounds and the share below the count; see the style sheet.
   const ends = hasShareEnds() ? [shareBetween?.join(" to ") ?? "–"] : [];
@@ -810,14 +868,13 @@ function sumLine(rows) {
   const sum = sumAt(places);
   const count = sum.ends || sum.known ? sum.count : sumOfCounts(rows);
   const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
-  const [least, most] = sumAt(own).ends ?? [NaN, NaN];
+  const made = (sum.ends || sum.known) && isEstimate() && isMeasured(sum) ? `, ${KINDS[sum.source]}` : "";
   const line = foot.insertRow();
-  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines`);
+  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines${made}`);
   name.scope = "row";
   name.colSpan = shown.asked.length;
   line.append(name);
-  const isAll = own.length === places.length;
-  writeNumbers(line, { count, low, high }, isAll ? count : sumAt(own).count, isAll ? null : shareEnds({ low, high }, { low: least, high: most }));
+  writeNumbers(line, { count, low, high }, own.length === places.length ? count : sumAt(own).count, shareEndsOfSum());
 }
 
 function table() {
@@ -852,10 +909,10 @@ function table() {
       name.scope = "row";
       line.append(name);
     });
-    writeNumbers(line, row, sumOf(row), shareEnds(row, wholeOf(row)));
+    writeNumbers(line, row, sumOf(row), hasShareEnds() ? shareEnds(row, wholeOf(row)) : null);
   }
   sumLine(rows);
-  const about = isEstimate() ? "Percentages are estimates, too: do not compare those of groups." : "Percentages are rounded.";
+  const about = isEstimate() ? "Percentages of its lines are estimates, too: do not compare those of groups." : "Percentages are rounded.";
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
   element("misses").textContent = misses();
   const ticks = ticked.some((codes) => codes.size);
@@ -876,9 +933,11 @@ function table() {
 function joinedLines(rows) {
   const lacking = rows.filter((row) => !isKnown(row.low)).length;
   const which = lacking === rows.length ? "these sums" : "sums without bounds";
+  const [{ from, source } = {}] = rows.filter((row) => row.from !== undefined);
+  const made = source in KINDS ? `They are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
   return `Each line is a sum: the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
-    + ` (${condition()}). ${lacking < rows.length ? "Its bounds are those of the sum. " : ""}${lacking ? without : ""}`;
+    + ` (${condition()}). ${lacking < rows.length ? `Its bounds are those of the sum. ${made}` : ""}${lacking ? without : ""}`;
 }
 
 /** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
@@ -1227,7 +1286,7 @@ function shareColumns() {
 function download(rows, more = []) {
   const names = shown.asked.map(nameOf);
   const shares = hasShareEnds() ? shareColumns() : () => [];
-  const lines = rows.map((row) => [...(row.full ?? row.labels).map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, shown.source]);
+  const lines = rows.map((row) => [...(row.full ?? row.labels).map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, row.source ?? shown.source]);
   const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv");
 }
@@ -1441,8 +1500,6 @@ function spread(pairs) {
   const middle = known.find(([, cells]) => (left -= cells) <= 0);
   return known.length ? [known[0], middle, known.at(-1)].map(([half]) => `± ${whole.format(Math.ceil(half - ROUNDING))}`) : null;
 }
-
-const KINDS = { measured: "measured", based: "measured, combined with the base", reconstructed: "reconstructed", answered: "answered" };
 
 /** How wide the bounds are, in a line for each number of attributes and each source. */
 function typical() {
