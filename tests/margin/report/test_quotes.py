@@ -22,6 +22,9 @@ from margin.synopses.source import Source
 NAMES = ["age", "region", "sex"]
 """A table that no view holds: age and sex are together in one, region and sex in the other."""
 
+TIMES = " \u00d7 "
+"""What stands between the attributes of a table."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -84,7 +87,7 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     assert f"“About {count.estimate:,.0f} rows have " in quoted
     assert f"{between(count)}" in quoted
     measured = source is Source.MEASURED
-    table = " \u00d7 ".join(name for name in NAMES if name in codes)
+    table = TIMES.join(name for name in NAMES if name in codes)
     assert (f"is measured: the table {table} has it." in quoted) is measured
     # Its percentage has bounds if both numbers were measured, and no sign of an estimate.
     low, high = whole_bounds(*count.interval(0.95))
@@ -139,7 +142,7 @@ def test_categories_together_as_one_have_what_a_smaller_table_says(opened, relea
     right, wrong = says(source)
     assert right in quoted and not any(words in quoted for words in wrong)
     assert between(largest) in quoted
-    where = f"the table {' \u00d7 '.join(left)}" if left else "the number of all rows"
+    where = f"the table {TIMES.join(left)}" if left else "the number of all rows"
     assert f"They are those of {where} ({source.value})." in texts(opened, "#more")[0]
 
 
