@@ -28,6 +28,15 @@ const sizes = data.attributes.map((attribute) => attribute.labels.length);
 const attributes = data.attributes.filter((attribute) => attribute.level_of === null);
 /** The attribute that an axis is, or is a level of. */
 const attributeOf = (axis) => data.attributes[axis].level_of ?? axis;
+/** The name of an axis in files, such as "place@state" for a level. */
+const columnOf = (axis) => data.attributes[axis].name;
+/** The names of the axes for readers: that of a level by itself, such as "state", with its attribute if another one has this name. */
+const names = (() => {
+  const own = data.attributes.map(({ name, level_of: of }) => (of === null ? name : name.slice(columnOf(of).length + 1)));
+  const isUnique = (name) => own.filter((other) => other === name).length === 1;
+  return own.map((name, axis) => (attributeOf(axis) === axis || isUnique(name) ? name : `${name} (${columnOf(attributeOf(axis))})`));
+})();
+const nameOf = (axis) => names[axis];
 const decoded = new Map();
 
 /** Little-endian doubles in base 64. */
@@ -167,7 +176,7 @@ function onPage(asked) {
 async function marginal(asked) {
   const known = onPage(asked);
   if (known || !data.live) return known;
-  const query = new URLSearchParams(asked.map((axis) => ["attribute", data.attributes[axis].name]));
+  const query = new URLSearchParams(asked.map((axis) => ["attribute", columnOf(axis)]));
   const reply = await fetch(`/marginal?${query}`);
   const answer = await reply.json();
   if (!reply.ok) return { error: answer.error };
@@ -205,12 +214,13 @@ const range = (low, high) => `${whole.format(low)} to ${whole.format(high)}`;
 const bounds = (row) => (isKnown(row.low) ? range(row.low, row.high) : "");
 
 /** The nodes of each level of a tree, as texts of two parts: a node, and its nodes of the next level. Dates need none. */
-function belonging() {
-  return data.attributes.filter((level) => level.members).map((level) => {
+function belonging(named) {
+  return [...data.attributes.keys()].filter((axis) => data.attributes[axis].members).map((axis) => {
+    const level = data.attributes[axis];
     const lower = data.attributes[level.next_level];
     let start = 0;
     const nodes = level.labels.map((label, node) => [label, lower.labels.slice(start, start += level.members[node]).join(", ")]);
-    return { head: `${lower.name} by ${level.name}`, nodes };
+    return { head: `${named(level.next_level)} by ${named(axis)}`, nodes };
   });
 }
 
@@ -219,7 +229,7 @@ function groups() {
   const place = element("grouped");
   place.hidden = !data.attributes.some((level) => level.members);
   place.addEventListener("toggle", () => {
-    for (const { head, nodes } of belonging()) {
+    for (const { head, nodes } of belonging(nameOf)) {
       const title = document.createElement("p");
       title.textContent = head;
       const list = document.createElement("dl");
@@ -233,6 +243,32 @@ function groups() {
       place.append(title, list);
     }
   }, { once: true });
+}
+
+/** Milliseconds after which a change is told, so that of several changes in a row only the last one is. */
+const TOLD_AFTER = 200;
+let telling = 0;
+
+/** Tell readers who do not see the page what changed, in short words. */
+function tell(text) {
+  clearTimeout(telling);
+  element("told").textContent = "";
+  telling = setTimeout(() => { element("told").textContent = text; }, TOLD_AFTER);
+}
+
+const lineCount = (number) => `${whole.format(number)} line${number === 1 ? "" : "s"}`;
+
+/** How many lines the table shows, to be told after a change. */
+function linesShown() {
+  const number = matching().length;
+  return `${number > MOST_ROWS ? `The first ${whole.format(MOST_ROWS)} of ${lineCount(number)}` : lineCount(number)} shown.`;
+}
+
+/** The table in short words, to be told when it is another one. */
+function tableTold() {
+  if (!shown) return element("status").textContent;
+  const beware = isEstimate() ? " Do not compare groups in it." : "";
+  return `${element("asked").textContent}: ${KINDS[shown.source] ?? shown.source}. ${linesShown()}${beware}`;
 }
 
 let selected = [];
@@ -254,7 +290,7 @@ async function show() {
   const mine = ++turn;
   const asked = [...selected];
   element("asked").textContent = asked.length
-    ? asked.map((axis) => data.attributes[axis].name).join(" × ") : "No attribute chosen";
+    ? asked.map(nameOf).join(" × ") : "No attribute chosen";
   const answer = asked.length ? await marginal(asked) : null;
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
@@ -277,6 +313,8 @@ async function show() {
   element("apart").textContent = failed ? "" : answer.apart ?? "";
   element("near").textContent = near(asked);
   table();
+  // Nobody has to be told what the page shows first.
+  if (mine > 1) tell(tableTold());
   await chart();
 }
 
@@ -318,7 +356,6 @@ const isEstimate = () => shown !== null && ["reconstructed", "assumed"].includes
 /** Whether a sum or a line comes from a table that was measured or is public, so that its percentage in another one has bounds. */
 const isMeasured = ({ source }) => ["measured", "known"].includes(source);
 
-const nameOf = (axis) => data.attributes[axis].name;
 const isDescribed = (axis) => data.attributes[axis].description !== null;
 /** The name of an attribute with its declared description, such as "income: EUR a month"; the name alone if it has none. */
 const toldOf = (axis) => (isDescribed(axis) ? `${nameOf(axis)}: ${data.attributes[axis].description}` : nameOf(axis));
@@ -365,11 +402,20 @@ function sortButton(column, name = column) {
     else if (sorted.descending === descends) sorted = { column, descending: !descends };
     else sorted = { column: null, descending: true };
     table();
+    chart();
+    tell(`${sortTold(name)} ${linesShown()}`);
     const same = [...element("table").tHead.querySelectorAll("button")].filter((other) => other.title === button.title);
     // A narrow screen shows another button than a wide one.
     same.find((other) => other.offsetParent !== null).focus();
   });
   return button;
+}
+
+/** How the lines are sorted, in words. */
+function sortTold(name) {
+  if (sorted.column === null) return "Lines are in their declared order.";
+  const ends = typeof sorted.column === "string" ? ["smallest", "largest"] : ["first category", "last category"];
+  return `Sorted by ${name}, from the ${ends[Number(sorted.descending)]}.`;
 }
 
 /** The heads of columns that a narrow screen has no room for. They stand below the head of the count. */
@@ -589,6 +635,19 @@ function misses() {
   return `${often}${nobody}${impossible}`.trim();
 }
 
+/** How far two chosen lines of a measured table are apart; empty for others.
+ *
+ * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. */
+function difference(rows) {
+  const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
+  if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
+  const [more, less] = rows[0].count < rows[1].count ? [rows[1], rows[0]] : rows;
+  const [least, most] = [more.low - less.high, more.high - less.low];
+  const told = least > 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
+    : "which allow 0: do not conclude which true number is larger";
+  return ` The two counts differ by ${whole.format(more.count - less.count)}, with bounds of ${range(least, most)}, ${told}.`;
+}
+
 const sumOfCounts = (rows) => rows.reduce((sum, row) => sum + row.count, 0);
 
 /** The sums of the counts of all lines and, if some are hidden, of the others. The bounds of the number of all rows follow, if that is the sum. */
@@ -773,7 +832,6 @@ function choice(axis, place) {
   search.setAttribute("aria-label", `Search the categories of ${name}`);
   search.hidden = labels.length < MANY_CATEGORIES;
   note.className = "quiet";
-  note.setAttribute("role", "status");
   clear.type = "button";
   clear.textContent = "All categories";
   const told = () => {
@@ -786,14 +844,15 @@ function choice(axis, place) {
     quote();
     table();
     chart();
+    tell(`${summary.textContent}. ${linesShown()}`);
   };
+  const found = () => [...labels.keys()].filter((code) => folded(labels[code]).includes(folded(search.value.trim())));
   const fill = () => {
-    const wanted = folded(search.value.trim());
-    const found = [...labels.keys()].filter((code) => folded(labels[code]).includes(wanted));
-    list.replaceChildren(legend, ...found.slice(0, MOST_ROWS).map((code) => categoryBox(place, code, changed)));
+    const codes = found();
+    list.replaceChildren(legend, ...codes.slice(0, MOST_ROWS).map((code) => categoryBox(place, code, changed)));
     fade(list);
-    note.textContent = !found.length ? `No category has “${search.value}” in it.`
-      : found.length > MOST_ROWS ? `The list shows the first ${whole.format(MOST_ROWS)} of ${whole.format(found.length)} categories: search for others.` : "";
+    note.textContent = !codes.length ? `No category has “${search.value}” in it.`
+      : codes.length > MOST_ROWS ? `The list shows the first ${whole.format(MOST_ROWS)} of ${whole.format(codes.length)} categories: search for others.` : "";
   };
   clear.addEventListener("click", () => {
     ticked[place].clear();
@@ -807,7 +866,10 @@ function choice(axis, place) {
     joined[place] = join.checked;
     changed();
   });
-  search.addEventListener("input", fill);
+  search.addEventListener("input", () => {
+    fill();
+    tell(note.textContent || `${whole.format(found().length)} of ${whole.format(labels.length)} categories of ${name} found.`);
+  });
   list.addEventListener("scroll", () => fade(list));
   made.addEventListener("toggle", fill, { once: true });
   told();
@@ -834,7 +896,9 @@ function categoryBox(place, code, changed) {
 const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** The lines to show, in their order. Categories are in their declared order. */
-function lines(partOf) {
+function inOrder() {
+  const sumOf = sums();
+  const partOf = (row) => shareIn(row, sumOf);
   const rows = matching();
   const { column, descending } = sorted;
   if (column === null) return rows;
@@ -893,15 +957,14 @@ function table() {
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
   const title = head.insertRow();
   shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
-  element("meanings").replaceChildren(...shown.asked.filter(isDescribed).map((axis) => cell("p", toldOf(axis), "quiet")));
+  element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), ...bands()].map((text) => cell("p", text, "quiet")));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
   if (hasShareEnds()) title.append(cell("th", "bounds of %", "ends"));
   const sumOf = sums();
-  const partOf = (row) => shareIn(row, sumOf);
   const wholeOf = wholesAt(within);
-  const rows = lines(partOf);
+  const rows = inOrder();
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
     row.labels.forEach((label) => {
@@ -913,11 +976,11 @@ function table() {
   }
   sumLine(rows);
   const about = isEstimate() ? "Percentages of its lines are estimates, too: do not compare those of groups." : "Percentages are rounded.";
-  element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
+  element("total").textContent = `${adding(rows)}${difference(rows)}${leftOut()} ${about}`;
   element("misses").textContent = misses();
   const ticks = ticked.some((codes) => codes.size);
   const isPart = rows.length < shown.rows.length;
-  const many = (some) => `${whole.format(some.length)} line${some.length === 1 ? "" : "s"}`;
+  const many = (some) => lineCount(some.length);
   element("download").textContent = isPart ? `Download all ${many(shown.rows)} of this table as CSV` : "Download this table as CSV";
   element("download-chosen").textContent = `Download the ${whole.format(rows.length)} chosen line${rows.length === 1 ? "" : "s"} as CSV`;
   element("download-chosen").hidden = !isPart || !rows.length;
@@ -927,6 +990,13 @@ function table() {
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${many(rows)}; the download has all of them.` : "";
   element("more").textContent = `${found}${first}`.trim();
   fit();
+}
+
+/** That the limits of numbers in the table are the only ones, once for all attributes with bands. */
+function bands() {
+  const banded = shown.asked.filter((axis) => data.attributes[axis].banded);
+  const limits = `The limits of ${listed(banded.map(nameOf))} are fixed: this page has no counts for other limits than those in the table. Bands side by side can be put together as one.`;
+  return banded.length ? [limits] : [];
 }
 
 /** What the lines are if categories are together, and where their bounds cannot be told. */
@@ -1035,9 +1105,12 @@ function wrapped(text, most) {
   return lines;
 }
 
-/** Which categories are together, and what the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
+/** The places of the attributes that have the same category in all lines: one category is chosen, or several are put together. */
+const alike = () => conditioned().filter((place) => ticked[place].size === 1 || together().includes(place));
+
+/** What all lines have in common, and what the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
 function descriptions(width) {
-  const own = together().map((place) => `${nameOf(shown.asked[place])}: ${joinedName(place)}`);
+  const own = alike().map((place) => `${nameOf(shown.asked[place])}: ${joinedName(place)}`);
   return [...own, ...shown.asked.filter(isDescribed).map(toldOf)].flatMap((text) => wrapped(text, lettersIn(2 * width)));
 }
 
@@ -1149,6 +1222,9 @@ async function draw(place, spec, description) {
   view.tooltip((handler, event, item, value) => { place.title = value ? Object.entries(value).map(([name, text]) => `${name}: ${text}`).join("\n") : ""; });
   await view.runAsync();
   place.querySelector("svg").setAttribute("aria-hidden", "true");
+  // Vega calls it a document, in which readers would look for parts.
+  place.setAttribute("role", "img");
+  place.removeAttribute("aria-roledescription");
 }
 
 /** Draw the chosen lines of the table, and say so. */
@@ -1167,14 +1243,15 @@ function charted(width) {
   const all = shown.asked.map(nameOf);
   const chosen = matching();
   const isPart = chosen.length < shown.rows.length;
+  const withLabels = (row) => ({ ...row, labels: places.map((place) => row.labels[place]) });
   const start = countsBy(all, scale === "count" ? "Counts" : `Percentages of ${wholeName()}`);
   const description = `${start}${isPart ? `: the lines with ${condition()}` : ""}`;
   const note = isPart ? "The chart shows the chosen lines." : "";
-  // All lines have the categories that are together, so these stand above the chart; see `descriptions`.
-  const apart = [...all.keys()].filter((place) => !together().includes(place));
+  // What all lines have in common stands above the chart; see `descriptions`.
+  const apart = [...all.keys()].filter((place) => !alike().includes(place));
   const places = apart.length ? apart : [...all.keys()];
   const names = places.map((place) => all[place]);
-  const rows = chosen.map((row) => ({ ...row, labels: places.map((place) => row.labels[place]) }));
+  const rows = chosen.map(withLabels);
   // The categories that have a line.
   const isDrawn = (place, code) => !ticked[place].size || ticked[place].has(code);
   const labels = places.map((place) => (apart.length ? data.attributes[shown.asked[place]].labels.filter((_, code) => isDrawn(place, code)) : [joinedName(place)]));
@@ -1184,7 +1261,7 @@ function charted(width) {
   if (isMap) return { spec: heat(rows, names, labels, width, shows), description, note };
   const text = descriptions(width);
   const title = text.length ? { title: titled(text) } : {};
-  if (names.length > 1 && rows.length <= MOST_BARS) {
+  if (names.length > 1 && rows.length > 1 && rows.length <= MOST_BARS) {
     return { spec: { ...panels(rows, names, labels.at(-1), width, shows), ...title }, description, note };
   }
   if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[places[0]]].ordered) {
@@ -1193,7 +1270,7 @@ function charted(width) {
   const most = rows.map((row) => [row, shows.of(row).value]).sort(([, one], [, other]) => other - one).map(([row]) => row).slice(0, MOST_BARS);
   const some = `The chart shows the ${MOST_BARS} largest ${scale === "count" ? "counts" : "percentages"} of ${isPart ? "the chosen lines" : "the table"}.`;
   const isLarge = rows.length > MOST_BARS;
-  return { spec: { ...bars(isLarge ? most : rows, names.join(" · "), width, shows), ...title }, description, note: isLarge ? some : note };
+  return { spec: { ...bars(isLarge ? most : inOrder().map(withLabels), names.join(" · "), width, shows), ...title }, description, note: isLarge ? some : note };
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -1228,7 +1305,7 @@ async function saveChart() {
   Object.entries({ width: "100%", height: "100%", fill: colour("paper") }).forEach(([name, value]) => paper.setAttribute(name, value));
   made.prepend(paper);
   Object.entries({ width, height: y + 12, viewBox: `0 0 ${width} ${y + 12}` }).forEach(([name, value]) => made.setAttribute(name, value));
-  save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(nameOf), scale === "count" ? "chart" : "percentages"], "svg");
+  save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(columnOf), scale === "count" ? "chart" : "percentages"], "svg", "the chart");
 }
 
 /** A text with the colours of paper, which is white, whatever colours the screen has: those of the first rule of the style sheet. */
@@ -1249,13 +1326,14 @@ function quoted(name) {
 /** The types of the files that a reader can save, by their endings. */
 const TYPES = { csv: "text/csv", svg: "image/svg+xml", txt: "text/plain" };
 
-/** Hand a text file to the reader. */
-function save(text, name, ending) {
+/** Hand a text file to the reader, and say what it holds. */
+function save(text, name, ending, holds) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: TYPES[ending] }));
   link.download = `${[data.title, ...name].map((part) => part.replace(/[^\p{L}\p{N}-]+/gu, "_")).join("-")}.${ending}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  tell(`Saved ${holds} as ${link.download}`);
 }
 
 /** Lines of a file that spreadsheets open with the right letters: that is what the mark at its start is for. */
@@ -1284,11 +1362,11 @@ function shareColumns() {
 
 /** Save some lines of the table. */
 function download(rows, more = []) {
-  const names = shown.asked.map(nameOf);
+  const names = shown.asked.map(columnOf);
   const shares = hasShareEnds() ? shareColumns() : () => [];
   const lines = rows.map((row) => [...(row.full ?? row.labels).map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, row.source ?? shown.source]);
   const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
-  save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv");
+  save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
 }
 
 /** The sets of `size` of some axes. */
@@ -1327,17 +1405,17 @@ function held() {
 /** All tables of the page in one file: a column for each attribute, empty where a table does not have it. */
 function downloadAll() {
   const heads = ["table", "source"].map(free);
-  const lines = [[...heads, ...data.attributes.map((attribute) => attribute.name), ...[...FIELDS, "level"].map(free)].map(quoted)];
+  const lines = [[...heads, ...data.attributes.map((_, axis) => columnOf(axis)), ...[...FIELDS, "level"].map(free)].map(quoted)];
   for (const axes of allTables().tables) {
     const answer = onPage(axes);
-    const name = quoted(axes.map(nameOf).join(" × "));
+    const name = quoted(axes.map(columnOf).join(" × "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
       lines.push([name, answer.source, ...labels, ...numbers(row), LEVEL_TEXT]);
     }
   }
-  save(csv(lines), ["all"], "csv");
+  save(csv(lines), ["all"], "csv", lineCount(lines.length - 1));
 }
 
 /** What the attributes say, as lines of a text. A level says what its attribute does. */
@@ -1370,15 +1448,15 @@ function downloadMeaning() {
     "  so never add up lines of different tables: choose the lines of one table first.",
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
     ...meanings(),
-    ...belonging().flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
+    ...belonging(columnOf).flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];
-  save(`${lines.join("\n")}\n`, ["columns"], "txt");
+  save(`${lines.join("\n")}\n`, ["columns"], "txt", "what the columns mean");
 }
 
 /** What stands beside the name of an attribute: its number of categories, or that it was not measured. */
 function sizeOf(axis) {
-  if (data.not_measured.includes(nameOf(attributeOf(axis)))) return "not measured";
+  if (data.not_measured.includes(columnOf(attributeOf(axis)))) return "not measured";
   return sizes[axis] === 1 ? "1 category" : `${sizes[axis]} categories`;
 }
 
@@ -1402,7 +1480,7 @@ function picker() {
     const size = document.createElement("span");
     size.className = "size";
     size.textContent = sizeOf(axis);
-    label.append(box, attribute.name, size);
+    label.append(box, nameOf(axis), size);
     // A level says what its attribute does.
     if (isDescribed(axis) && attribute.level_of === null) label.append(cell("span", attribute.description, "described"));
     if (attribute.level_of !== null) label.className = "level";
@@ -1434,6 +1512,7 @@ function picker() {
     const none = boxes.every((box) => box.parentElement.hidden);
     fade(element("attributes"));
     element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name, its meaning or its categories.` : "";
+    tell(element("unfound").textContent || `${boxes.filter((box) => !box.parentElement.hidden).length} of ${boxes.length} attributes found.`);
   });
   element("clear").addEventListener("click", () => {
     selected = [];
@@ -1460,7 +1539,7 @@ async function pictures() {
     const measured = `${start}: noise was added to each of ${single ? "its" : "their"} counts.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared
-      ? `${start}: noise was added to sums of ${single ? "its" : "their"} counts, from which the counts were computed.`
+      ? `${start}. Noise was added to sums and differences of ${single ? "its" : "their"} true counts, and the published counts were computed from these noisy numbers.`
       : single ? measured : equal ? `${measured} Each got the same share of the budget.`
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
     if (data.not_measured.length) {
@@ -1469,57 +1548,66 @@ async function pictures() {
     if (data.summary.negative) {
       element("views-text").textContent += ` Note: ${data.summary.negative}.`;
     }
+    element("views-listed").hidden = single && own === attributes.length;
+    element("views-listed").querySelector("ol").replaceChildren(...data.views.map((view) => {
+      const share = shared && !equal ? ` (${percent.format(view.share)} of the budget)` : "";
+      return cell("li", `${view.axes.map(nameOf).join(" × ")}${share}`);
+    }));
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
-      table: place + 1, attribute: data.attributes[axis].name, share: view.share,
+      table: place + 1, attribute: nameOf(axis), share: view.share,
     })));
     if (!single) await draw(element("views-chart"), {
       width: "container", height: 18 * new Set(values.map((value) => value.attribute)).size, data: { values }, mark: { type: "rect", stroke: colour("paper") },
       encoding: {
         x: { field: "table", type: "ordinal", title: "measured table", axis: { labelOverlap: true, labelAngle: 0 } },
-        y: { field: "attribute", type: "nominal", sort: data.attributes.map((attribute) => attribute.name), title: null },
+        y: { field: "attribute", type: "nominal", sort: names, title: null },
         color: shared && !equal
           ? { field: "share", type: "quantitative", title: "share of the budget", scale: { scheme: "blues", domain: [0, Math.max(...values.map((value) => value.share))] }, legend: { format: ".1%", orient: "bottom" } }
           : { value: colour("bar") },
         tooltip: [{ field: "table" }, { field: "attribute" }, ...(shared ? [{ field: "share", format: ".2%" }] : [])],
       },
-    }, "The attributes of each measured table");
+    }, "The attributes of each measured table; the list below the chart has them as text");
   }
 }
 
-/** The half-widths of the bounds of a table of the page, as pairs of a half-width and the number of cells that have it. */
-function halves(axes) {
-  const covering = coveringView(axes);
-  if (covering) return [[halfWidthOf(coveredVariance(covering, axes), axes), product(axes.map((axis) => sizes[axis]))]];
-  return Array.from(doubles(answers.get(key(axes)).half_widths), (half) => [half, 1]);
-}
+/** Half the width of bounds as text. */
+const plusMinus = (half) => `± ${whole.format(Math.ceil(half - ROUNDING))}`;
 
-/** The smallest, the middle and the largest of some half-widths; see `halves`. */
-function spread(pairs) {
-  const known = pairs.filter(([half]) => half > 0 && half < Infinity).sort((one, other) => one[0] - other[0]);
-  let left = known.reduce((sum, [, cells]) => sum + cells, 0) / 2;
-  const middle = known.find(([, cells]) => (left -= cells) <= 0);
-  return known.length ? [known[0], middle, known.at(-1)].map(([half]) => `± ${whole.format(Math.ceil(half - ROUNDING))}`) : null;
-}
+/** The middle one of some numbers in ascending order. */
+const middleOf = (numbers) => numbers[Math.floor((numbers.length - 1) / 2)];
 
-/** How wide the bounds are, in a line for each number of attributes and each source. */
+/** How wide the bounds are beside the counts, in a line for each number of attributes and each source. */
 function typical() {
   const groups = new Map();
+  let isBelowZero = false;
   for (const axes of allTables().tables) {
-    const source = coveringView(axes) ? "measured" : answers.get(key(axes)).source;
+    const { counts, halfWidths, source } = onPage(axes);
+    isBelowZero ||= counts.some((count) => count < -ROUNDING);
+    if (!(source in KINDS)) continue;
     const name = `${axes.length} attribute${axes.length === 1 ? "" : "s"}, ${KINDS[source]}`;
-    if (source in KINDS) groups.set(name, [...(groups.get(name) ?? []), axes]);
+    if (!groups.has(name)) groups.set(name, { tables: 0, halves: [], counts: [] });
+    const group = groups.get(name);
+    group.tables += 1;
+    halfWidths.forEach((half, cell) => {
+      if (!(half > 0 && half < Infinity)) return;
+      group.halves.push(half);
+      group.counts.push(counts[cell]);
+    });
   }
-  for (const [name, tables] of groups) {
-    const found = spread(tables.flatMap(halves));
-    if (found === null) continue;
-    const [least, middle, greatest] = found;
-    const line = document.createElement("li");
+  for (const [name, { tables, ...numbers }] of groups) {
+    if (!numbers.halves.length) continue;
+    const [halves, counts] = [numbers.halves, numbers.counts].map((some) => Float64Array.from(some).sort());
+    const [least, middle, greatest] = [halves[0], middleOf(halves), halves.at(-1)].map(plusMinus);
     const all = least === greatest ? "" : ` (${least} to ${greatest})`;
-    line.textContent = `${name} (${tables.length} table${tables.length === 1 ? "" : "s"}): ${middle} rows${all}`;
-    element("errors").append(line);
+    const line = `${name} (${tables} table${tables === 1 ? "" : "s"}): ${middle} rows${all}, beside a typical count of ${whole.format(middleOf(counts))}`;
+    element("errors").append(cell("li", line));
   }
+  element("below-zero").hidden = !isBelowZero;
   element("errors-section").hidden = !element("errors").children.length;
 }
+
+/** Milliseconds for which a button says that it copied. */
+const COPIED_FOR = 4000;
 
 /** A button that copies how to cite the page. */
 function citing() {
@@ -1530,6 +1618,8 @@ function citing() {
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(data.imprint["How to cite"]);
     button.textContent = "Copied";
+    tell("Copied how to cite this page.");
+    setTimeout(() => { button.textContent = "Copy"; }, COPIED_FOR);
   });
   if (navigator.clipboard) text.append(" ", button);
 }
@@ -1544,6 +1634,7 @@ element("save-chart").addEventListener("click", saveChart);
 element("scale").addEventListener("change", (event) => {
   scale = event.target.value;
   chart();
+  tell(`The chart shows ${event.target.selectedOptions[0].textContent}.`);
 });
 element("download-all").hidden = !data.views.some((view) => view.counts) && !data.answers.length;
 element("download-all").addEventListener("click", downloadAll);
@@ -1556,6 +1647,7 @@ element("whole").addEventListener("change", (event) => {
   quote();
   scales();
   chart();
+  tell(`Percentages of ${wholeName()}. ${linesShown()}`);
 });
 [element("table").parentElement, element("attributes")].forEach((box) => box.addEventListener("scroll", () => fade(box)));
 addEventListener("resize", () => {
@@ -1563,12 +1655,13 @@ addEventListener("resize", () => {
   fade(element("attributes"));
 });
 // Paper has no button that opens what is closed.
-let opened = false;
+const printed = ["quote", "views-listed"].map(element);
+let opened = [];
 addEventListener("beforeprint", () => {
-  opened = element("quote").open;
-  element("quote").open = true;
+  opened = printed.map((part) => part.open);
+  printed.forEach((part) => { part.open = true; });
 });
-addEventListener("afterprint", () => { element("quote").open = opened; });
+addEventListener("afterprint", () => printed.forEach((part, place) => { part.open = opened[place]; }));
 groups();
 held();
 show();
