@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 def released():
     rng = np.random.default_rng(3)
     rows = {
-        "ward": rng.choice(["Abbey", "Mill", "Quay"], 3000),
+        "ward": rng.choice(["Abbey", "Mill", "Quay"], 3000, p=[0.3, 0.3, 0.4]),
         "travel": rng.choice(["bus", "car", "walk"], 3000, p=[0.5, 0.3, 0.2]),
         "age": rng.integers(0, 60, 3000),
         "ground": rng.choice(["hard", "soft"], 3000),
