@@ -11,6 +11,7 @@ import re
 import socket
 import threading
 import time
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -43,6 +44,7 @@ from margin.publication.adding import adding
 from margin.publication.spreadsheets import OPENING, for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
+from margin.report.page import _SCRIPTS
 from margin.synopses.source import Source
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
@@ -211,6 +213,13 @@ def test_the_page_asks_nobody(synopsis, tmp_path):
     assert not re.findall(r"<(?:link|img|iframe)\b|<script[^>]*\bsrc\b|@import", text)
     assert "default-src 'none'" in text
     assert len(text) < 3e6
+
+
+def test_the_page_has_every_file_of_its_script():
+    folder = resources.files("margin.report").joinpath("assets", "page")
+    assert {file.name for file in folder.iterdir()} == {f"{name}.js" for name in _SCRIPTS}
+    # Later files use what earlier ones say when they are read.
+    assert (_SCRIPTS[0], _SCRIPTS[-1]) == ("data", "start")
 
 
 def test_a_category_cannot_break_out_of_the_page(tmp_path):
