@@ -1,5 +1,8 @@
 """What the page says of a number that a reader may quote: how it was made, and its bounds."""
 
+import csv
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from browsing import (
@@ -11,6 +14,8 @@ from browsing import (
     rows_of,
     texts,
     tick_category,
+    until,
+    written,
 )
 
 import margin
@@ -37,7 +42,7 @@ def released(table, domain):
 @pytest.fixture
 def opened(browser, released, domain, tmp_path):
     """The page of the release, which shows the table."""
-    write_report(released, tmp_path / "r.html")
+    write_report(released, tmp_path / "r.html", title=tmp_path.name)
     browser.set_window_size(1280, 900)
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, NAMES)
@@ -144,6 +149,26 @@ def test_categories_together_as_one_have_what_a_smaller_table_says(opened, relea
     assert between(largest) in quoted
     where = f"the table {TIMES.join(left)}" if left else "the number of all rows"
     assert f"They are those of {where} ({source.value})." in texts(opened, "#more")[0]
+
+
+def test_files_say_of_lines_together_what_a_smaller_table_is(opened, domain, tmp_path):
+    """The chart and the download, too, are of lines that were measured."""
+    region = NAMES.index("region")
+    for label in domain["region"].captions:
+        tick_category(opened, region, label)
+    put_together(opened, region)
+    for button in ("save-chart", "download-chosen"):
+        opened.execute_script(f"document.getElementById('{button}').click()")
+    chart, table = (
+        opened.downloads / f"{tmp_path.name}-age-region-sex-{ending}"
+        for ending in ("chart.svg", "chosen.csv")
+    )
+    until(written(chart))
+    until(written(table))
+    words = " ".join(ElementTree.fromstring(chart.read_text("utf-8")).itertext())
+    assert "a table that was measured" in words and "not measured together" not in words
+    _, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
+    assert {line[-1] for line in lines} == {"measured"} and len(lines) == 6
 
 
 def test_percentages_within_an_attribute_are_quoted_if_both_numbers_were_measured(

@@ -31,6 +31,7 @@ from browsing import (
     tick,
     tick_category,
     until,
+    written,
 )
 
 import margin
@@ -781,7 +782,7 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     write_report(synopsis, tmp_path / "r.html", title="All of it")
     open_page(browser, tmp_path / "r.html")
     browser.execute_script("document.getElementById('download-all').click()")
-    until(lambda: (browser.downloads / "All_of_it-all.csv").exists())
+    until(written(browser.downloads / "All_of_it-all.csv"))
     with (browser.downloads / "All_of_it-all.csv").open(newline="", encoding="utf-8") as file:
         assert file.read(1) == "\ufeff"
         head, *lines = csv.reader(file)
@@ -820,7 +821,7 @@ def test_a_download_that_cannot_hold_all_tables_says_so(browser, synopsis, tmp_p
     (tmp_path / "few.html").write_text(few)
     open_page(browser, tmp_path / "few.html")
     browser.execute_script("document.getElementById('download-all').click()")
-    until(lambda: (browser.downloads / "Few-all.csv").exists())
+    until(written(browser.downloads / "Few-all.csv"))
     lines = (browser.downloads / "Few-all.csv").read_text().splitlines()[1:]
     tables = {line.split(",")[0] for line in lines}
     assert 0 < len(lines) <= 20 and not any(" \u00d7 " in table for table in tables)
@@ -900,7 +901,7 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
         "return document.documentElement.scrollWidth <= window.innerWidth"
     )
     browser.execute_script("document.getElementById('download-meaning').click()")
-    until(lambda: (browser.downloads / f"levels{width}-columns.txt").exists())
+    until(written(browser.downloads / f"levels{width}-columns.txt"))
     said = (browser.downloads / f"levels{width}-columns.txt").read_text()
     assert "place by place@state\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
     assert f"How to open the tables\n{OPENING}\n" in said
@@ -950,7 +951,7 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
         until(lambda expected=expected: sorted(above_the_chart()) == expected, seen=above_the_chart)
     browser.execute_script("document.getElementById('download-meaning').click()")
     file = browser.downloads / f"told{width}-columns.txt"
-    until(file.exists)
+    until(written(file))
     listed = "".join(f"  {name}: {meaning}\n" for name, meaning in told.items())
     assert f"What the attributes are\n{listed}\n" in file.read_text()
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
@@ -1064,7 +1065,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["sex", "age"])
     browser.execute_script("document.getElementById('download').click()")
-    until(lambda: (browser.downloads / "People_2025-sex-age.csv").exists())
+    until(written(browser.downloads / "People_2025-sex-age.csv"))
     text = (browser.downloads / "People_2025-sex-age.csv").read_text("utf-8")
     # The mark at the start tells spreadsheets the encoding.
     assert text[0] == "\ufeff"
@@ -1083,7 +1084,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     assert found == [[*(str(int(one)) for one in row), "all rows"] for row in expected]
     # A text says what the columns mean.
     browser.execute_script("document.getElementById('download-meaning').click()")
-    until(lambda: (browser.downloads / "People_2025-columns.txt").exists())
+    until(written(browser.downloads / "People_2025-columns.txt"))
     said = (browser.downloads / "People_2025-columns.txt").read_text()
     every = "table: only in the file of all tables"
     assert "per_1000: only in the file of one measured table" in said
@@ -1233,6 +1234,7 @@ def test_no_download_is_run_as_a_formula(browser, tmp_path):
         browser.execute_script(f"document.getElementById('{button}').click()")
         until(lambda name=name: [*browser.downloads.glob(name.replace("_", "?"))])
         (path,) = browser.downloads.glob(name.replace("_", "?"))
+        until(written(path))
         with path.open(newline="", encoding="utf-8-sig") as file:
             cells = {cell for line in csv.reader(file) for cell in line}
         assert {for_spreadsheet(label) for label in ["-name", *labels]} <= cells

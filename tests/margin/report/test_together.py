@@ -16,6 +16,7 @@ from browsing import (
     texts,
     tick_category,
     until,
+    written,
 )
 
 import margin
@@ -153,7 +154,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert f"with region: {name} have children: {labels[largest]}." in texts(browser, "#shares")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-children-region-chosen.csv"
-    until(file.exists)
+    until(written(file))
     saved = list(csv.reader(file.read_text("utf-8-sig").splitlines()))[1:]
     assert [row[:2] for row in saved] == [[label, name] for label in labels]
     numbers = [[text.replace(",", "") for text in line(one)] for one in counts]
@@ -172,7 +173,7 @@ def test_many_categories_have_all_their_names_in_the_download(browser, tmp_path)
     assert {*texts(browser, "#table tbody th:first-child")} == {"6 of 9 categories"}
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-place-sex-chosen.csv"
-    until(file.exists)
+    until(written(file))
     saved = list(csv.reader(file.read_text("utf-8-sig").splitlines()))[1:]
     assert {row[0] for row in saved} == {" + ".join(together["place"])}
     # A choice can be taken back, line by line and as a whole.

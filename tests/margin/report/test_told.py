@@ -1,6 +1,6 @@
 """What the page tells readers who do not see it, or who see it on paper."""
 
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from browsing import (
     tick,
     tick_category,
     until,
+    written,
 )
 
 import margin
@@ -135,6 +136,19 @@ def test_a_reconstructed_table_is_told_with_its_warning(opened):
     assert heard(opened, "ward") == said
 
 
+def test_a_table_of_what_was_not_measured_is_told_as_that(browser, tmp_path):
+    rows = {"a": ["x", "y"] * 50, "b": ["z", "w"] * 50}
+    mechanism = PriView(views=[["a"]])
+    made = margin.release(
+        rows, domain={"a": ["x", "y"], "b": ["z", "w"]}, budget=PureDP(1), mechanism=mechanism
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    show(browser, "a", "b")
+    said = f"a{TIMES}b: not measured. 4 lines shown. Do not compare groups in it."
+    assert heard(browser, "a") == said
+
+
 def test_copied_is_told_and_taken_back(opened):
     stub = "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
     opened.execute_script(stub)
@@ -172,12 +186,12 @@ def test_readers_see_the_name_of_a_level_and_files_its_column(opened, tmp_path):
     show(opened, "district", "travel")
     click(opened, "#save-chart")
     file = opened.downloads / f"{tmp_path.name}-ward_district-travel-chart.svg"
-    until(file.exists)
+    until(written(file))
     words = " ".join(ElementTree.fromstring(file.read_text("utf-8")).itertext())
     assert "Counts by district and travel" in words and "@" not in words
     click(opened, "#download")
     file = opened.downloads / f"{tmp_path.name}-ward_district-travel.csv"
-    until(file.exists)
+    until(written(file))
     assert file.read_text("utf-8-sig").startswith("ward@district,travel,count,")
     opened.execute_script("document.getElementById('grouped').open = true")
     until(lambda: texts(opened, "#grouped p") == ["ward by district"])

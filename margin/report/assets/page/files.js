@@ -25,7 +25,8 @@ async function saveChart() {
   y += Number(inner.getAttribute("height"));
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
-  const below = [data.private ? "" : "This is a simulation and not private.", data.sources[shown.source], data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const sources = new Set(matching().map((row) => row.source ?? shown.source));
+  const below = [data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");

@@ -22,7 +22,7 @@ function linesShown() {
 function tableTold() {
   if (!shown) return element("status").textContent;
   const beware = isEstimate() ? " Do not compare groups in it." : "";
-  return `${element("asked").textContent}: ${KINDS[shown.source] ?? shown.source}. ${linesShown()}${beware}`;
+  return `${element("asked").textContent}: ${KINDS[shown.source] ?? "not measured"}. ${linesShown()}${beware}`;
 }
 
 let selected = [];
