@@ -154,7 +154,8 @@ def hint(parsed: argparse.Namespace, synopsis: "Synopsis") -> None:
     missing = [what for what, text in told.items() if not text]
     if missing:
         start = painted("margin:", "beware", sys.stderr)
-        print(f"{start} readers are not told {', or '.join(missing)}", file=sys.stderr)
+        file = "" if parsed.about else "; --about names one file of such texts for page and folder"
+        print(f"{start} readers are not told {', or '.join(missing)}{file}", file=sys.stderr)
     if not (parsed.description or described):
         print(
             "what readers see first is that nobody has said what a row is: add --description",

@@ -49,6 +49,15 @@ def test_the_documented_file_tells_the_page_and_the_folder_the_same(saved, capsy
     assert about and all(imprint[key.capitalize()] == said for key, said in about.items())
 
 
+def test_whoever_tells_readers_nothing_hears_of_the_file(saved, capsys):
+    both()
+    assert capsys.readouterr().err.count("--about names one file") == 2
+    Path("about.json").write_text("{}")
+    both("--about", "about.json")
+    said = capsys.readouterr().err
+    assert "readers are not told" in said and "--about names" not in said
+
+
 KEYS = ("title", "population", "period", "source", "publisher", "contact", "licence", "cite")
 
 

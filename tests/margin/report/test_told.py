@@ -173,6 +173,7 @@ def test_the_measured_tables_are_a_list_that_the_chart_refers_to(opened, release
         assert chart.get_attribute("aria-roledescription") is None
     name = opened.find_element("id", "views-chart").accessible_name
     assert "the list below the chart has them as text" in name
+    assert chart.accessible_name.endswith("; the table above has the numbers")
     details = opened.find_element("id", "views-listed")
     assert details.is_displayed() and details.get_attribute("open") is None
     # Paper opens it.

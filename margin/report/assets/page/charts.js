@@ -204,7 +204,7 @@ async function chart() {
   if (!shown) { place.replaceChildren(); return; }
   const { spec, description, note } = charted(place.clientWidth);
   element("drawn").textContent = note;
-  await draw(place, spec, description);
+  await draw(place, spec, `${description}; the table above has the numbers`);
 }
 
 /** The chart of the chosen lines, what it shows in words, and a note where it does not show all lines. */
