@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from .arguments.imprint import add_imprint, hint, imprint_of
+from .arguments.imprint import add_imprint, hint, imprint_of, read_about
 from .arguments.workload import FORMS, views_of
 from .common import (
     Said,
@@ -35,6 +35,7 @@ def add_commands(commands: Any) -> None:
             "margin publish people.margin --tables 1way age,sex,region -o tables/ --format csv",
             'margin publish people.margin --tables 2way -o tables/ --title "Census" '
             '--licence "CC BY 4.0"',
+            "margin publish people.margin --tables 2way -o tables/ --about about.json",
         ],
     )
     add_synopsis(publish)
@@ -82,6 +83,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
 
     folder: Path = parsed.output
     check_folder(folder, replace=parsed.force)
+    read_about(parsed)
     if parsed.seed < 0:
         raise FileError(f"--seed ({parsed.seed}) must be >= 0; pass such a number")
     synopsis = opened(parsed)

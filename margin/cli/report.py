@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..interrupts import watched
-from .arguments.imprint import add_imprint, hint, imprint_of
+from .arguments.imprint import add_imprint, hint, imprint_of, read_about
 from .common import (
     Said,
     add_command,
@@ -35,6 +35,7 @@ def _add_report(commands: Any) -> None:
         examples=[
             "margin report people.margin",
             'margin report people.margin -o census.html --title "Census" --licence "CC BY 4.0"',
+            "margin report people.margin --about about.json",
         ],
     )
     add_synopsis(report)
@@ -85,6 +86,7 @@ def _report(parsed: argparse.Namespace) -> Said:
 
     output: Path = parsed.output or parsed.file.with_suffix(".html")
     check_free(output, parsed)
+    read_about(parsed)
     synopsis = opened(parsed)
     sources = write_report(
         synopsis,

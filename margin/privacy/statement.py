@@ -16,8 +16,9 @@ from .budget import Budget, Neighbours, budget_from_json
 __all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
 
 ONE_ROW = (
-    "So all that the table says of a person with one row is protected together; if a person has "
-    "more rows, each is protected by itself."
+    "All that the table says of a person with one row is protected together. If a person has "
+    "several rows, each of them is protected by itself only; the release does not say whether that "
+    "can be."
 )
 """What the protection of one row means for a person."""
 
@@ -178,7 +179,7 @@ class Statement:
             change = "said something else, or were fewer or more"
         else:
             change = "were added or left out"
-        alike = "the guarantee limits how much the probability of any result changes if"
+        alike = "the guarantee limits how much more or less probable any result would be if"
         if self.unit is not None:
             counted = f"The software counts at most {self.rows}"
             if self.bound is Bound.EACH_RELEASE:
@@ -189,10 +190,7 @@ class Statement:
                 f"{public}"
             )
         if self.rows == 1:
-            return (
-                f"Protects one row: {alike} any one row {change.replace('were', 'was')}. "
-                f"{ONE_ROW}{public}"
-            )
+            return f"Protects one row: {alike} any one row {change}. {ONE_ROW}{public}"
         return (
             f"Protects all rows of a person who has at most {self.rows}: {alike} all of them"
             f" {change}. That nobody has more was declared; the software did not check it.{public}"

@@ -44,7 +44,7 @@ def in_words(
     --------
     >>> from margin import PureDP
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
-    Each row of the table is protected: the guarantee limits how much the probability of any ...
+    Each row of the table is protected. Noise is random, so the same table could have given ...
     """
     found = strength(statement, domain)
     known = "" if domain is None else not_protected(domain)
@@ -104,8 +104,9 @@ def _who(statement: Statement, found: Strength) -> str:
         number = " The number of rows is protected as well."
     else:
         number = ""
-    limited = "the guarantee limits how much the probability of any result changes"
-    return f"{whose}: {limited} {_change(statement, found)}.{number}{bound}"
+    random = "Noise is random, so the same table could have given other results"
+    limited = "the guarantee limits how much more or less probable each of them would be"
+    return f"{whose}. {random}: {limited} {_change(statement, found)}.{number}{bound}"
 
 
 def _change(statement: Statement, found: Strength) -> str:
@@ -119,7 +120,7 @@ def _change(statement: Statement, found: Strength) -> str:
         return f"if {them} said something else"
     if statement.neighbours is Neighbours.REPLACE_ROW:
         return f"if up to {rows} other rows stood in place of {them}"
-    return f"if the table were published without {them}"
+    return f"if the table did not have {them}"
 
 
 def how_strong(statement: Statement, domain: Domain | None) -> str:
@@ -141,13 +142,13 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
     if found.steps > 1:
         start = "Strength: given the public totals, the results change"
     said = f"{start} {_odds(statement, found)} by a factor of at most {_factor(found)}"
-    sentences = [f"{said} ({_numbers(found)}).", _example(statement, found)]
+    sentences = [f"{said} ({_numbers(found)}).", _of_odds(found), _example(statement, found)]
     known = for_contents(statement)
     if known.steps > found.steps:
         sentences.append(
-            f"If somebody is known to be in the table, the results change the odds of any "
-            f"conclusion about {_contents(statement)} by a factor of at most {_factor(known)} "
-            f"({_numbers(known)})."
+            f"For somebody who is known to be in the table, a larger factor holds: the results "
+            f"change the odds of any conclusion about {_contents(statement)} by a factor of at "
+            f"most {_factor(known)} ({_numbers(known)})."
         )
     return " ".join(sentences)
 
@@ -193,9 +194,9 @@ def _example(statement: Statement, found: Strength) -> str:
     by_opposite = 1 - (1 - _EVENT - found.delta) / factor
     most = math.ceil(1e4 * min(by_event, by_opposite)) / 100
     return (
-        f"For example, take a conclusion that readers would draw from the results with a "
-        f"probability of {100 * _EVENT:g} % {_change(statement, found)}. It is drawn with a "
-        f"probability of at most {most:g} % from the table as it is."
+        f"For example, suppose that the results would point to something with a probability of "
+        f"{100 * _EVENT:g} % {_change(statement, found)}. With the table as it is, they point to "
+        f"it with a probability of at most {most:g} %."
     )
 
 
@@ -225,22 +226,42 @@ def _what_not() -> str:
     return (
         "The guarantee does not hide facts about groups, which could be learnt without the data "
         "of any one person. The counts are published to show such facts. Random noise was added "
-        "to them on purpose; the error bars show how much."
+        "on purpose. The bounds of a number allow for this noise and, if the number is estimated "
+        "from smaller tables, also for what was not measured."
     )
 
 
 def _factor(found: Strength) -> str:
     """Write the factor exp(epsilon), rounded up, and the probability of an exception."""
-    factor = math.exp(min(found.epsilon, _LARGEST))
-    text = f"exp({math.ceil(found.epsilon)})"
-    if factor < 100:
-        text = f"{math.ceil(100 * factor) / 100:.2f}"
-    elif factor < _MOST_WRITTEN:
-        # The relative error of three digits is at most 0.5 %.
-        text = f"{float(f'{factor * 1.005:.3g}'):,.0f}"
+    factor = _rounded(found)
+    text = f"{factor:.2f}" if factor <= 100 else f"{factor:,.0f}"
+    if math.isinf(factor):
+        text = f"exp({math.ceil(found.epsilon)})"
     if not found.delta:
         return text
     return f"{text}, except with a probability of {_chance(found.delta)}"
+
+
+def _rounded(found: Strength) -> float:
+    """The factor exp(epsilon), rounded up; infinite if a formula is shorter."""
+    factor = math.exp(min(found.epsilon, _LARGEST))
+    if factor < 100:
+        return math.ceil(100 * factor) / 100
+    # The relative error of three digits is at most 0.5 %.
+    return float(f"{factor * 1.005:.3g}") if factor < _MOST_WRITTEN else math.inf
+
+
+def _of_odds(found: Strength) -> str:
+    """Say what odds are, by what the factor makes of even odds.
+
+    A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
+    """
+    probability = 1 - 1 / (1 + _rounded(found))
+    most = math.ceil(1e4 * probability) / 100
+    return (
+        "Odds are a probability divided by that of the opposite: this factor turns a probability "
+        f"of 50 % into at most {most:g} %."
+    )
 
 
 def _chance(probability: float) -> str:

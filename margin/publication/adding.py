@@ -9,7 +9,7 @@ _ADDING = (
     "and hold with a probability of about 95 % or more. Do not add up the bounds of more than two "
     "lines: low bounds stop at 0, so their sum may be too high. For a sum of more lines, use a "
     "table with fewer attributes, in which the sum is a line. If there is none, {} can compute the "
-    "sum with its bounds (margin count)."
+    "sum with its bounds."
 )
 
 

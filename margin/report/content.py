@@ -153,6 +153,7 @@ def packed_marginal(marginal: Marginal, synopsis: Synopsis) -> dict[str, Any]:
 def _attributes(domain: Domain) -> list[dict[str, Any]]:
     """Convert the attributes to JSON values, and after them the levels, such as "place@state".
 
+    `banded` says whether its categories are intervals of numbers.
     `level_of` is the position of the attribute of a level, and None for an attribute. `members` are
     the numbers of nodes of the next level that each node of a level has: one after another, these
     are all nodes of that level, whose position is `next_level`. Periods are known to readers, so
@@ -167,6 +168,7 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
         one = {"name": name, "labels": list(form.captions), "ordered": ordered}
         one["description"] = form.description
         one["level_of"] = level_of
+        one["banded"] = form.bins is not None
         tree = domain[attribute].levels
         if level is not None and tree is not None and domain[attribute].dates is None:
             place = tree.index(level)

@@ -21,6 +21,22 @@ __all__ = ["page", "write_report"]
 _ADDRESS = re.compile(r"(https?://[^\s<>\"']*[^\s<>\"'.,;:!?)]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)")
 """An address of the web or of e-mail in a text. A full stop behind it does not belong to it."""
 
+_SCRIPTS = (
+    "data",
+    "answers",
+    "state",
+    "picker",
+    "lines",
+    "words",
+    "choices",
+    "table",
+    "charts",
+    "files",
+    "sections",
+    "start",
+)
+"""The files of the page's script, which is one text in the page, in their order."""
+
 _NAMED = 8
 """Number of names of attributes in a sentence, above which the last ones are counted."""
 
@@ -111,7 +127,7 @@ def page(holds: dict[str, Any]) -> str:
         "STYLE": _asset("page.css"),
         "LIBRARY": _asset("vega.min.js") + "\n" + _asset("vega-lite.min.js"),
         "DATA": data,
-        "SCRIPT": _asset("page.js"),
+        "SCRIPT": "\n".join(_asset("page", f"{name}.js") for name in _SCRIPTS),
         "LICENSES": html.escape(_asset("LICENSES.txt")),
     }
     # In the template, @@NAME@@ stands for a part. So after the split, every second piece is a name.
@@ -179,5 +195,5 @@ def _shown(wanted: bool) -> str:
     return "" if wanted else "hidden"
 
 
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+def _asset(*names: str) -> str:
+    return resources.files(__package__).joinpath("assets", *names).read_text(encoding="utf-8")

@@ -35,6 +35,11 @@ def until(condition, *, seen=lambda: None):
         time.sleep(0.05)
 
 
+def written(path):
+    """The condition that a download has arrived: the browser makes an empty file first."""
+    return lambda: path.exists() and path.stat().st_size > 0
+
+
 def open_page(browser, path):
     """Open the page in a file; see `open_address`."""
     open_address(browser, path.as_uri())

@@ -227,3 +227,15 @@ def test_what_a_replaced_row_says_is_one_step():
     said = how_strong(statement, OPEN)
     assert "the odds of any conclusion about a row by a factor of at most 2.72" in said
     assert "7.39" not in said and "known to be in the table" not in said
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "4.6", "4.61", "7.43", "17.2", "60"])
+def test_what_a_factor_makes_of_even_odds_is_that_of_the_written_factor_rounded_up(epsilon):
+    said = how_strong(Statement(budget=PureDP(epsilon)), OPEN)
+    factor, most = re.search(
+        r"factor of at most ([\w.,()]+) \(.*? turns a probability of 50 % into at most ([\d.]+) %",
+        said,
+    ).groups()
+    odds = math.exp(60) if factor == "exp(60)" else float(factor.replace(",", ""))
+    exact = 100 * odds / (1 + odds)
+    assert 0 <= float(most) - exact < 0.0101

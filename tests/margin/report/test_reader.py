@@ -18,6 +18,7 @@ from browsing import (
     texts,
     tick_category,
     until,
+    written,
 )
 
 import margin
@@ -219,7 +220,7 @@ def test_a_saved_chart_says_what_it_is_and_whose(opened, tmp_path, scheme, scale
     opened.execute_script("document.getElementById('save-chart').click()")
     kind = "chart" if scale == "count" else "percentages"
     file = opened.downloads / f"{tmp_path.name}-place-age-{kind}.svg"
-    until(file.exists)
+    until(written(file))
     text = file.read_text("utf-8")
     root = ElementTree.fromstring(text)
     words = " ".join("".join(one.itertext()) for one in root.iter() if one.tag.endswith("}text"))
@@ -266,7 +267,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     )
     opened.execute_script("document.getElementById('download-chosen').click()")
     file = opened.downloads / f"{tmp_path.name}-place-work-chosen.csv"
-    until(file.exists)
+    until(written(file))
     lines = list(csv.reader(file.read_text("utf-8-sig").splitlines()))
     expected = printed(synopsis.marginal(["place", "work"]))[1:3]
     assert [line[2:5] for line in lines[1:]] == [
@@ -354,7 +355,7 @@ def test_columns_are_explained_by_the_sources_that_occur(browser, tmp_path):
     open_page(browser, tmp_path / "r.html")
     browser.execute_script("document.getElementById('download-meaning').click()")
     file = browser.downloads / f"{tmp_path.name}-columns.txt"
-    until(file.exists)
+    until(written(file))
     text = file.read_text("utf-8")
     assert "  measured: Measured" in text and UNSAID in text
     for source in ("known", "impossible", "based", "reconstructed", "assumed", "answered"):

@@ -11,6 +11,7 @@ import re
 import socket
 import threading
 import time
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from browsing import (
     tick,
     tick_category,
     until,
+    written,
 )
 
 import margin
@@ -43,6 +45,7 @@ from margin.publication.adding import adding
 from margin.publication.spreadsheets import OPENING, for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
+from margin.report.page import _SCRIPTS
 from margin.synopses.source import Source
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
@@ -213,6 +216,13 @@ def test_the_page_asks_nobody(synopsis, tmp_path):
     assert len(text) < 3e6
 
 
+def test_the_page_has_every_file_of_its_script():
+    folder = resources.files("margin.report").joinpath("assets", "page")
+    assert {file.name for file in folder.iterdir()} == {f"{name}.js" for name in _SCRIPTS}
+    # Later files use what earlier ones say when they are read.
+    assert (_SCRIPTS[0], _SCRIPTS[-1]) == ("data", "start")
+
+
 def test_a_category_cannot_break_out_of_the_page(tmp_path):
     names = ["</script><script>alert(1)</script>", "<!--", "b"]
     domain = Domain({"a": {"values": names}, "<b>": 2})
@@ -245,16 +255,16 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        (PureDP(1), ["Each row", "without this row", "2.72 (epsilon = 1)", "at most 2.72 % from"]),
+        (PureDP(1), ["Each row", "did not have this row", "2.72 (epsilon = 1)", "at most 2.72 %."]),
         (PureDP(1), ["known to be in the table", "7.39 (epsilon = 2 x 1 = 2)"]),
-        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "without these rows", "1.11 %"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "did not have these rows", "1.11 %"]),
         (
             ZCDP("0.1"),
             ["except with a probability of at most 1 in 1,000,000 (", "delta = 0.000001)"],
         ),
-        (ApproxDP(2, "1e-9"), ["7.39", "delta = 0.000000001", "at most 7.39 % from"]),
-        (PureDP(10), ["at most 100 % from"]),
-        (ApproxDP(1, "0.5"), ["at most 52.72 % from"]),
+        (ApproxDP(2, "1e-9"), ["7.39", "delta = 0.000000001", "at most 7.39 %."]),
+        (PureDP(10), ["at most 100 %."]),
+        (ApproxDP(1, "0.5"), ["at most 52.72 %."]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
             ["number of rows is public", "if this row said something else"],
@@ -298,7 +308,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    alone = "if a person has more rows, each is protected by itself."
+    alone = "If a person has several rows, each of them is protected by itself only;"
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
 
 
@@ -772,7 +782,7 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
     write_report(synopsis, tmp_path / "r.html", title="All of it")
     open_page(browser, tmp_path / "r.html")
     browser.execute_script("document.getElementById('download-all').click()")
-    until(lambda: (browser.downloads / "All_of_it-all.csv").exists())
+    until(written(browser.downloads / "All_of_it-all.csv"))
     with (browser.downloads / "All_of_it-all.csv").open(newline="", encoding="utf-8") as file:
         assert file.read(1) == "\ufeff"
         head, *lines = csv.reader(file)
@@ -811,7 +821,7 @@ def test_a_download_that_cannot_hold_all_tables_says_so(browser, synopsis, tmp_p
     (tmp_path / "few.html").write_text(few)
     open_page(browser, tmp_path / "few.html")
     browser.execute_script("document.getElementById('download-all').click()")
-    until(lambda: (browser.downloads / "Few-all.csv").exists())
+    until(written(browser.downloads / "Few-all.csv"))
     lines = (browser.downloads / "Few-all.csv").read_text().splitlines()[1:]
     tables = {line.split(",")[0] for line in lines}
     assert 0 < len(lines) <= 20 and not any(" \u00d7 " in table for table in tables)
@@ -852,7 +862,7 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     disabled = "return [...document.querySelectorAll('#attributes input')].map((b) => b.disabled)"
     assert browser.execute_script(disabled) == [True, True, False, False, True, True]
     said = "return document.getElementById('grey').innerText"
-    assert "does not hold these attributes together" in browser.execute_script(said)
+    assert "Not available: attributes in grey." in browser.execute_script(said)
     # A reader is sent to a contact only if there is one.
     assert "contact" not in browser.execute_script(said)
     imprint = Imprint(contact="statistics@example.org")
@@ -868,19 +878,21 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     write_report(leveled, tmp_path / "r.html", title=f"levels{width}")
     browser.set_window_size(width, 900)
     open_page(browser, tmp_path / "r.html")
-    offered = [text.split("@")[-1] for text in texts(browser, "#attributes label")]
+    offered = texts(browser, "#attributes label")
     assert offered[:3] == ["place4 categories", "state2 categories", "sex2 categories"]
     # The level takes the place of the attribute that was chosen at the start, and the reverse.
+    # A level is called by its own name.
     for names in (["place@state"], ["place@state", "sex"], ["place", "sex"]):
-        tick(browser, names[-1] if names != ["place", "sex"] else "place")
-        until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
+        told = [name.removeprefix("place@") for name in names]
+        tick(browser, told[-1] if names != ["place", "sex"] else "place")
+        until(lambda told=told: texts(browser, "#asked") == [" \u00d7 ".join(told)])
         until(lambda names=names: rows_of(browser) == printed(leveled.marginal(names)))
-    tick(browser, "visit@quarter")
+    tick(browser, "quarter")
     names = ["place", "sex", "visit@quarter"]
     until(lambda: rows_of(browser) == printed(leveled.marginal(names)))
     # What belongs to which level; every reader knows which months a quarter has.
     browser.execute_script("document.getElementById('grouped').open = true")
-    until(lambda: texts(browser, "#grouped p") == ["place by place@state"])
+    until(lambda: texts(browser, "#grouped p") == ["place by state"])
     assert texts(browser, "#grouped dt") == ["CA", "NV"]
     assert texts(browser, "#grouped dd") == ["Alameda, Fresno", "Clark, Elko"]
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
@@ -889,7 +901,7 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
         "return document.documentElement.scrollWidth <= window.innerWidth"
     )
     browser.execute_script("document.getElementById('download-meaning').click()")
-    until(lambda: (browser.downloads / f"levels{width}-columns.txt").exists())
+    until(written(browser.downloads / f"levels{width}-columns.txt"))
     said = (browser.downloads / f"levels{width}-columns.txt").read_text()
     assert "place by place@state\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
     assert f"How to open the tables\n{OPENING}\n" in said
@@ -916,15 +928,20 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
     browser.set_window_size(width, 900)
     open_page(browser, tmp_path / "r.html")
     # Bars, a map of colours, panels, a line, a level, and an attribute without a description.
-    charts = (["income"], ["income", "place"], ["sex", "income"], ["day"], ["place@state"], ["sex"])
+    charts = (["income"], ["income", "place"], ["sex", "income"], ["day"], ["state"], ["sex"])
     for names in charts:
         browser.execute_script("document.getElementById('clear').click()")
         for name in names:
             tick(browser, name)
         until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
-        meanings = {name: told[name.partition("@")[0]] for name in names if name != "sex"}
+        meanings = {name: told[name] for name in names if name in told}
+        meanings |= {"state": told["place"]} if names == ["state"] else {}
         lines = {name: f"{name}: {meaning}" for name, meaning in meanings.items()}
-        assert texts(browser, "#meanings p") == list(lines.values())
+        bands = ["income"] if "income" in names else []
+        limits = [f"The limits of {name} are fixed: this page has no counts" for name in bands]
+        shown = texts(browser, "#meanings p")
+        assert shown[: len(lines)] == list(lines.values())
+        assert [text.partition(" for other limits")[0] for text in shown[len(lines) :]] == limits
 
         def above_the_chart():
             written = texts(browser, "#chart text:not(:has(tspan)), #chart tspan")
@@ -934,7 +951,7 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
         until(lambda expected=expected: sorted(above_the_chart()) == expected, seen=above_the_chart)
     browser.execute_script("document.getElementById('download-meaning').click()")
     file = browser.downloads / f"told{width}-columns.txt"
-    until(file.exists)
+    until(written(file))
     listed = "".join(f"  {name}: {meaning}\n" for name, meaning in told.items())
     assert f"What the attributes are\n{listed}\n" in file.read_text()
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
@@ -975,9 +992,9 @@ def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
     """No view has the level as an attribute: the page holds the table of the level by itself."""
     write_report(leveled, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
-    for name in ("place@state", "sex"):
+    for name in ("state", "sex"):
         tick(browser, name)
-    until(lambda: texts(browser, "#asked") == ["place@state \u00d7 sex"])
+    until(lambda: texts(browser, "#asked") == ["state \u00d7 sex"])
     until(lambda: len(rows_of(browser)) == 4)
     low, high = whole_bounds(*leveled.marginal(["place@state"]).interval(0.95))
     table = leveled.marginal(["place@state", "sex"])
@@ -990,7 +1007,7 @@ def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
         "const select = document.getElementById('whole');"
         "select.value = '0'; select.dispatchEvent(new Event('change'));"
     )
-    said = f"{least} to {most} of all rows with place@state: {names[0]} have sex: {names[1]}."
+    said = f"{least} to {most} of all rows with state: {names[0]} have sex: {names[1]}."
     assert f"here, {said}" in texts(browser, "#shares")[0]
 
 
@@ -1048,7 +1065,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["sex", "age"])
     browser.execute_script("document.getElementById('download').click()")
-    until(lambda: (browser.downloads / "People_2025-sex-age.csv").exists())
+    until(written(browser.downloads / "People_2025-sex-age.csv"))
     text = (browser.downloads / "People_2025-sex-age.csv").read_text("utf-8")
     # The mark at the start tells spreadsheets the encoding.
     assert text[0] == "\ufeff"
@@ -1067,7 +1084,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     assert found == [[*(str(int(one)) for one in row), "all rows"] for row in expected]
     # A text says what the columns mean.
     browser.execute_script("document.getElementById('download-meaning').click()")
-    until(lambda: (browser.downloads / "People_2025-columns.txt").exists())
+    until(written(browser.downloads / "People_2025-columns.txt"))
     said = (browser.downloads / "People_2025-columns.txt").read_text()
     every = "table: only in the file of all tables"
     assert "per_1000: only in the file of one measured table" in said
@@ -1153,7 +1170,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     said += "average, 95 % of such estimates have the true number between their bounds: here, "
     assert f"{said}{low} to {high}.”" in texts(browser, "#quoted")[0]
     assert texts(browser, "#shares") == [""] and texts(browser, "#table .ends") == []
-    assert texts(browser, "#sums")[0].startswith("Do not add up bounds of lines of this table")
+    assert "Do not add up bounds of lines of this table" in texts(browser, "#sums")[0]
     assert texts(browser, "#table th.share") == ["% of all rows, estimated"]
     assert all(share.startswith("\u2248 ") for share in texts(browser, "#table td.share"))
     pick(browser, domain, ["age", "sex", "region"])
@@ -1182,7 +1199,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
 def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis, tmp_path):
     write_report(synopsis, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
-    halves = {}
+    halves, counts = {}, {}
     for size in (1, 2, 3, 4):
         for view in itertools.combinations(synopsis.domain, size):
             marginal = synopsis.marginal(view)
@@ -1190,6 +1207,7 @@ def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis
             if source is not Source.ASSUMED:
                 half = doubles(packed_marginal(marginal, synopsis)["half_widths"])
                 halves.setdefault((size, source.value), []).append(half)
+                counts.setdefault((size, source.value), []).append(marginal.counts.ravel())
     expected = []
     for (size, source), tables in sorted(halves.items()):
         found = np.sort(np.concatenate(tables))
@@ -1198,7 +1216,9 @@ def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis
         all_of_them = "" if shown[0] == shown[2] else f" ({shown[0]} to {shown[2]})"
         heads = f"{size} attribute{'s' * (size > 1)}, {source} ({len(tables)} table"
         heads += f"{'s' * (len(tables) > 1)})"
-        expected.append(f"{heads}: {shown[1]} rows{all_of_them}")
+        typical = np.sort(np.concatenate(counts[size, source]))[(len(found) + 1) // 2 - 1]
+        beside = f"beside a typical count of {typical:,.0f}"
+        expected.append(f"{heads}: {shown[1]} rows{all_of_them}, {beside}")
     assert sorted(texts(browser, "#errors li")) == sorted(expected)
 
 
@@ -1214,6 +1234,7 @@ def test_no_download_is_run_as_a_formula(browser, tmp_path):
         browser.execute_script(f"document.getElementById('{button}').click()")
         until(lambda name=name: [*browser.downloads.glob(name.replace("_", "?"))])
         (path,) = browser.downloads.glob(name.replace("_", "?"))
+        until(written(path))
         with path.open(newline="", encoding="utf-8-sig") as file:
             cells = {cell for line in csv.reader(file) for cell in line}
         assert {for_spreadsheet(label) for label in ["-name", *labels]} <= cells
@@ -1337,15 +1358,15 @@ def test_a_reader_is_told_where_the_page_has_no_bounds_for_a_sum(
     tick_category(browser, 0, domain["region"].captions[1])
     said = "no bounds for the sum of the chosen lines: \u201cHow to quote a number\u201d says what"
     assert said in texts(browser, "#total")[0]
-    said = "table: the contact below can compute a sum with its bounds (margin count)."
+    said = "table: the contact below can compute a sum with its bounds."
     assert texts(browser, "#sums")[0].endswith(said)
     # The page holds no covariances of levels. Two lines have the bounds of the rule for readers.
     write_report(leveled, tmp_path / "levels.html")
     open_page(browser, tmp_path / "levels.html")
     browser.execute_script("document.getElementById('clear').click()")
-    tick(browser, "place@state")
+    tick(browser, "state")
     tick(browser, "sex")
-    until(lambda: texts(browser, "#asked") == ["place@state \u00d7 sex"])
+    until(lambda: texts(browser, "#asked") == ["state \u00d7 sex"])
     tick_category(browser, 0, "CA")
     rows = printed(leveled.marginal(["place@state", "sex"]))[:2]
     low, high = (sum(int(row[end].replace(",", "")) for row in rows) for end in (1, 2))

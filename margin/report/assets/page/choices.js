@@ -1,0 +1,92 @@
+// The lists of categories, to choose lines and to put categories together as one.
+
+/** Offer the categories of each attribute of the table, to choose lines. */
+function choices() {
+  ticked = shown ? shown.asked.map(() => new Set()) : [];
+  joined = ticked.map(() => false);
+  element("filtering").hidden = !shown || shown.rows.length < MANY_LINES;
+  element("choices").replaceChildren(...(element("filtering").hidden ? [] : shown.asked.map((axis, place) => choice(axis, place))));
+}
+
+/** A list of the categories of an attribute with a box for each, which is made when it is opened. */
+function choice(axis, place) {
+  const { labels } = data.attributes[axis];
+  const name = nameOf(axis);
+  const made = document.createElement("details");
+  const summary = document.createElement("summary");
+  const search = document.createElement("input");
+  const list = document.createElement("fieldset");
+  const note = document.createElement("p");
+  const clear = document.createElement("button");
+  const legend = document.createElement("legend");
+  const joining = document.createElement("label");
+  const join = document.createElement("input");
+  join.type = "checkbox";
+  joining.append(join, `Put the chosen categories of ${name} together as one`);
+  legend.className = "hidden";
+  legend.textContent = `Categories of ${name}`;
+  search.type = "search";
+  search.placeholder = "search";
+  search.autocomplete = "off";
+  search.setAttribute("aria-label", `Search the categories of ${name}`);
+  search.hidden = labels.length < MANY_CATEGORIES;
+  note.className = "quiet";
+  clear.type = "button";
+  clear.textContent = "All categories";
+  const told = () => {
+    summary.textContent = `${name}: ${tickedIn(place)}${together().includes(place) ? ", together as one" : ""}`;
+    clear.disabled = !ticked[place].size;
+    join.disabled = ticked[place].size < 2;
+  };
+  const changed = () => {
+    told();
+    quote();
+    table();
+    chart();
+    tell(`${summary.textContent}. ${linesShown()}`);
+  };
+  const found = () => [...labels.keys()].filter((code) => folded(labels[code]).includes(folded(search.value.trim())));
+  const fill = () => {
+    const codes = found();
+    list.replaceChildren(legend, ...codes.slice(0, MOST_ROWS).map((code) => categoryBox(place, code, changed)));
+    fade(list);
+    note.textContent = !codes.length ? `No category has “${search.value}” in it.`
+      : codes.length > MOST_ROWS ? `The list shows the first ${whole.format(MOST_ROWS)} of ${whole.format(codes.length)} categories: search for others.` : "";
+  };
+  clear.addEventListener("click", () => {
+    ticked[place].clear();
+    joined[place] = join.checked = false;
+    // A disabled button loses the focus.
+    summary.focus();
+    fill();
+    changed();
+  });
+  join.addEventListener("change", () => {
+    joined[place] = join.checked;
+    changed();
+  });
+  search.addEventListener("input", () => {
+    fill();
+    tell(note.textContent || `${whole.format(found().length)} of ${whole.format(labels.length)} categories of ${name} found.`);
+  });
+  list.addEventListener("scroll", () => fade(list));
+  made.addEventListener("toggle", fill, { once: true });
+  told();
+  made.append(summary, search, list, note, joining, clear);
+  return made;
+}
+
+/** A box with the name of a category, which chooses the lines with it. */
+function categoryBox(place, code, changed) {
+  const label = document.createElement("label");
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.checked = ticked[place].has(code);
+  box.addEventListener("change", () => {
+    if (box.checked) ticked[place].add(code);
+    else ticked[place].delete(code);
+    changed();
+  });
+  label.append(box, data.attributes[shown.asked[place]].labels[code]);
+  return label;
+}

@@ -1,0 +1,184 @@
+// What a reader can save.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SAVED_WIDTH = 720;
+
+/** Save the chart by itself, with what a reader of it must know: what it shows, how it was made, who publishes it, and the licence. */
+async function saveChart() {
+  const { spec, description, note } = charted(SAVED_WIDTH);
+  const fixed = spec.width === "container" ? { ...spec, width: SAVED_WIDTH } : spec;
+  const drawn = await new vega.View(compiled(fixed, description), { renderer: "none" }).toSVG();
+  const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
+  const made = document.createElementNS(SVG, "svg");
+  let y = 12;
+  const write = (text, size, weight = "normal") => wrapped(text, SAVED_WIDTH / (0.56 * size)).forEach((words) => {
+    const line = document.createElementNS(SVG, "text");
+    const look = { x: 12, y: y += 1.4 * size, "font-size": size, "font-weight": weight, "font-family": "system-ui, sans-serif", fill: colour("ink") };
+    Object.entries(look).forEach(([name, value]) => line.setAttribute(name, value));
+    line.textContent = words;
+    made.append(line);
+  });
+  write(data.title, 17, "bold");
+  [description, note].filter((text) => text).forEach((text) => write(text, 13));
+  inner.setAttribute("x", 12);
+  inner.setAttribute("y", y += 14);
+  y += Number(inner.getAttribute("height"));
+  made.append(inner);
+  const { Licence: licence, "How to cite": cite } = data.imprint;
+  const sources = new Set(matching().map((row) => row.source ?? shown.source));
+  const below = [data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  below.filter((text) => text).forEach((text) => write(text, 11));
+  const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
+  const paper = document.createElementNS(SVG, "rect");
+  Object.entries({ width: "100%", height: "100%", fill: colour("paper") }).forEach(([name, value]) => paper.setAttribute(name, value));
+  made.prepend(paper);
+  Object.entries({ width, height: y + 12, viewBox: `0 0 ${width} ${y + 12}` }).forEach(([name, value]) => made.setAttribute(name, value));
+  save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(columnOf), scale === "count" ? "chart" : "percentages"], "svg", "the chart");
+}
+
+/** A text with the colours of paper, which is white, whatever colours the screen has: those of the first rule of the style sheet. */
+function inPrint(text) {
+  const { style: light } = document.styleSheets[0].cssRules[0];
+  return text.replace(/var\((--[a-z-]+)\)/g, (_, name) => light.getPropertyValue(name).trim());
+}
+
+/** The beginnings of texts that spreadsheets run as formulae: see `for_spreadsheet` in the Python source. */
+const FORMULA = /^ *[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+
+/** A text as a field of CSV that no spreadsheet runs. */
+function quoted(name) {
+  const text = FORMULA.test(name) ? `'${name}` : name;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The types of the files that a reader can save, by their endings. */
+const TYPES = { csv: "text/csv", svg: "image/svg+xml", txt: "text/plain" };
+
+/** Hand a text file to the reader, and say what it holds. */
+function save(text, name, ending, holds) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: TYPES[ending] }));
+  link.download = `${[data.title, ...name].map((part) => part.replace(/[^\p{L}\p{N}-]+/gu, "_")).join("-")}.${ending}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  tell(`Saved ${holds} as ${link.download}`);
+}
+
+/** Lines of a file that spreadsheets open with the right letters: that is what the mark at its start is for. */
+const csv = (lines) => `\ufeff${lines.map((line) => line.join(",")).join("\n")}\n`;
+
+/** The numbers of a line as the table shows them. */
+const numbers = (row) => FIELDS.map((name) => (isKnown(row[name]) ? whole.format(row[name]).replaceAll(",", "") : ""));
+
+/** Without a decimal point, which some spreadsheets read as a mark of thousands. */
+const LEVEL_TEXT = `${100 * LEVEL}%`;
+
+/** The head of a column of a download, which no attribute has. */
+const free = (name) => (data.attributes.some((attribute) => attribute.name === name) ? free(`${name}_`) : name);
+
+const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"];
+
+/** For each line its percentage and the bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers. */
+function shareColumns() {
+  const sumOf = sums();
+  const wholeOf = wholesAt(within);
+  const of = quoted(wholeName());
+  return (row) => {
+    const texts = [percent.format(shareIn(row, sumOf)), ...(shareEnds(row, wholeOf(row)) ?? ["", ""])];
+    return [...texts.map((text) => text && Number(text.replace(/[.,%]/g, ""))), of];
+  };
+}
+
+/** Save some lines of the table. */
+function download(rows, more = []) {
+  const names = shown.asked.map(columnOf);
+  const shares = hasShareEnds() ? shareColumns() : () => [];
+  const lines = rows.map((row) => [...(row.full ?? row.labels).map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, row.source ?? shown.source]);
+  const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
+  save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
+}
+
+/** The sets of `size` of some axes. */
+function subsets(axes, size) {
+  if (size === 0) return [[]];
+  return axes.flatMap((axis, place) => subsets(axes.slice(place + 1), size - 1).map((others) => [axis, ...others]));
+}
+
+/** The tables that the page can show, small ones first, as many as fit into one file; and whether these are all. */
+function allTables() {
+  const views = data.views.filter((view) => view.counts).map((view) => [...view.axes].sort((one, other) => one - other));
+  const found = [];
+  let lines = 0;
+  for (let size = 1; size <= data.most; size += 1) {
+    const own = data.answers.map((answer) => answer.axes).filter((axes) => axes.length === size);
+    const parts = views.flatMap((axes) => subsets(axes, size));
+    for (const axes of new Map([...parts, ...own].map((some) => [key(some), some])).values()) {
+      lines += product(axes.map((axis) => sizes[axis]));
+      if (lines > MOST_LINES) return { tables: found, all: false };
+      found.push(axes);
+    }
+  }
+  return { tables: found, all: true };
+}
+
+/** Say what the file of all tables holds. */
+function held() {
+  const { tables, all } = allTables();
+  element("opening").textContent = data.opening;
+  if (!tables.length) return;
+  element("held").textContent = all
+    ? `The file of all tables holds ${whole.format(tables.length)} table${tables.length === 1 ? "" : "s"}.`
+    : `The file of all tables holds the ${whole.format(tables.length)} tables with the fewest attributes. It has no room for larger ones: download these one by one.`;
+}
+
+/** All tables of the page in one file: a column for each attribute, empty where a table does not have it. */
+function downloadAll() {
+  const heads = ["table", "source"].map(free);
+  const lines = [[...heads, ...data.attributes.map((_, axis) => columnOf(axis)), ...[...FIELDS, "level"].map(free)].map(quoted)];
+  for (const axes of allTables().tables) {
+    const answer = onPage(axes);
+    const name = quoted(axes.map(columnOf).join(" × "));
+    for (const row of records(axes, answer)) {
+      const labels = new Array(data.attributes.length).fill("");
+      axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
+      lines.push([name, answer.source, ...labels, ...numbers(row), LEVEL_TEXT]);
+    }
+  }
+  save(csv(lines), ["all"], "csv", lineCount(lines.length - 1));
+}
+
+/** What the attributes say, as lines of a text. A level says what its attribute does. */
+function meanings() {
+  const axes = [...data.attributes.keys()].filter((axis) => isDescribed(axis) && attributeOf(axis) === axis);
+  return axes.length ? ["What the attributes are", ...axes.map((axis) => `  ${toldOf(axis)}`), ""] : [];
+}
+
+/** How the tables were made that this page can show, in words. */
+function usedSources() {
+  const used = new Set([...data.answers.map((answer) => answer.source), ...allTables().tables.map((axes) => onPage(axes).source)]);
+  return Object.entries(data.sources).filter(([name]) => data.live || used.has(name));
+}
+
+/** What a reader of the downloads must know, as text. */
+function downloadMeaning() {
+  const lines = [
+    data.title, element("facts").textContent, data.unsaid, "",
+    ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
+    "How to open the tables", data.opening, "",
+    "Columns of the tables",
+    `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
+    `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
+    `${free("per_1000")}: only in the file of one measured table: the percentage that the page shows, with its bounds, per 1,000 rows (331 is 33.1 %).`,
+    `  ${free("per_1000_of")} says which rows these are of. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
+    `${free("level")}: the probability that the bounds are for, as told for each source.`,
+    `${free("source")}: how the table was made:`,
+    ...usedSources().map(([name, words]) => `  ${name}: ${words}`),
+    `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
+    "  so never add up lines of different tables: choose the lines of one table first.",
+    "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
+    ...meanings(),
+    ...belonging(columnOf).flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
+    "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
+  ];
+  save(`${lines.join("\n")}\n`, ["columns"], "txt", "what the columns mean");
+}

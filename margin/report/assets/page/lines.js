@@ -1,0 +1,176 @@
+// The chosen lines of the table, their sums and shares, and the bounds of these.
+
+/** The sums of which the percentages are shares, for each line. */
+function sums() {
+  const found = new Map();
+  const group = (row) => within.map((place) => codeAt(place, row.codes[place])).join(",");
+  for (const row of shown.rows) found.set(group(row), (found.get(group(row)) ?? 0) + row.count);
+  return (row) => found.get(group(row));
+}
+
+/** The share of a line in the sum of `sums`; 0 if that is not positive. */
+const shareIn = (row, sumOf) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
+
+const downwards = percents("floor");
+const upwards = percents("ceil");
+
+/** The bounds of the share of some rows in others, as `sharing` explains them; null where they are not known. */
+function shareBounds(part, all) {
+  // The comparison is false for bounds that are not known, too.
+  return all.low > 0 && isKnown(part.low) ? [part.low / all.high, Math.min(part.high / all.low, 1)] : null;
+}
+
+/** The same as texts. */
+function shareEnds(part, all) {
+  const ends = shareBounds(part, all);
+  return ends && [downwards.format(ends[0]), upwards.format(ends[1])];
+}
+
+/** Whether the shares of the table have bounds. Those of estimates would invite to compare groups. */
+const hasShareEnds = () => shown.source === "measured";
+
+/** The lines of the table of the attributes at some places of the shown one, by their codes. Of none, that is the number of all rows. */
+function linesAt(places) {
+  const { low, high, ...total } = data.total ?? {};
+  if (!places.length) return new Map([["", { ...total, low: low ?? NaN, high: high ?? NaN }]]);
+  const axes = places.map((place) => shown.asked[place]);
+  const answer = onPage(axes);
+  const lines = answer ? merged(records(axes, answer), places, answer) : [];
+  return new Map(lines.map((row) => [row.codes.join(","), { source: answer.source, ...row }]));
+}
+
+/** For each line, the number of rows with the same categories at some places of the table, with its bounds. */
+function wholesAt(places) {
+  const found = linesAt(places);
+  return (row) => found.get(places.map((place) => row.codes[place]).join(",")) ?? {};
+}
+
+const sumOfCounts = (rows) => rows.reduce((sum, row) => sum + row.count, 0);
+
+/** The sum of the lines with the ticked categories of the attributes at some places of the table, with its bounds; null where the page
+ * cannot tell them.
+ *
+ * It is that of the lines with these categories in the table of these attributes alone. */
+function sumAt(places) {
+  if (!places.length) return { ...data.total, ends: data.total && isFinite(data.total.low ?? NaN) ? [data.total.low, data.total.high] : null };
+  const axes = places.map((place) => shown.asked[place]);
+  const answer = onPage(axes);
+  const found = answer ? records(axes, answer).filter(({ codes }) => codes.every((code, at) => ticked[places[at]].has(code))) : [];
+  const isLine = found.length === 1 && isKnown(found[0].low);
+  return {
+    count: sumOfCounts(found),
+    ends: isLine ? [found[0].low, found[0].high] : endsOfSum(axes, answer, found),
+    isLine,
+    known: found.length > 0 && found.every((row) => row.known),
+    source: answer?.source,
+  };
+}
+
+/** The bounds of the percentage of the chosen lines in what percentages are of, as texts; null if it has none, or is 100 % by choice.
+ *
+ * They need not the lines to be measured: the tables that have both sums must be. */
+function shareEndsOfSum() {
+  const places = limited();
+  const own = places.filter((place) => within.includes(place));
+  const [part, all] = [sumAt(places), sumAt(own)];
+  if (own.length === places.length || !part.ends || !all.ends || !isMeasured(part) || !isMeasured(all)) return null;
+  return shareEnds({ low: part.ends[0], high: part.ends[1] }, { low: all.ends[0], high: all.ends[1] });
+}
+
+/** The bounds of the sum of some lines of a table; null if the page cannot compute them.
+ *
+ * The errors within a view are known with their covariances. Those of two other lines of a measured table follow from the rule of `adding`
+ * in the Python source. Cells that are known have the weight 0, so they break the product of numbers of categories; they have no errors, so
+ * they add to both bounds what they count. */
+function endsOfSum(axes, answer, found) {
+  if (answer?.source !== "measured") return null;
+  const view = coveringView(axes);
+  const noisy = found.filter((row) => !row.known).length;
+  if (view && data.sums && noisy === found.length) {
+    const many = axes.map((_, at) => new Set(found.map(({ codes }) => codes[at])).size);
+    return boundsAround(sumOfCounts(found), halfWidthOf(coveredVariance(view, axes, many), axes, found.length));
+  }
+  return noisy === 1 || noisy === 2 ? ["low", "high"].map((name) => found.reduce((sum, row) => sum + row[name], 0)) : null;
+}
+
+/** The places of the attributes of which some categories are ticked, but not all. */
+const limited = () => ticked.flatMap((codes, place) => (codes.size && codes.size < sizes[shown.asked[place]] ? [place] : []));
+
+/** The ticked categories of an attribute in words; their number if they are many. */
+function tickedIn(place, most = MOST_TOLD) {
+  const { labels } = data.attributes[shown.asked[place]];
+  const codes = [...ticked[place]].sort((one, other) => one - other);
+  if (!codes.length) return "all categories";
+  if (codes.length === 1) return labels[codes[0]];
+  // Categories may have an "or" or a comma in them.
+  const either = new Intl.ListFormat("en", { type: "disjunction" });
+  return codes.length > most ? `${codes.length} of ${labels.length} categories` : either.format(codes.map((code) => `“${labels[code]}”`));
+}
+
+/** What the lines have that are shown, in words; of an attribute with more than `most` ticked categories only their number. */
+const condition = (most = MOST_TOLD, places = conditioned()) => places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, most)}`).join("; ");
+
+/** The places of the attributes of which ticked categories are put together as one. */
+const together = () => ticked.flatMap((codes, place) => (joined[place] && codes.size > 1 ? [place] : []));
+
+/** The places of the attributes whose ticked categories say which rows the lines count. */
+const conditioned = () => [...new Set([...limited(), ...together()])].sort((one, other) => one - other);
+
+/** The code that a category has in the lines: categories that are together have the first of their codes. */
+const codeAt = (place, code) => (together().includes(place) && ticked[place].has(code) ? Math.min(...ticked[place]) : code);
+
+/** The name of the categories of an attribute that are together. */
+function joinedName(place, most = MOST_TOLD) {
+  const { labels } = data.attributes[shown.asked[place]];
+  return ticked[place].size > most ? tickedIn(place) : labels.filter((_, code) => ticked[place].has(code)).join(" + ");
+}
+
+/** The lines of a table of the attributes at some places of the shown one: categories that are put together have one line, their sum. */
+function merged(rows, places, answer) {
+  const own = together();
+  if (!places.some((place) => own.includes(place))) return rows;
+  const axes = places.map((place) => shown.asked[place]);
+  const groups = new Map();
+  for (const row of rows) {
+    const codes = row.codes.map((code, at) => codeAt(places[at], code));
+    const name = codes.join(",");
+    if (!groups.has(name)) groups.set(name, { codes, parts: [] });
+    groups.get(name).parts.push(row);
+  }
+  // A sum over all categories of an attribute is a line of the table without it, which may have been measured.
+  const left = places.filter((place) => !own.includes(place) || ticked[place].size < sizes[shown.asked[place]]);
+  const smaller = left.length < places.length ? linesAt(left) : new Map();
+  return [...groups.values()].map(({ codes, parts }) => {
+    if (parts.length === 1) return parts[0];
+    const named = (most) => parts[0].labels.map((label, at) => (own.includes(places[at]) ? joinedName(places[at], most) : label));
+    const row = { labels: named(), full: named(Infinity), codes };
+    const known = parts.every((part) => part.known);
+    const count = sumOfCounts(parts);
+    const ends = known ? boundsAround(count, 0) : endsOfSum(axes, answer, parts);
+    if (ends) return { ...row, count, low: ends[0], high: ends[1], known };
+    const same = smaller.get(left.map((place) => codes[places.indexOf(place)]).join(","));
+    if (!same || !isKnown(same.low)) return { ...row, count, low: NaN, high: NaN, known };
+    const { source, low, high } = same;
+    return { ...row, count: same.count, low, high, known: same.known ?? false, source, from: namesAt(left) };
+  });
+}
+
+/** The lines whose categories are ticked, in every attribute with ticks; those of categories that are together are one line. */
+function matching() {
+  const rows = shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
+  return merged(rows, [...shown.asked.keys()], shown.answer);
+}
+
+/** The lines to show, in their order. Categories are in their declared order. */
+function inOrder() {
+  const sumOf = sums();
+  const partOf = (row) => shareIn(row, sumOf);
+  const rows = matching();
+  const { column, descending } = sorted;
+  if (column === null) return rows;
+  const value = typeof column === "number" ? (row) => row.codes[column] : column === "share" ? partOf : (row) => row[column];
+  return rows.sort((one, other) => (descending ? value(other) - value(one) : value(one) - value(other)));
+}
+
+/** The places of the attributes that have the same category in all lines: one category is chosen, or several are put together. */
+const alike = () => conditioned().filter((place) => ticked[place].size === 1 || together().includes(place));

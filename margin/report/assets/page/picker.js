@@ -1,0 +1,123 @@
+// The list of attributes, with a search, and what belongs to which level.
+
+/** The nodes of each level of a tree, as texts of two parts: a node, and its nodes of the next level. Dates need none. */
+function belonging(named) {
+  return [...data.attributes.keys()].filter((axis) => data.attributes[axis].members).map((axis) => {
+    const level = data.attributes[axis];
+    const lower = data.attributes[level.next_level];
+    let start = 0;
+    const nodes = level.labels.map((label, node) => [label, lower.labels.slice(start, start += level.members[node]).join(", ")]);
+    return { head: `${named(level.next_level)} by ${named(axis)}`, nodes };
+  });
+}
+
+/** Show what belongs to which level. A list of many is made when it is opened. */
+function groups() {
+  const place = element("grouped");
+  place.hidden = !data.attributes.some((level) => level.members);
+  place.addEventListener("toggle", () => {
+    for (const { head, nodes } of belonging(nameOf)) {
+      const title = document.createElement("p");
+      title.textContent = head;
+      const list = document.createElement("dl");
+      for (const [node, lower] of nodes) {
+        ["dt", "dd"].forEach((kind, part) => {
+          const item = document.createElement(kind);
+          item.textContent = [node, lower][part];
+          list.append(item);
+        });
+      }
+      place.append(title, list);
+    }
+  }, { once: true });
+}
+
+/** The choice after an axis is added. A level takes the place of another level of its attribute. */
+function added(axis) {
+  const place = selected.findIndex((other) => attributeOf(other) === attributeOf(axis));
+  return place < 0 ? [...selected, axis] : selected.map((other, own) => (own === place ? axis : other));
+}
+
+/** Grey out the attributes that cannot be added, and say why. */
+function offer() {
+  let grey = 0;
+  boxes.forEach((box, axis) => {
+    box.checked = selected.includes(axis);
+    const next = added(axis);
+    const full = !box.checked && next.length > data.most;
+    const unknown = !box.checked && !data.live && !answerable(next);
+    box.disabled = full || unknown;
+    box.parentElement.title = unknown
+      ? "This page does not hold these attributes together."
+      : full ? `At most ${data.most} attributes can be chosen.` : "";
+    if (unknown) grey += 1;
+  });
+  element("grey").hidden = grey === 0;
+  element("ask").hidden = !("Contact" in data.imprint);
+}
+
+/** What stands beside the name of an attribute: its number of categories, or that it was not measured. */
+function sizeOf(axis) {
+  if (data.not_measured.includes(columnOf(attributeOf(axis)))) return "not measured";
+  return sizes[axis] === 1 ? "1 category" : `${sizes[axis]} categories`;
+}
+
+/** The categories of an attribute with a text in them, first those that begin with it. */
+function categoriesWith(wanted, axis) {
+  const found = data.attributes[axis].labels.filter((label) => folded(label).includes(wanted));
+  const [first, others] = [true, false].map((begins) => found.filter((label) => folded(label).startsWith(wanted) === begins));
+  return [...first, ...others];
+}
+
+function picker() {
+  const fields = element("attributes");
+  boxes = data.attributes.map((attribute, axis) => {
+    const label = document.createElement("label");
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.addEventListener("change", () => {
+      selected = box.checked ? added(axis) : selected.filter((other) => other !== axis);
+      show();
+    });
+    const size = document.createElement("span");
+    size.className = "size";
+    size.textContent = sizeOf(axis);
+    label.append(box, nameOf(axis), size);
+    // A level says what its attribute does.
+    if (isDescribed(axis) && attribute.level_of === null) label.append(cell("span", attribute.description, "described"));
+    if (attribute.level_of !== null) label.className = "level";
+    return box;
+  });
+  // The levels of an attribute stand below it.
+  const order = boxes.map((_, axis) => axis).sort((one, other) => attributeOf(one) - attributeOf(other));
+  order.forEach((axis) => fields.append(boxes[axis].parentElement));
+  element("levels").hidden = attributes.length === data.attributes.length;
+  fade(fields);
+  // Show one attribute at the start.
+  boxes[0].checked = true;
+  selected = [0];
+  element("search").addEventListener("input", (event) => {
+    const wanted = folded(event.target.value.trim());
+    boxes.forEach((box, axis) => {
+      const { name, description } = data.attributes[axis];
+      const isNamed = [name, description ?? ""].some((text) => folded(text).includes(wanted));
+      const found = isNamed ? [] : categoriesWith(wanted, axis);
+      const label = box.parentElement;
+      label.hidden = !isNamed && !found.length;
+      label.style.display = label.hidden ? "none" : "";
+      // Say which categories were found.
+      const more = found.length > MOST_FOUND ? ` and ${found.length - MOST_FOUND} more` : "";
+      const size = label.querySelector(".size");
+      size.classList.toggle("found", found.length > 0);
+      size.textContent = found.length ? `${found.slice(0, MOST_FOUND).map((one) => `“${one}”`).join(", ")}${more}` : sizeOf(axis);
+    });
+    const none = boxes.every((box) => box.parentElement.hidden);
+    fade(element("attributes"));
+    element("unfound").textContent = none ? `No attribute has “${event.target.value}” in its name, its meaning or its categories.` : "";
+    tell(element("unfound").textContent || `${boxes.filter((box) => !box.parentElement.hidden).length} of ${boxes.length} attributes found.`);
+  });
+  element("clear").addEventListener("click", () => {
+    selected = [];
+    show();
+  });
+}

@@ -1,0 +1,181 @@
+// The table of counts, and what it can be sorted by.
+
+/** A head with a button that sorts by its column. */
+function sortHead(column, name, style) {
+  const head = cell("th", "", style);
+  const button = sortButton(column, name);
+  // Print shows this text in place of the button.
+  head.dataset.head = button.textContent;
+  if (sorted.column === column) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+  head.append(button);
+  return head;
+}
+
+/** A button that sorts by a column: numbers from the largest one, categories from the first one; then the reverse; then not at all. */
+function sortButton(column, name = column) {
+  const button = document.createElement("button");
+  const active = sorted.column === column;
+  const descends = typeof column === "string";
+  button.type = "button";
+  button.className = "sort";
+  button.textContent = `${name}${active ? (sorted.descending ? " ↓" : " ↑") : ""}`;
+  button.title = `sort by ${name}`;
+  button.addEventListener("click", () => {
+    if (!active) sorted = { column, descending: descends };
+    else if (sorted.descending === descends) sorted = { column, descending: !descends };
+    else sorted = { column: null, descending: true };
+    table();
+    chart();
+    tell(`${sortTold(name)} ${linesShown()}`);
+    const same = [...element("table").tHead.querySelectorAll("button")].filter((other) => other.title === button.title);
+    // A narrow screen shows another button than a wide one.
+    same.find((other) => other.offsetParent !== null).focus();
+  });
+  return button;
+}
+
+/** How the lines are sorted, in words. */
+function sortTold(name) {
+  if (sorted.column === null) return "Lines are in their declared order.";
+  const ends = typeof sorted.column === "string" ? ["smallest", "largest"] : ["first category", "last category"];
+  return `Sorted by ${name}, from the ${ends[Number(sorted.descending)]}.`;
+}
+
+/** The heads of columns that a narrow screen has no room for. They stand below the head of the count. */
+function narrowHeads() {
+  const bounds = document.createElement("span");
+  bounds.className = "narrow";
+  bounds.append(sortButton("low"), " to ", sortButton("high"));
+  const share = document.createElement("span");
+  share.className = "narrow";
+  share.append(sortButton("share", shareName()));
+  return [bounds, share, ...(hasShareEnds() ? [cell("span", "bounds of %", "narrow")] : [])];
+}
+
+function shareName() {
+  const name = within.length ? `% within ${namesAt(within)}` : `% of ${allRows()}`;
+  return isEstimate() ? `${name}, estimated` : name;
+}
+
+/** What percentages are of. */
+const wholeName = () => (within.length ? `each ${namesAt(within)}` : allRows());
+
+/** Offer what the chart shows: counts or, where they have bounds, percentages. */
+function scales() {
+  element("charting").hidden = !shown;
+  if (!shown) return;
+  const offered = [new Option("counts", "count")];
+  if (hasShareEnds()) offered.push(new Option(`percentages of ${wholeName()}`, "share"));
+  element("scale").replaceChildren(...offered);
+  element("scale").value = scale;
+}
+
+/** Offer what percentages are of: of all counted rows, or of the rows of each category of an attribute or of all attributes but one. */
+function wholes() {
+  const select = element("whole");
+  const many = shown ? shown.asked.length : 0;
+  element("within").hidden = many < 2;
+  select.replaceChildren(new Option(allRows(), ""));
+  if (many < 2) return;
+  const singles = shown.asked.map((_, place) => [place]);
+  const larger = many > 2 ? shown.asked.map((_, place) => allBut(place)).reverse() : [];
+  [...singles, ...larger].forEach((places) => select.append(new Option(`each ${namesAt(places)}`, places.join(","))));
+}
+
+const FIELDS = ["count", "low", "high"];
+
+/** Write the numbers of a line of the table, with its share of a whole and the bounds of the share, which may be those of a measured table. */
+function writeNumbers(line, row, all, shareBetween) {
+  // A table of estimates has no column for the bounds of a percentage.
+  const beside = shareBetween && !hasShareEnds() ? ` (${shareBetween.join(" to ")})` : "";
+  const share = all > 0 ? `${isEstimate() && !shareBetween ? "≈ " : ""}${percent.format(row.count / all)}${beside}` : "–";
+  const count = cell("td", whole.format(row.count), "number");
+  // A narrow screen has the bounds and the share below the count; see the style sheet.
+  const ends = hasShareEnds() ? [shareBetween?.join(" to ") ?? "–"] : [];
+  [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
+  line.append(count);
+  [row.low, row.high].forEach((bound) => line.append(cell("td", isKnown(bound) ? whole.format(bound) : "–", "number bound")));
+  line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
+}
+
+/** Write the sum of the chosen lines below them, with its bounds and its share where the page can tell them. */
+function sumLine(rows) {
+  const foot = element("table").tFoot;
+  foot.replaceChildren();
+  const places = limited();
+  if (!places.length || rows.length < 2) return;
+  const own = places.filter((place) => within.includes(place));
+  const sum = sumAt(places);
+  const count = sum.ends || sum.known ? sum.count : sumOfCounts(rows);
+  const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
+  const made = (sum.ends || sum.known) && isEstimate() && isMeasured(sum) ? `, ${KINDS[sum.source]}` : "";
+  const line = foot.insertRow();
+  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines${made}`);
+  name.scope = "row";
+  name.colSpan = shown.asked.length;
+  line.append(name);
+  writeNumbers(line, { count, low, high }, own.length === places.length ? count : sumAt(own).count, shareEndsOfSum());
+}
+
+function table() {
+  const head = element("table").tHead;
+  const body = element("table").tBodies[0];
+  head.replaceChildren();
+  body.replaceChildren();
+  element("table").tFoot.replaceChildren();
+  element("caption").textContent = "";
+  element("more").textContent = "";
+  element("total").textContent = "";
+  element("misses").textContent = "";
+  element("meanings").replaceChildren();
+  element("download-chosen").hidden = true;
+  if (!shown) return;
+  element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
+  const title = head.insertRow();
+  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
+  element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), ...bands()].map((text) => cell("p", text, "quiet")));
+  FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
+  title.cells[shown.asked.length].append(...narrowHeads());
+  title.append(sortHead("share", shareName(), "share"));
+  if (hasShareEnds()) title.append(cell("th", "bounds of %", "ends"));
+  const sumOf = sums();
+  const wholeOf = wholesAt(within);
+  const rows = inOrder();
+  for (const row of rows.slice(0, MOST_ROWS)) {
+    const line = body.insertRow();
+    row.labels.forEach((label) => {
+      const name = cell("th", label);
+      name.scope = "row";
+      line.append(name);
+    });
+    writeNumbers(line, row, sumOf(row), hasShareEnds() ? shareEnds(row, wholeOf(row)) : null);
+  }
+  sumLine(rows);
+  const about = isEstimate() ? "Percentages with ≈ are estimates: do not compare those of groups." : "Percentages are rounded.";
+  element("total").textContent = `${adding(rows)}${difference(rows)}${leftOut()} ${about}`;
+  element("misses").textContent = misses();
+  const ticks = ticked.some((codes) => codes.size);
+  const isPart = rows.length < shown.rows.length;
+  const many = (some) => lineCount(some.length);
+  element("download").textContent = isPart ? `Download all ${many(shown.rows)} of this table as CSV` : "Download this table as CSV";
+  element("download-chosen").textContent = `Download the ${whole.format(rows.length)} chosen line${rows.length === 1 ? "" : "s"} as CSV`;
+  element("download-chosen").hidden = !isPart || !rows.length;
+  const found = together().length ? joinedLines(rows)
+    : isPart ? `The table shows ${whole.format(rows.length)} of ${many(shown.rows)}: those with ${condition()}. `
+      : ticks ? "All lines of the table have a ticked category. " : "";
+  const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${many(rows)}; the download has all of them.` : "";
+  element("more").textContent = `${found}${first}`.trim();
+  fit();
+}
+
+/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
+function fit() {
+  const box = element("table").parentElement;
+  box.classList.remove("tight", "stacked");
+  for (const way of ["tight", "stacked"]) {
+    if (box.scrollWidth > box.clientWidth) box.classList.add(way);
+  }
+  // A head that takes more room scrolls away with the lines, so that they stay in sight.
+  box.classList.toggle("loose", element("table").tHead.offsetHeight > HEAD_SHARE * box.clientHeight);
+  fade(box);
+}

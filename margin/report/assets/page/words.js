@@ -1,0 +1,203 @@
+// Sentences on the table: how to quote a number, and what its bounds say.
+
+/** Which measured tables are nearest to a table that was not measured: the largest within it or, if these are of one attribute, those that share an attribute with it. */
+function near(asked) {
+  if (shown?.source !== "reconstructed") return "";
+  const own = asked.map(attributeOf);
+  const views = data.views.map((view) => view.axes);
+  const within = views.map((axes) => own.filter((axis) => axes.includes(axis))).filter((axes) => axes.length > 1);
+  const largest = within.filter((axes) => !within.some((other) => other.length > axes.length && axes.every((axis) => other.includes(axis))));
+  const tables = [...new Map(largest.map((axes) => [key(axes), axes.map(nameOf).join(" × ")])).values()];
+  if (tables.length) return `Measured together: ${listed(tables)}.`;
+  const partners = own.map((axis) => {
+    const others = views.filter((axes) => axes.includes(axis)).flat().filter((other) => other !== axis);
+    return others.length ? `${nameOf(axis)} with ${listed([...new Set(others)].sort((one, other) => one - other).map(nameOf))}` : "";
+  });
+  const found = partners.filter((text) => text);
+  return found.length ? `Measured together: ${found.join("; ")}.` : "";
+}
+
+/** What a quotation says of a number behind its words, by the way in which the table was made that has the number as a line or as a sum. */
+const QUOTED = {
+  known: () => "This number is public and has no noise.”",
+  measured: (number, ends) => `With a probability of about 95 %, ${number} is from ${ends}; noise was added for privacy.”`,
+  based: (number, ends) => estimated("estimated in part", number, ends),
+  reconstructed: (number, ends) => estimated("not measured, but estimated from smaller tables", number, ends),
+};
+
+const estimated = (how, number, ends) => `This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${ends}.”`;
+
+/** The number to quote: the sum of the chosen lines or, without its bounds, the largest count of the lines that are shown; null without any.
+ *
+ * It has the source of the table that has it: a sum of lines of a reconstructed table may be a line of a measured one. */
+function quotable() {
+  const chosen = matching();
+  const left = chosen.filter((row) => isKnown(row.low) && !row.known);
+  const row = left.reduce((most, one) => (one.count > most.count ? one : most), left[0] ?? chosen[0]);
+  const places = limited();
+  const sum = chosen.length > 1 && places.length && !together().length ? sumAt(places) : {};
+  if (sum.source in QUOTED && (sum.ends || sum.known)) {
+    const [low, high] = sum.ends ?? [sum.count, sum.count];
+    const from = places.length < shown.asked.length && sum.source !== shown.source ? namesAt(places) : "";
+    return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: condition(Infinity), share: shareOfSum(), row };
+  }
+  if (!left.length) return null;
+  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
+  return { ...row, source: row.source ?? shown.source, from: row.from ?? "", what, share: shareOf(row, within), row };
+}
+
+/** A sentence that quotes a number of the table, and what else can be said with its numbers. */
+function quote() {
+  const isBounded = shown && shown.rows.every((row) => isKnown(row.low));
+  element("quote").hidden = !isBounded || !["measured", "based", "reconstructed"].includes(shown.source);
+  if (element("quote").hidden) return;
+  const quotes = quotable();
+  element("quoted").hidden = element("shares").hidden = quotes === null;
+  if (quotes === null) return;
+  const { unit, rows } = data.statement;
+  const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
+  const number = unit === null ? "the true number" : "the true number of counted rows";
+  const about = quotes.source === "known" ? `“${whole.format(quotes.count)}` : `“About ${whole.format(quotes.count)}`;
+  const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
+  element("quoted").textContent = `For example: ${about} rows have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
+  element("compare").textContent = comparing();
+  const measured = shown.source === "measured";
+  element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
+  element("sums").textContent = measured
+    ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
+    : `${element("filtering").hidden ? "" : CHOOSING}Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds.`;
+}
+
+const CHOOSING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum and, where this page can tell them, its bounds. ";
+const SUMMING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum with its bounds. Where it gives none, follow these rules. ";
+
+/** What bounds say about which of two counts is larger. */
+function comparing() {
+  if (isEstimate()) return "Do not compare counts, shares or ratios of groups in this table, even if their bounds do not overlap: what distinguishes the groups may not be in these numbers. Compare groups in measured tables.";
+  const overlap = "If the bounds of two counts overlap, do not conclude from them that one true number is larger than the other.";
+  if (shown.source !== "measured") return overlap;
+  return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
+}
+
+/** How to give bounds to a share, with that of the quoted number and those of a line as examples.
+ *
+ * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
+function sharing(row, first) {
+  return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
+    + `${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
+    + ` If those of two shares overlap, do not conclude which one is larger. How far two shares are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup(row)}`;
+}
+
+const APART = "For example, shares of 48.0% to 54.8% and of 31.6% to 34.6% are 13.4 to 23.2 percentage points apart.";
+
+/** Where the two counts stand that give the share of one category in a group, with an example. */
+function shareOfGroup(row) {
+  const last = shown.asked.length - 1;
+  if (last < 1) return "";
+  const others = within.length === last ? within : allBut(last);
+  const [one] = shown.asked.filter((_, place) => !others.includes(place));
+  const group = namesAt(others);
+  const lacks = onPage(others.map((place) => shown.asked[place])) || data.live ? "" : ", which this page does not hold";
+  const example = others === within ? "" : shareOf(row, others);
+  const same = new Intl.ListFormat("en").format(others.map((place) => nameOf(shown.asked[place])));
+  const choose = others === within || lacks ? "" : `choose “each ${group}” from the list “Percentages of” above the table. By hand, `;
+  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, ${choose}divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
+    + `${example && ` For example, ${example}.`}`;
+}
+
+/** The share of a line in the rows with the same categories at some places of the table, in words; empty without bounds. */
+function shareOf(row, places) {
+  const all = wholesAt(places)(row);
+  const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all) : null;
+  if (!ends) return "";
+  const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
+  const having = told(row.labels.map((_, place) => place).filter((place) => !places.includes(place)));
+  const of = places.length ? `${allRows()} with ${told(places)}` : allRows();
+  return `${ends.join(" to ")} of ${of} have ${having}`;
+}
+
+/** What counts lack if only some rows of a person were counted. */
+function leftOut() {
+  const { unit, rows } = data.statement;
+  if (unit === null) return "";
+  const most = `${rows} row${rows === 1 ? "" : "s"}`;
+  return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
+}
+
+/** How often bounds miss, and what small counts with noise do not say. */
+function misses() {
+  const noisy = shown.rows.filter((row) => isKnown(row.low) && !row.known);
+  if (!noisy.length) return "";
+  const often = ["answered", "assumed"].includes(shown.source) ? "" : "About 1 in 20 bounds misses the true number. ";
+  const nobody = noisy.some((row) => row.high <= 1) ? "A high bound of 1 does not prove that nobody is there. " : "";
+  const impossible = shown.asked.length > 1 ? "A combination that cannot occur can show a small count, and bounds above 0, because of the noise." : "";
+  return `${often}${nobody}${impossible}`.trim();
+}
+
+/** How far two chosen lines of a measured table are apart; empty for others.
+ *
+ * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. */
+function difference(rows) {
+  const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
+  if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
+  const [more, less] = rows[0].count < rows[1].count ? [rows[1], rows[0]] : rows;
+  const [least, most] = [more.low - less.high, more.high - less.low];
+  const told = least > 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
+    : "which allow 0: do not conclude which true number is larger";
+  return ` The two counts differ by ${whole.format(more.count - less.count)}, with bounds of ${range(least, most)}, ${told}.`;
+}
+
+/** The sums of the counts of all lines and, if some are hidden, of the others. The bounds of the number of all rows follow, if that is the sum. */
+function adding(rows) {
+  const total = sumOfCounts(shown.rows);
+  const { low, high, count } = data.total ?? {};
+  const isAll = typeof low === "number" && Math.abs(total - count) < 1;
+  const all = `${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}`;
+  return limited().length
+    ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum()}`
+    : `Before rounding, the counts of this table add up to ${all}.`;
+}
+
+/** The bounds of the sum of the chosen lines in words, if the page can tell them, and its percentage. */
+function boundsOfSum() {
+  const places = limited();
+  const { count, ends, isLine, known, source } = sumAt(places);
+  const isSmaller = places.length < shown.asked.length;
+  const share = shareOfSum();
+  const all = sumAt(places.filter((place) => within.includes(place))).count;
+  const said = share && ` The percentage of the sum is ${percent.format(count / all)}: ${share}.`;
+  // The shown table tells how it was made itself, but not how another one was.
+  const made = source === shown.source || !(source in KINDS) ? "" : ` (${KINDS[source]})`;
+  if (isLine) return isSmaller ? ` The table ${namesAt(places)}${made} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
+  if (known) return "";
+  if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)}${made},` : "the first sum"} are ${range(...ends)}.${said}`;
+  const advice = element("quote").hidden ? "" : ": “How to quote a number” says what to do";
+  return ` This page has no bounds for the sum of the chosen lines${advice}.`;
+}
+
+/** The same in words; empty if it has none. */
+function shareOfSum() {
+  const places = limited();
+  const own = places.filter((place) => within.includes(place));
+  const ends = shareEndsOfSum();
+  const rest = places.filter((place) => !own.includes(place));
+  return ends ? `${ends.join(" to ")} of ${allRows()}${own.length ? ` with ${condition(Infinity, own)}` : ""} have ${condition(Infinity, rest)}` : "";
+}
+
+/** That the limits of numbers in the table are the only ones, once for all attributes with bands. */
+function bands() {
+  const banded = shown.asked.filter((axis) => data.attributes[axis].banded);
+  const limits = `The limits of ${listed(banded.map(nameOf))} are fixed: this page has no counts for other limits than those in the table. Bands side by side can be put together as one.`;
+  return banded.length ? [limits] : [];
+}
+
+/** What the lines are if categories are together, and where their bounds cannot be told. */
+function joinedLines(rows) {
+  const lacking = rows.filter((row) => !isKnown(row.low)).length;
+  const which = lacking === rows.length ? "these sums" : "sums without bounds";
+  const [{ from, source } = {}] = rows.filter((row) => row.from !== undefined);
+  const made = source in KINDS ? `They are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
+  const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
+  return `Each line is a sum: the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
+    + ` (${condition()}). ${lacking < rows.length ? `Its bounds are those of the sum. ${made}` : ""}${lacking ? without : ""}`;
+}

@@ -1,0 +1,298 @@
+"""What the page tells readers who do not see it, or who see it on paper."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from browsing import (
+    choose,
+    open_page,
+    put_together,
+    rows_of,
+    texts,
+    tick,
+    tick_category,
+    until,
+    written,
+)
+
+import margin
+from margin import Domain, PriView, PureDP
+from margin.domain.bounds import whole_bounds
+from margin.report import write_report
+
+TREE = {
+    "names": ["district", "ward"],
+    "paths": [["Old", "Abbey"], ["Old", "Mill"], ["New", "Quay"]],
+}
+DOMAIN = Domain(
+    {
+        "ward": {"levels": TREE},
+        "travel": ["bus", "car", "walk"],
+        "age": {"bins": [0, 20, 40, 60]},
+        "ground": ["hard", "soft"],
+    }
+)
+VIEWS = [["ward", "travel"], ["travel", "age"], ["age", "ground"]]
+
+TIMES = " \u00d7 "
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def released():
+    rng = np.random.default_rng(3)
+    rows = {
+        "ward": rng.choice(["Abbey", "Mill", "Quay"], 3000, p=[0.3, 0.3, 0.4]),
+        "travel": rng.choice(["bus", "car", "walk"], 3000, p=[0.5, 0.3, 0.2]),
+        "age": rng.integers(0, 60, 3000),
+        "ground": rng.choice(["hard", "soft"], 3000),
+    }
+    mechanism = PriView(views=VIEWS, shares=[2, 1, 1])
+    return margin.release(rows, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism)
+
+
+@pytest.fixture
+def opened(browser, released, tmp_path):
+    write_report(released, tmp_path / "r.html", title=tmp_path.name)
+    browser.set_window_size(1280, 900)
+    open_page(browser, tmp_path / "r.html")
+    return browser
+
+
+def show(browser, *names):
+    """Choose attributes by the names that readers see, and wait until their table is told."""
+    browser.execute_script("document.getElementById('clear').click()")
+    for name in names:
+        tick(browser, name)
+    heard(browser, f"{TIMES.join(names)}: ")
+
+
+def heard(browser, start):
+    """Wait until the only live region tells something that starts in this way."""
+    live = "[role=status], [role=alert], [aria-live]"
+    until(lambda: texts(browser, live)[0].startswith(start), seen=lambda: texts(browser, live))
+    (said,) = texts(browser, live)
+    return said
+
+
+def click(browser, selector):
+    browser.execute_script("document.querySelector(arguments[0]).click()", selector)
+
+
+def test_each_change_is_told_once_in_short_words(opened, tmp_path):
+    # Nothing has changed yet.
+    assert texts(opened, "#told") == [""]
+    show(opened, "ward", "travel")
+    assert heard(opened, "ward") == "ward \u00d7 travel: measured. 9 lines shown."
+    tick_category(opened, 1, "bus")
+    assert heard(opened, "travel") == "travel: bus. 3 lines shown."
+    tick_category(opened, 1, "car")
+    assert (
+        heard(opened, "travel: \u201cbus")
+        == "travel: \u201cbus\u201d or \u201ccar\u201d. 6 lines shown."
+    )
+    put_together(opened, 1)
+    assert heard(opened, "travel: \u201cbus\u201d or \u201ccar\u201d, ").endswith(
+        ", together as one. 3 lines shown."
+    )
+    choose(opened, "whole", "0")
+    assert heard(opened, "Perc") == "Percentages of each ward. 3 lines shown."
+    choose(opened, "scale", "count")
+    assert heard(opened, "The chart") == "The chart shows counts."
+    heads = "#table thead th:nth-child({}) button"
+    for place, told in [
+        (3, "Sorted by count, from the largest."),
+        (3, "Sorted by count, from the smallest."),
+        (3, "Lines are in their declared order."),
+        (1, "Sorted by ward, from the first category."),
+    ]:
+        click(opened, heads.format(place))
+        assert heard(opened, told) == f"{told} 3 lines shown."
+    click(opened, "#choices details:nth-child(2) button")
+    assert heard(opened, "travel: all") == "travel: all categories. 9 lines shown."
+    click(opened, "#download")
+    assert heard(opened, "Saved") == f"Saved 9 lines as {tmp_path.name}-ward-travel.csv"
+    click(opened, "#clear")
+    assert heard(opened, "Choose").startswith("Choose up to ")
+    assert not [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_a_search_tells_how_many_it_found(opened):
+    search = """const search = document.getElementById("search");
+        search.value = arguments[0]; search.dispatchEvent(new Event("input"));"""
+    for wanted, told in [
+        ("ward", "2 of 5 attributes found."),
+        ("zebra", "No attribute has \u201czebra\u201d in its name, its meaning or its categories."),
+    ]:
+        opened.execute_script(search, wanted)
+        assert heard(opened, told) == told
+
+
+def test_a_reconstructed_table_is_told_with_its_warning(opened):
+    show(opened, "ward", "age")
+    said = "ward \u00d7 age: reconstructed. 9 lines shown. Do not compare groups in it."
+    assert heard(opened, "ward") == said
+
+
+def test_a_table_of_what_was_not_measured_is_told_as_that(browser, tmp_path):
+    rows = {"a": ["x", "y"] * 50, "b": ["z", "w"] * 50}
+    mechanism = PriView(views=[["a"]])
+    made = margin.release(
+        rows, domain={"a": ["x", "y"], "b": ["z", "w"]}, budget=PureDP(1), mechanism=mechanism
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    show(browser, "a", "b")
+    said = f"a{TIMES}b: not measured. 4 lines shown. Do not compare groups in it."
+    assert heard(browser, "a") == said
+
+
+def test_copied_is_told_and_taken_back(opened):
+    stub = "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+    opened.execute_script(stub)
+    click(opened, "#imprint button")
+    until(lambda: texts(opened, "#imprint button") == ["Copied"])
+    assert heard(opened, "Copied") == "Copied how to cite this page."
+    until(lambda: texts(opened, "#imprint button") == ["Copy"])
+
+
+def test_the_measured_tables_are_a_list_that_the_chart_refers_to(opened, released):
+    until(lambda: texts(opened, "#views-chart svg"))
+    lines = texts(opened, "#views-listed li")
+    shares = [view["share"] for view in opened.execute_script("return data.views")]
+    expected = [
+        f"{TIMES.join(view)} ({100 * share:.1f}% of the budget)"
+        for view, share in zip(VIEWS, shares, strict=True)
+    ]
+    assert lines == expected
+    for place in ("views-chart", "chart"):
+        chart = opened.find_element("id", place)
+        assert chart.aria_role in ("img", "image")
+        assert chart.get_attribute("aria-roledescription") is None
+    name = opened.find_element("id", "views-chart").accessible_name
+    assert "the list below the chart has them as text" in name
+    assert chart.accessible_name.endswith("; the table above has the numbers")
+    details = opened.find_element("id", "views-listed")
+    assert details.is_displayed() and details.get_attribute("open") is None
+    # Paper opens it.
+    opened.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert details.get_attribute("open") is not None
+    opened.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert details.get_attribute("open") is None
+
+
+def test_readers_see_the_name_of_a_level_and_files_its_column(opened, tmp_path):
+    show(opened, "district", "travel")
+    click(opened, "#save-chart")
+    file = opened.downloads / f"{tmp_path.name}-ward_district-travel-chart.svg"
+    until(written(file))
+    words = " ".join(ElementTree.fromstring(file.read_text("utf-8")).itertext())
+    assert "Counts by district and travel" in words and "@" not in words
+    click(opened, "#download")
+    file = opened.downloads / f"{tmp_path.name}-ward_district-travel.csv"
+    until(written(file))
+    assert file.read_text("utf-8-sig").startswith("ward@district,travel,count,")
+    opened.execute_script("document.getElementById('grouped').open = true")
+    until(lambda: texts(opened, "#grouped p") == ["ward by district"])
+    body = opened.execute_script("return document.body.innerText")
+    assert "ward@district" not in body
+
+
+def test_a_level_with_the_name_of_another_one_has_that_of_its_attribute_too(browser, tmp_path):
+    domain = Domain({"home": {"levels": TREE}, "work": {"levels": TREE}, "day": ["a", "b"]})
+    rows = {"home": ["Abbey", "Quay"] * 50, "work": ["Mill", "Quay"] * 50, "day": ["a", "b"] * 50}
+    mechanism = PriView(views=[["home", "work"], ["day"]])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=mechanism)
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    show(browser, "district (home)", "district (work)")
+    assert texts(browser, "#asked") == ["district (home) \u00d7 district (work)"]
+
+
+def test_the_limits_of_bands_are_told_where_they_are_shown(opened):
+    show(opened, "travel", "age")
+    told = [text for text in texts(opened, "#meanings p") if text.startswith("The limits of ")]
+    assert told == [
+        "The limits of age are fixed: this page has no counts for other limits than those in the "
+        "table. Bands side by side can be put together as one."
+    ]
+    show(opened, "travel", "ward")
+    assert texts(opened, "#meanings p") == []
+
+
+@pytest.mark.parametrize("zeros", [0, 500])
+def test_low_bounds_below_zero_are_told_only_where_they_occur(browser, tmp_path, zeros):
+    """Without the removal of negative counts, noise on many empty cells gives some."""
+    size = 2 + zeros
+    domain = Domain({"a": size})
+    mechanism = PriView(views=[["a"]], nonnegativity=None)
+    rows = {"a": [0, 1] * 4000}
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=mechanism)
+    assert (made.marginal(["a"]).counts < 0).any() == bool(zeros)
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    said = browser.execute_script("return document.getElementById('errors-section').innerText")
+    assert ("or at a count below 0" in " ".join(said.split())) is bool(zeros)
+
+
+def test_two_chosen_lines_have_a_difference_with_the_bounds_of_the_rule(opened, released):
+    show(opened, "ward", "travel")
+    for chosen in (["Abbey", "Mill"], ["Abbey", "Quay"]):
+        show(opened, "travel", "ward")
+        tick_category(opened, 0, "bus")
+        for label in chosen:
+            tick_category(opened, 1, label)
+        one, other = sorted(
+            (released.count({"ward": label, "travel": "bus"}) for label in chosen),
+            key=lambda count: count.estimate,
+        )
+        (low, high), (low_, high_) = (whole_bounds(*each.interval(0.95)) for each in (one, other))
+        said = f"The two counts differ by {other.estimate - one.estimate:,.0f}, with bounds of "
+        said += f"{float(low_ - high):,.0f} to {float(high_ - low):,.0f}, "
+        (total,) = texts(opened, "#total")
+        assert said in total
+        assert ("which allow 0: do not conclude" in total) is bool(low_ - high <= 0)
+    # One line, three lines, and lines of an estimate have none.
+    tick_category(opened, 1, "Mill")
+    assert "differ" not in texts(opened, "#total")[0]
+    show(opened, "ward", "age")
+    for label in ("Abbey", "Mill"):
+        tick_category(opened, 0, label)
+    tick_category(opened, 1, "0 to under 20")
+    assert len(rows_of(opened)) == 2 and "differ" not in texts(opened, "#total")[0]
+
+
+def test_a_chart_of_one_chosen_category_has_a_bar_a_line_in_the_order_of_the_table(opened):
+    show(opened, "ward", "travel")
+    tick_category(opened, 1, "bus")
+    drawn = "return charted(700).spec.data.values.map((value) => [value.full, value.text])"
+
+    def lines():
+        heads = texts(opened, "#table tbody th:first-child")
+        return [[head, row[0]] for head, row in zip(heads, rows_of(opened), strict=True)]
+
+    assert opened.execute_script(drawn) == lines()
+    click(opened, "#table thead th:nth-child(3) button")
+    counts = [int(row[0].replace(",", "")) for row in rows_of(opened)]
+    assert counts == sorted(counts, reverse=True)
+    assert opened.execute_script(drawn) == lines()
+    until(lambda: any("travel: bus" in text for text in texts(opened, "#chart text")))
+    # The axis of the drawn chart has the same order as the table.
+    labels = "#chart .role-axis-label text"
+    heads = texts(opened, "#table tbody th:first-child")
+    until(lambda: [text for text in texts(opened, labels) if text in heads] == heads)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_open_lists_have_no_barriers(opened, width):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
+    opened.set_window_size(width, 900)
+    show(opened, "district", "age")
+    tick_category(opened, 0, "Old")
+    for part in ("views-listed", "grouped", "quote"):
+        opened.execute_script("document.getElementById(arguments[0]).open = true", part)
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    assert axe.Axe().run(opened, options=options)["violations"] == []
+    assert opened.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
