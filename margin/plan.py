@@ -10,20 +10,31 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from . import mechanisms as _mechanisms
 from ._names import explains_calls
 from .domain.domain import Domain
+from .domain.levels import LEVEL_MARK
 from .domain.workload import Workload
 from .errors import MarginError
 from .mechanisms import Auto, LevelCounts, PriView, Residual
 from .mechanisms.asked import usual_workload
+from .mechanisms.by_table import asked_levels, counts_of, weighted
 from .mechanisms.choosing.auto import Structure
 from .mechanisms.choosing.candidates import nearly
 from .mechanisms.expressions import expression
+from .mechanisms.query_bases.queries import asked_queries
 from .notebook import html_table
 from .privacy.budget import Budget, check_budget
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["LONGEST", "Expectation", "Plan", "plan", "printed"]
+__all__ = [
+    "LONGEST",
+    "Expectation",
+    "Plan",
+    "TableExpectation",
+    "plan",
+    "printed",
+    "printed_tables",
+]
 
 _LEGEND = (
     "squared error: the expected squared error of all counts of the workload, added up",
@@ -53,6 +64,21 @@ class Priced(Protocol):
         summed over the views of the workload."""
 
 
+@runtime_checkable
+class PricedByTable(Protocol):
+    """The interface of a mechanism that also tells the expected error of each table."""
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> list[float]:
+        """For each view of the workload the expected squared error, summed over its counts at the
+        levels that are asked; infinite if the view is reconstructed."""
+
+
 @dataclass(
     frozen=True,
     kw_only=True,
@@ -69,8 +95,8 @@ class Expectation:
         cells of each view, times the view's weight, summed over the views. None if the mechanism
         cannot handle the domain or the workload.
     per_cell
-        The root mean square of the error over the cells: the typical error of one count. None if
-        `error` is.
+        The root mean square of the error over the counts that are asked: the typical error of one
+        count. None if `error` is.
     note
         If `error` is None, the reason. Otherwise a remark on what the mechanism would measure, or
         an empty text.
@@ -127,6 +153,35 @@ class Expectation:
     frozen=True,
     kw_only=True,
 )
+class TableExpectation:
+    """The expected error of one table of a plan.
+
+    Attributes
+    ----------
+    view
+        The attributes and levels of the table, as the workload names them.
+    counts
+        The number of counts of the table.
+    typical_error
+        The typical error of one count, in rows: the root of the mean squared error of the noise,
+        before negative counts are removed. None if the table is reconstructed.
+    """
+
+    view: tuple[str, ...]
+    counts: int
+    typical_error: float | None
+
+    @property
+    def reconstructed(self) -> bool:
+        """Whether the mechanism does not measure the table, but estimates it from others: its error
+        depends on the data, so that it has no closed form."""
+        return self.typical_error is None
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Plan:
     """The result of `plan`: the expected errors of several mechanisms on one workload.
 
@@ -170,6 +225,78 @@ class Plan:
                 f"({first.note}); ask for other views, or pass other mechanisms"
             )
         return first.mechanism
+
+    @property
+    def first(self) -> int:
+        """The number of the row that is the first choice of `release`, or 1 if none is marked."""
+        marked = [number for number, row in enumerate(self.table, 1) if row.default]
+        return marked[0] if marked else 1
+
+    def tables(self, number: int | None = None) -> tuple[TableExpectation, ...]:
+        """The expected error of each table of the workload, by one mechanism.
+
+        Parameters
+        ----------
+        number
+            The number of the mechanism's row, from 1. By default the first choice of `release` if
+            the plan marks one; otherwise the first row.
+
+        Raises
+        ------
+        MarginError
+            If there is no such row, or its mechanism does not tell the errors: what
+            `SpanningTree` measures, for example, is chosen from the data.
+
+        Examples
+        --------
+        >>> import margin
+        >>> found = margin.plan({"a": 2, "b": 8}, workload=[["a"], ["b"]], budget=margin.ZCDP(1))
+        >>> [(table.view, round(table.typical_error, 2)) for table in found.tables()]
+        [(('a',), 1.0), (('b',), 0.91)]
+        """
+        if number is None:
+            number = self.first
+        if not 1 <= number <= len(self.table):
+            raise MarginError(
+                f"number ({number}) must be that of a row of the plan, from 1 to "
+                f"{len(self.table)}; print the plan to see its rows"
+            )
+        row = self.table[number - 1]
+        if not isinstance(row.mechanism, PricedByTable):
+            raise MarginError(
+                f"row {number} must be a mechanism whose error is known for each table before a "
+                f"release, but {row.name} chooses what it measures from the data; name another row"
+            )
+        errors = row.mechanism.table_errors(self.domain, self.workload, self.budget)
+        counts = _counts(self.domain, self.workload, cells_alone=row.cells_alone)
+        return tuple(
+            TableExpectation(
+                view=tuple(view),
+                counts=count,
+                typical_error=math.sqrt(error / count) if math.isfinite(error) else None,
+            )
+            for view, count, error in zip(self.workload.names, counts, errors, strict=True)
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about the levels that the workload asks, as lines."""
+        lowest: set[str] = set()
+        upper: dict[str, str] = {}
+        for view, levels in asked_levels(self.workload):
+            for name, level in zip(view, levels, strict=True):
+                tree = self.domain[name].levels
+                if tree is None or level is None or level == tree.names[-1]:
+                    lowest.add(name)
+                else:
+                    upper.setdefault(name, f"{name}{LEVEL_MARK}{level}")
+        return tuple(
+            f"{asked} is asked, but the leaves of {name} are measured and added up, except by "
+            f"LevelCounts; to measure {asked} alone, declare its categories as values of an "
+            "attribute"
+            for name, asked in upper.items()
+            if name not in lowest
+        )
 
     def __str__(self) -> str:
         return printed(self, _in_python, _PYTHON_HINTS)
@@ -276,7 +403,23 @@ def printed(
             lines.append(f"{'':{widths[0]}}    {copied}")
     use, star, no_star = hints
     starred = any(row.default for row in plan.table)
-    return "\n".join([*lines, "", *_LEGEND, use, star if starred else no_star])
+    ending = [*_LEGEND, *plan.remarks, use, star if starred else no_star]
+    return "\n".join([*lines, "", *ending])
+
+
+def printed_tables(plan: Plan, number: int | None = None) -> str:
+    """The expected error of each table of a plan as text, by the mechanism of a row."""
+    tables = plan.tables(number)
+    rows = [("table", "counts", "per count")]
+    for table in tables:
+        error = table.typical_error
+        shown = "reconstructed" if error is None else f"{error:,.1f}"
+        rows.append((",".join(table.view), f"{table.counts:,}", shown))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{view:<{widths[0]}}  {counts:>{widths[1]}}  {error:>{widths[2]}}"
+        for view, counts, error in rows
+    )
 
 
 @explains_calls()
@@ -410,18 +553,38 @@ class _Cells:
         self._domain = domain
         self._workload = workload
 
-    def error_of_each(self, error: float) -> float:
-        """The root mean square error of a cell, from the total squared error of the workload."""
-        return math.sqrt(error / self._weighted)
+    def error_of_each(self, error: float, *, cells_alone: bool = False) -> float:
+        """The root mean square error of a count, from the total squared error of the workload."""
+        return math.sqrt(error / (self._cells if cells_alone else self._asked))
 
     @cached_property
-    def _weighted(self) -> float:
-        """The number of all cells, each times the weight of its marginal."""
-        self._workload.check_listed()
-        weighted_cells = 0.0
-        for view, weight in zip(self._workload, self._workload.weights, strict=True):
-            weighted_cells += weight * self._domain.cells(view)
-        return weighted_cells
+    def _asked(self) -> float:
+        """The number of all counts that are asked, each times the weight of its table."""
+        return weighted(self._workload, _counts(self._domain, self._workload, cells_alone=False))
+
+    @cached_property
+    def _cells(self) -> float:
+        """The same, if only cells were asked of each attribute."""
+        return weighted(self._workload, _counts(self._domain, self._workload, cells_alone=True))
+
+
+def _counts(domain: Domain, workload: Workload, *, cells_alone: bool) -> list[int]:
+    """The number of counts of each table of a workload; with `cells_alone`, if prefixes, ranges
+    and levels that are `asked` are not counted."""
+    workload.check_listed()
+    queries = {} if cells_alone else asked_queries(domain, workload)
+    counts: dict[tuple[str, str | None], int] = {}
+    found = []
+    for view, levels in asked_levels(workload):
+        count = 1
+        for asked in zip(view, levels, strict=True):
+            if asked not in counts:
+                name, level = asked
+                by_queries = level is None and name in queries
+                counts[asked] = queries[name].count if by_queries else counts_of(domain, *asked)
+            count *= counts[asked]
+        found.append(count)
+    return found
 
 
 def _expectation(
@@ -453,7 +616,7 @@ def _expectation(
     return Expectation(
         mechanism=mechanism,
         error=error,
-        per_cell=cells.error_of_each(error),
+        per_cell=cells.error_of_each(error, cells_alone=cells_alone),
         note=note,
         cells_alone=cells_alone,
         plain=plain,

@@ -44,6 +44,7 @@ def _add_plan(commands: Any) -> None:
             "--picture plan.png",
             "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
             "margin plan --domain domain.json --epsilon 1 --workload 2way --copy 3",
+            "margin plan --domain domain.json --epsilon 1 --workload age,sex region --tables",
             "margin plan --domain domain.json --epsilon 1 --known states.csv",
         ],
     )
@@ -69,6 +70,15 @@ def _add_plan(commands: Any) -> None:
         type=int,
         metavar="N",
         help="print only what --mechanism of margin release takes for row N of the plan",
+    )
+    planning.add_argument(
+        "--tables",
+        type=int,
+        nargs="?",
+        const=0,
+        metavar="N",
+        help="also print the expected error of each table, by the mechanism of row N; default: the "
+        "row with a star, or row 1",
     )
     planning.add_argument(
         "--picture",
@@ -153,18 +163,41 @@ def _plan(parsed: argparse.Namespace) -> Said:
     ]
     values = {
         "budget": budget_values(budget),
-        "views": [list(view) for view in found.workload.views],
+        "views": [list(view) for view in found.workload.names],
         "mechanisms": rows,
+        "remarks": list(found.remarks),
     }
     if parsed.copy is not None:
         return Said(_row(found, parsed.copy).command or "", values)
-    from ..plan import printed  # here, so that the command line starts without numpy
+    from ..plan import printed, printed_tables  # here: the command line starts without numpy
 
     text = printed(found, _copied, _hints(parsed, found))
+    if parsed.tables is not None:
+        number = parsed.tables or found.first
+        text += f"\n\nthe tables, by row {number}:\n{printed_tables(found, number)}"
+        for place, values_of_row in enumerate(rows, 1):
+            values_of_row["tables"] = _tables(found, place)
     if parsed.picture is None:
         return Said(text, values)
     draw(found.plot().figure, parsed.picture)
     return Said(f"{text}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
+
+
+def _tables(found: "Plan", number: int) -> list[dict[str, Any]] | None:
+    """The expected error of each table by the mechanism of a row; None if it is not known."""
+    try:
+        tables = found.tables(number)
+    except MarginError:  # the mechanism cannot handle the workload, or chooses from the data
+        return None
+    return [
+        {
+            "view": list(table.view),
+            "cells": table.counts,
+            "typical_error": table.typical_error,
+            "reconstructed": table.reconstructed,
+        }
+        for table in tables
+    ]
 
 
 def _row(found: "Plan", number: int) -> "Expectation":
