@@ -155,6 +155,23 @@ def test_the_error_of_each_table_is_that_of_what_is_measured(mechanism, budget, 
     assert found == pytest.approx(weighted(WORKLOAD, errors), rel=1e-4)
 
 
+@pytest.mark.parametrize("known", [{("sex", "age"): np.full((2, 3), 50)}, {}], ids=["known", ""])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
+def test_the_tables_add_up_to_the_error_of_the_workload(mechanism, known):
+    """Also where tables are known, and where what is asked is all pairs."""
+    domain = Domain(DOMAIN, known=known)
+    views = [[name.partition("@")[0] for name in names] for names in TABLES]
+    some = Workload.of(DOMAIN, views, weights=[1, 2, 3, 1, 2])
+    for workload in (some, Workload.all_kway(DOMAIN, 2)):
+        errors = mechanism.table_errors(domain, workload, ZCDP("0.5"))
+        if math.inf in errors:
+            with pytest.raises(margin.MarginError):
+                mechanism.expected_error(domain, workload, ZCDP("0.5"))
+            continue
+        total = mechanism.expected_error(domain, workload, ZCDP("0.5"))
+        assert weighted(workload, errors) == pytest.approx(total, rel=1e-6)
+
+
 @pytest.mark.parametrize("budget", [ZCDP("0.5"), PureDP(1)], ids=repr)
 @pytest.mark.parametrize("mechanism", [MECHANISMS[-4], MECHANISMS[-5]], ids=["Residual", "Levels"])
 @pytest.mark.parametrize("asks", [{"place": "levels"}, {"place": "levels", "age": "ranges"}])
