@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["add_commands"]
 
 
+_NO_TABLES = -1
+"""The value of --tables that stands for its absence; None is that of --tables without a number."""
+
+
 def add_commands(commands: Any) -> None:
     """Add `margin plan` and `margin design` to the parser of the command line."""
     _add_plan(commands)
@@ -75,7 +79,7 @@ def _add_plan(commands: Any) -> None:
         "--tables",
         type=int,
         nargs="?",
-        const=0,
+        default=_NO_TABLES,
         metavar="N",
         help="also print the expected error of each table, by the mechanism of row N; default: the "
         "row with a star, or row 1",
@@ -168,12 +172,13 @@ def _plan(parsed: argparse.Namespace) -> Said:
         "remarks": list(found.remarks),
     }
     if parsed.copy is not None:
-        return Said(_row(found, parsed.copy).command or "", values)
+        return Said(_row(found, parsed.copy, "--copy").command or "", values)
     from ..plan import printed, printed_tables  # here: the command line starts without numpy
 
     text = printed(found, _copied, _hints(parsed, found))
-    if parsed.tables is not None:
-        number = parsed.tables or found.first
+    if parsed.tables != _NO_TABLES:
+        number = found.first if parsed.tables is None else parsed.tables
+        _row(found, number, "--tables")
         text += f"\n\nthe tables, by row {number}:\n{printed_tables(found, number)}"
         for place, values_of_row in enumerate(rows, 1):
             values_of_row["tables"] = _tables(found, place)
@@ -200,12 +205,12 @@ def _tables(found: "Plan", number: int) -> list[dict[str, Any]] | None:
     ]
 
 
-def _row(found: "Plan", number: int) -> "Expectation":
-    """The row of a plan that --copy names."""
+def _row(found: "Plan", number: int, option: str) -> "Expectation":
+    """The row of a plan that an option names."""
     if not 1 <= number <= len(found.table):
         raise MarginError(
-            f"--copy ({number}) must be the number of a row, from 1 to {len(found.table)}; run "
-            "margin plan without --copy to see the rows"
+            f"{option} ({number}) must be the number of a row, from 1 to {len(found.table)}; run "
+            f"margin plan without {option} to see the rows"
         )
     return found.table[number - 1]
 
