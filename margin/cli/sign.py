@@ -44,7 +44,7 @@ def _add_sign(commands: Any) -> None:
         examples=[
             "margin sign people.margin --key agency.key",
             "margin sign tables/ --key agency.key",
-            "margin sign people.html --key agency.key",
+            "margin sign page.html --key agency.key",
         ],
     )
     sign.add_argument(
@@ -72,7 +72,7 @@ def _add_verify(commands: Any) -> None:
         examples=[
             "margin verify people.margin --key agency.key.pub",
             "margin verify tables/ --key agency.key.pub",
-            "margin verify people.html --key agency.key.pub",
+            "margin verify page.html --key agency.key.pub",
         ],
     )
     verify.add_argument(
