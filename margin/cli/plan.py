@@ -152,7 +152,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
         rows=parsed.rows,
         structure=parsed.structure,
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": row.name,
             "squared_error": row.error,
