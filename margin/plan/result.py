@@ -115,8 +115,9 @@ class Plan:
         row = self.table[number - 1]
         if not isinstance(row.mechanism, PricedByTable):
             raise MarginError(
-                f"row {number} must be a mechanism whose error is known for each table before a "
-                f"release, but {row.name} chooses what it measures from the data; name another row"
+                f"row {number} must be a mechanism that tells the error of each table "
+                f"(table_errors), but {row.name} does not: most often, it chooses what it measures "
+                "from the data; name another row"
             )
         errors = row.mechanism.table_errors(self.domain, self.workload, self.budget)
         counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
@@ -132,6 +133,8 @@ class Plan:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about the levels that the workload asks, as lines."""
+        if not self.workload.levels:
+            return ()
         lowest: set[str] = set()
         upper: dict[str, str] = {}
         for view, levels in asked_levels(self.workload):
