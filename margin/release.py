@@ -15,6 +15,7 @@ from .data.opening import open_source
 from .data.rows_per_person import bound
 from .data.scratch import check_temporary, remove_stale
 from .data.source import Source
+from .data.steady import one_table
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError, note_lost
@@ -198,9 +199,10 @@ def release(
     ------
     MarginError
         If an argument is malformed or the data does not fit the domain. Nothing has been charged,
-        unless the message says otherwise: a source that fails when it is read for the second time
-        fails after the charge. Every error that follows the charge, also one of another type, has
-        an attribute `budget_is_lost` that is True.
+        unless the message says otherwise: a source that fails when it is read for the second time,
+        or files that were changed meanwhile, may stop the release after the charge. Every error
+        that follows the charge, also one of another type, has an attribute `budget_is_lost` that is
+        True.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
         the ledger. After SIGTERM or SIGHUP the message is printed, and the
@@ -458,8 +460,9 @@ class _Work:
         )
 
         # Run the mechanism.
-        rows.check(domain)
-        synopsis = mechanism.run(private, workload)
+        with one_table():
+            rows.check(domain)
+            synopsis = mechanism.run(private, workload)
         if not isinstance(synopsis, Synopsis):
             raise MarginError(
                 f"the method run of {type(mechanism).__name__} must return a synopsis, but it "

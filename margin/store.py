@@ -17,6 +17,7 @@ import io
 import json
 import math
 import os
+import re
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._replace import replacing
+from ._version import __version__
 from .data.files import SUFFIXES
 from .domain.domain import Domain, refuse_files
 from .errors import FileError
@@ -65,6 +67,9 @@ _DEFLATED = 1 << 24
 therefore refuse every longer compressed text as a decompression bomb."""
 
 _SQLITE = b"SQLite format 3\0"
+
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,40}")
+"""What may be the number of a version of margin."""
 
 _HEADER = 10_000
 """Largest header of an array, in bytes."""
@@ -111,7 +116,22 @@ _KINDS: Mapping[str, type[Synopsis]] = {
 
 
 class _OtherFormatError(Exception):
-    """The error for a manifest of another format number than this version reads."""
+    """The error for a manifest of another format number than this version reads. Its text is the
+    problem."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        # Every format has these two. A file of a stranger may hold anything there.
+        number, version = manifest["format"], manifest.get("version")
+        which = f"format {number}" if number in range(1000) else "another format"
+        writer = "the version of margin that wrote it"
+        if isinstance(version, str) and _VERSION.fullmatch(version):
+            writer = f"margin {version}, which wrote it"
+            if version == __version__:
+                writer = f"the commit of margin {version} that wrote it"
+        super().__init__(
+            f"has {which}, but margin {__version__} reads only format {FORMAT}; install {writer}, "
+            "in an environment of its own"
+        )
 
 
 class Contents(NamedTuple):
@@ -327,7 +347,7 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
             "fresh copy of the file"
         )
     if manifest["format"] is True or manifest["format"] != FORMAT:
-        raise _OtherFormatError
+        raise _OtherFormatError(manifest)
     _check_depth(manifest)
     return manifest
 
@@ -585,11 +605,8 @@ def read(path: Path) -> Contents:
                     problem = "is damaged (a checksum does not match); get a fresh copy"
     except FileNotFoundError:
         problem = "does not exist; check the path"
-    except _OtherFormatError:
-        problem = (
-            f"has another format than {FORMAT}, the only one that this version can read; "
-            "install the version of margin that wrote it"
-        )
+    except _OtherFormatError as error:
+        problem = str(error)
     # As in `understood`, a crafted file can raise any error.
     except Exception as error:
         kind = type(error).__name__

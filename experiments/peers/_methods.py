@@ -285,6 +285,11 @@ def _independent(cell: Cell, k: int) -> Any:
     return PriView(views=[[name] for name in cell.table.sizes])
 
 
+def _residual(order: int) -> Any:
+    """`Residual`, with answers over the requested attributes alone."""
+    return margin.Residual(order=order, reconstruction=Newton())
+
+
 def _residual_planner(cell: Cell, k: int) -> Any:
     """ResidualPlanner, implemented anew from the paper because its code is under the GPL: raw
     answers to one workload.
@@ -302,10 +307,12 @@ def _residual_planner(cell: Cell, k: int) -> Any:
 
 
 OURS: dict[str, Callable[[Cell], Iterable[Row]]] = {
-    "PriView": Mechanism(make=lambda cell, k: PriView(), knows=False),
+    "PriView": Mechanism(make=lambda cell, k: PriView(reconstruction=Newton()), knows=False),
     "PriView (paper)": Mechanism(make=lambda cell, k: PriView.paper(), knows=False),
-    "Residual": Mechanism(make=lambda cell, k: margin.Residual(order=2)),
-    "Residual (3)": Mechanism(make=lambda cell, k: margin.Residual(order=3)),
+    "Residual": Mechanism(make=lambda cell, k: margin.Residual(order=2, reconstruction=Newton())),
+    "Residual (3)": Mechanism(
+        make=lambda cell, k: margin.Residual(order=3, reconstruction=Newton())
+    ),
     "Auto": Mechanism(make=lambda cell, k: margin.Auto()),
     "Adaptive": Mechanism(make=lambda cell, k: margin.Adaptive()),
     "Adaptive(rounds=0)": Mechanism(make=lambda cell, k: margin.Adaptive(rounds=0)),

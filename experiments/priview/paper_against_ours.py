@@ -31,6 +31,7 @@ from experiments.tools.tables import (
 )
 from margin import PriView, PureDP, datasets
 from margin.designs import covering_design
+from margin.solvers import Newton
 
 _TABLES: dict[str, Any] = {
     "Kosarak-32": lambda: datasets.kosarak(download=False),
@@ -108,7 +109,7 @@ def measure(table: str, epsilon: str, run: int, queries: int) -> list[dict[str, 
             study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=run
         )
         for name, mechanism in (
-            ("ours", PriView(views=views)),
+            ("ours", PriView(views=views, reconstruction=Newton())),
             ("paper", PriView.paper(views=views)),
         )
     }

@@ -17,7 +17,7 @@ from experiments.tools.pages import page
 from experiments.tools.study import bad, good, sweep
 from experiments.tools.tables import queries
 from margin import PriView, PureDP
-from margin.solvers import Ladder
+from margin.solvers import Ladder, Newton
 
 PRINTED = {
     ("kosarak", 2): {"P": 8.78, "Q6": 0.16, "Q8": 2.79},
@@ -108,4 +108,4 @@ def _uncovered(simulation: Any, k: int, count: int) -> list[tuple[str, ...]]:
 def _mechanism(way: str, chosen: Any) -> PriView:
     if way == "published":
         return lattice(chosen, reconstruction=Ladder())
-    return ours(chosen) if way == "ours" else PriView(views=chosen)
+    return ours(chosen) if way == "ours" else PriView(views=chosen, reconstruction=Newton())

@@ -20,6 +20,7 @@ from experiments.tools.tables import (
 )
 from margin import PriView, PureDP
 from margin.designs import covering_design
+from margin.solvers import Newton
 
 
 def run(smoke: bool, out: Path) -> str:
@@ -53,7 +54,7 @@ def _line(study: Study, epsilon: str, folder: Path) -> str:
     elif not path.exists():
         pyarrow.parquet.write_table(study.data, path)
     started = time.perf_counter()
-    mechanism = PriView(views=views)
+    mechanism = PriView(views=views, reconstruction=Newton())
     margin.release(path, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism).save(
         folder / "out.margin"
     )

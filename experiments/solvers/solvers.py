@@ -173,7 +173,7 @@ def _simulated(table: str, views: str, epsilon: str) -> margin.Simulation[Any]:
         names, block = study.domain.attributes, min(_BLOCK, len(study.domain) // 2)
         design = covering_design(len(names), block, _VIEWS[views])
         chosen = [[names[axis] for axis in view] for view in design.blocks]
-    mechanism = PriView(views=chosen)
+    mechanism = PriView(views=chosen, reconstruction=Newton())
     return margin.simulate(
         study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0
     )

@@ -219,7 +219,7 @@ def _simulated(table: str, t: int, epsilon: str) -> margin.Simulation | None:
     if table != "Adult":
         design = covering_design(len(names), min(8, len(names) // 2), t)
         views = [[names[axis] for axis in view] for view in design.blocks]
-    mechanism = PriView(views=views)
+    mechanism = PriView(views=views, reconstruction=Newton())
     budget = PureDP(epsilon)
     return margin.simulate(
         study.data, domain=study.domain, budget=budget, mechanism=mechanism, seed=0

@@ -138,7 +138,7 @@ def _check(parsed: argparse.Namespace) -> Said:
     if known is not None:
         domain = with_known(domain, known)
     found = check_fit(data, domain, unit=parsed.unit, rows_per_person=parsed.rows_per_person)
-    lines = []
+    lines = [f"  {one.line()}" for one in found.unread]
     for misfit in found.misfits:
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
     lines += [f"  {statement.line()}" for statement in found.false]
@@ -164,6 +164,7 @@ def _check(parsed: argparse.Namespace) -> Said:
         "rows_against_rules": found.rows_against_rules,
         "units": None if found.units is None else vars(found.units),
         "gathered": [vars(one) for one in found.gathered],
+        "unreadable": [vars(one) for one in found.unread],
     }
     return Said(text, said, code=0 if found.fits else 2)
 
@@ -177,6 +178,9 @@ def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
     parts = [f"all {len(domain)} attributes fit"]
     if wrong:
         parts = [f"{wrong} of {len(domain)} attributes do not fit"]
+    if found.unread:
+        lost = len(found.unread)
+        parts = [f"{lost:,} file{'' if lost == 1 else 's'} cannot be read", f"else {parts[0]}"]
     if unit is not None:
         named = wrong == len(misfits)
         parts.append(f"{'every row names' if named else 'not every row names'} its unit")

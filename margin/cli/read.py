@@ -133,6 +133,7 @@ def _info(parsed: argparse.Namespace) -> Said:
     from ..privacy.statement import not_protected
     from ..privacy.strength import given, spent_before, strength
     from ..privacy.words import how_strong
+    from ..store import FORMAT
 
     synopsis = opened(parsed)
     if parsed.registry:
@@ -161,7 +162,8 @@ def _info(parsed: argparse.Namespace) -> Said:
     else:
         lines["guarantee"] = "none: this is a simulation, which is not private"
     kind = mechanism["name"] if isinstance(mechanism, dict) else mechanism
-    lines["mechanism"] = f"{kind}, margin {provenance.version}"
+    lines["mechanism"] = str(kind)
+    lines["written by"] = f"margin {provenance.version}, as a file of format {FORMAT}"
     if provenance.course is not None and provenance.course.steps:
         lines["charged"] = _charged(provenance.course)
     sizes = [f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()]

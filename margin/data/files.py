@@ -23,6 +23,7 @@ from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead, rows_of_file
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
+from .steady import unchanged
 
 __all__ = [
     "FROM_SQLITE",
@@ -144,7 +145,10 @@ class FileSource:
             read.append(f"c{place}::UTINYINT" if as_number else f"c{place}")
         text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
         kinds = [fields[place].kind for place in places]
-        with closing(connected(self.memory_limit)) as connection:
+        with (
+            unchanged(str(self.path), [self.path]),
+            closing(connected(self.memory_limit)) as connection,
+        ):
             # DuckDB knows a share, too, but it stops telling while rows wait for a slow reader.
             progress = RowsRead(rows_of_file(self.path)) if is_heard() else None
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ..interrupts.share import tell, within
 from .encode import Batch, encode_batches, locate
 from .failures import MixedTypesError, differing
 from .files import MEMORY, SUFFIXES, Field, FileSource, quoted, similar
+from .steady import unchanged
 
 __all__ = ["FilesSource", "family", "open_path", "without_values"]
 
@@ -37,12 +38,19 @@ class FilesSource:
         The paths of the files. The value in the name of a folder is data, so no message shows it.
     memory_limit
         See `FileSource`.
+    shows_folders
+        Whether messages show the whole paths of files. They are then for the holder of the data
+        alone.
     """
 
     pattern: str
     paths: tuple[Path, ...]
     memory_limit: str = field(
         default=MEMORY,
+        kw_only=True,
+    )
+    shows_folders: bool = field(
+        default=False,
         kw_only=True,
     )
 
@@ -98,17 +106,20 @@ class FilesSource:
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
         """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
-        for _, arrays in self.columns_by_file(names, numbers=numbers):
-            yield arrays
+        with unchanged(self.pattern, self.paths):
+            for _, arrays in self.columns_by_file(names, numbers=numbers):
+                yield arrays
 
     def columns_by_file(
         self,
         names: Sequence[str],
         *,
         numbers: bool = False,
+        failed: Callable[[Path, DataError], None] | None = None,
     ) -> Generator[tuple[Path, Sequence[Any]]]:
         """`columns`, each batch with the path of its file. The path may hold a value in the name of
-        a folder."""
+        a folder. With `failed`, which is told of a file that cannot be read, the others are read.
+        """
         for path, place in zip(self.paths, _places(self.paths), strict=True):
             partitions = _partitions(path)
             source = self._file(path)
@@ -117,7 +128,8 @@ class FilesSource:
             if not read:
                 read = [source.fields()[0].name]
             with within(*place):
-                for arrays in source.columns(read, numbers=numbers):
+                batches = source.columns(read, numbers=numbers)
+                while (arrays := _next(batches, path, failed)) is not None:
                     found = dict(zip(read, arrays, strict=True))
                     rows = len(arrays[0])
                     for name in names:
@@ -160,7 +172,8 @@ class FilesSource:
         return list(map(self._file, self.paths))
 
     def _file(self, path: Path) -> FileSource:
-        return FileSource(path, without_values(path), memory_limit=self.memory_limit)
+        shown = str(path) if self.shows_folders else without_values(path)
+        return FileSource(path, shown, memory_limit=self.memory_limit)
 
 
 def open_path(
@@ -204,6 +217,21 @@ def open_path(
             f"away{further if is_pattern else ''}"
         )
     return FilesSource(shown, tuple(sorted(found)), memory_limit=memory_limit)
+
+
+def _next(
+    batches: Iterator[Sequence[Any]],
+    path: Path,
+    failed: Callable[[Path, DataError], None] | None,
+) -> Sequence[Any] | None:
+    """The next batch of a file; None at its end, or if it cannot be read and `failed` is told."""
+    try:
+        return next(batches, None)
+    except DataError as error:
+        if failed is None:
+            raise
+        failed(path, error)
+        return None
 
 
 def _places(paths: Sequence[Path]) -> list[tuple[float, float]]:

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from .._secrecy import is_path, masked
@@ -30,8 +31,15 @@ from .files import (
 )
 from .folders import FilesSource, family, open_path
 from .queries.set_operations import mixes_parts
-from .queries.types_of_files import definitions, guesses_folders, guesses_types, refuse_mixed_types
+from .queries.types_of_files import (
+    definitions,
+    guesses_folders,
+    guesses_types,
+    parquet_files,
+    refuse_mixed_types,
+)
 from .scratch import scratch
+from .steady import kept, unchanged
 
 __all__ = ["Sql"]
 
@@ -47,6 +55,12 @@ _CANDIDATES = re.compile(r"\s*Candidate (bindings|functions):[^\n]*(\n\t[^\n]*)*
 _EXPLAIN = r"EXPLAIN \(FORMAT json\) "
 """The words before a query that is explained, as a regular expression."""
 
+_NO_TIMEOUT = (
+    "SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN "
+    "('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout')"
+)
+"""Switches off the timeouts of the current transaction that this version of PostgreSQL has."""
+
 _SYNTAX = "42"
 """The class of SQLSTATE for errors in the text of a query."""
 
@@ -58,10 +72,12 @@ _SYNTAX = "42"
 class Sql:
     """The rows of a query's result, as a `Source`. The guarantee protects one row of the result.
 
-    The query runs anew in each pass and must give the same rows each time. A join or a group may
-    turn one row of a person into many. `unit=` and `rows_per_person=` of `release` bound the rows
-    of each person in the result. This protects all rows of a person in the tables of the query if
-    the result's rows of each person depend on this person's rows alone (docs/proofs/units.md).
+    The query runs anew in each pass and must give the same rows each time. In a release, all passes
+    over a PostgreSQL server see one snapshot, and files must not change meanwhile. A join or a
+    group may turn one row of a person into many. `unit=` and `rows_per_person=` of `release` bound
+    the rows of each person in the result. This protects all rows of a person in the tables of the
+    query if the result's rows of each person depend on this person's rows alone
+    (docs/proofs/units.md).
 
     Parameters
     ----------
@@ -234,11 +250,29 @@ class Sql:
         if parts:
             raise DataError(f"{self._where} {parts}")
         views = {name: _view(name, file) for name, file in named.items()}
-        with self._connected(views) as connection:
+        with ExitStack() as stack:
+            if rows:
+                stack.enter_context(unchanged(self.text, self._read(named, plan, texts)))
+            connection = stack.enter_context(self._connected(views))
             query = quietly(lambda: connection.sql(self.text), self.failed)
             # No share is told: DuckDB neither knows the number of rows of a result, nor does its
             # own share of a query go on while rows wait for a slow reader.
             yield quietly(lambda: stream(query if rows else query.limit(0)), self.failed)
+
+    def _read(
+        self,
+        named: Mapping[str, FileSource | FilesSource],
+        plan: str,
+        texts: Sequence[str],
+    ) -> list[Path]:
+        """The files that the query reads on DuckDB."""
+        read = [source.path for files in named.values() for source in _each(files)]
+        if self.attach is not None:
+            # What has been written but not merged yet is in a second file.
+            read += [Path(self.attach), Path(f"{self.attach}.wal")]
+        if "PARQUET" in plan.upper():
+            read += parquet_files(texts)
+        return read
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
@@ -304,7 +338,41 @@ class Sql:
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
-        """Run the query on PostgreSQL; see `result`."""
+        """Run the query on PostgreSQL; see `result`. All passes of a release see one snapshot."""
+        snapshot = kept(self.text, self._snapshot)
+        with self._transaction() as (connection, cursor):
+            if snapshot is not None:
+                text = f"SET TRANSACTION SNAPSHOT {quoted(snapshot)}"
+                quietly(lambda: cursor.execute(text), self.failed)
+            query = self.text.rstrip(" \t\r\n;")
+            if rows:
+                expected = self._expected(connection, query) if is_heard() else 0.0
+                quietly(lambda: cursor.execute(query), self.failed)
+                yield _Telling(quietly(cursor.fetch_record_batch, self.failed), expected)
+            else:
+                schema = quietly(lambda: cursor.adbc_execute_schema(query), self.failed)
+                yield _Columns(schema)
+
+    @contextmanager
+    def _snapshot(self) -> Generator[str]:
+        """The name of a snapshot of the server, as long as a `with` block lasts."""
+        wrong = (
+            "the PostgreSQL server of attach= must export a snapshot (pg_export_snapshot), so that "
+            "a release sees the same rows whenever it reads them, but it does not; write the "
+            "result of the query as a file, and release the file"
+        )
+        with self._transaction() as (_, cursor):
+            # The transaction waits while rows are read, and the server must not end it.
+            quietly(lambda: cursor.execute(_NO_TIMEOUT), wrong)
+            quietly(cursor.fetchall, wrong)
+            quietly(lambda: cursor.execute("SELECT pg_export_snapshot()"), wrong)
+            ((name,),) = quietly(cursor.fetchall, wrong)
+            yield str(name)
+
+    @contextmanager
+    def _transaction(self) -> Generator[tuple[Any, Any]]:
+        """A connection to the server and its cursor, in a transaction that sees one snapshot of the
+        database and cannot write."""
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError as error:
@@ -326,17 +394,9 @@ class Sql:
             interruptible(connection, "adbc_cancel")
             cursor = quietly(connection.cursor, unreachable)
             stack.enter_context(closing(cursor))
-            # The result is of one snapshot of the database, and nothing can be written.
             begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
             quietly(lambda: cursor.execute(begin), self.failed)
-            query = self.text.rstrip(" \t\r\n;")
-            if rows:
-                expected = self._expected(connection, query) if is_heard() else 0.0
-                quietly(lambda: cursor.execute(query), self.failed)
-                yield _Telling(quietly(cursor.fetch_record_batch, self.failed), expected)
-            else:
-                schema = quietly(lambda: cursor.adbc_execute_schema(query), self.failed)
-                yield _Columns(schema)
+            yield connection, cursor
 
     def _expected(self, connection: Any, query: str) -> float:
         """The number of rows that PostgreSQL's planner expects; nothing is run."""

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import sqlite3
 import urllib.parse
@@ -17,6 +18,7 @@ __all__ = ["Entry", "append", "reading", "writing"]
 
 _APPLICATION = 0x6D617267  # "marg"
 _FORMAT = "margin ledger 2"
+_FORMATS = re.compile(r"margin ledger [0-9]{1,9}")
 _WAIT = 60.0  # seconds for another process to finish its charge
 
 _SCHEMA = {
@@ -205,9 +207,13 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
     if entries[0].action != "create" or any(entry.action == "create" for entry in entries[1:]):
         raise damaged(path, "entry 0 must create the ledger, and no other entry may")
     if entries[0].detail != _FORMAT:
+        detail = entries[0].detail
+        which = repr(detail) if _FORMATS.fullmatch(detail) else "another format"
         raise FileError(
-            f"{str(path)!r} was created by another version of margin, which recorded no unit of "
-            "protection; create a new ledger"
+            f"the ledger {str(path)!r} must have the format {_FORMAT!r}, but another version of "
+            f"margin created it with {which}; use that version (margin info FILE.margin names it, "
+            "for a release that the ledger paid for), because a new ledger would not know what has "
+            "been spent"
         )
     return tuple(entries)
 

@@ -3,6 +3,7 @@ of views."""
 
 import dataclasses
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,9 +28,18 @@ from ..solvers import (
 from . import ViewSynopsis
 from .synopsis import Provenance
 
-__all__ = ["estimate", "from_measurements"]
+__all__ = ["CONTEXT", "estimate", "from_measurements", "reconstruction_for"]
 
 log = logging.getLogger("margin")
+
+_JOINT_CELLS = 1 << 17
+"""Largest full table for which maximum entropy is taken over all attributes at once, in cells."""
+
+CONTEXT = 12
+"""Largest number of attributes of a context if the full table is larger than `_JOINT_CELLS`.
+
+An answer takes some milliseconds. Larger contexts reduce the error very little.
+"""
 
 
 def estimate(
@@ -38,7 +48,7 @@ def estimate(
     *,
     consistency: Consistency = ResidualConsistency(),
     nonnegativity: NonNegativity | None = JointProjection(),
-    reconstruction: Solver = Newton(),
+    reconstruction: Solver | None = None,
 ) -> ViewSynopsis:
     """Make a synopsis from noisy tables of views; its tables are consistent and non-negative.
 
@@ -50,13 +60,23 @@ def estimate(
         The attributes, the rules that estimates satisfy, and the number of rows, if it is declared.
     measured
         The tables, each with independent noise of one variance.
-    consistency, nonnegativity, reconstruction
+    consistency, nonnegativity
         See `PriView`.
+    reconstruction
+        The solver for marginals that no view covers; None takes `reconstruction_for`.
     """
-    synopsis = ViewSynopsis.of(domain, measured, reconstruction=reconstruction)
+    solver = reconstruction or reconstruction_for(domain)
+    synopsis = ViewSynopsis.of(domain, measured, reconstruction=solver)
     log.info("making the views consistent")
     consistent = consistency(synopsis.held)
     return synopsis.with_tables(possible(consistent, nonnegativity, consistency))
+
+
+def reconstruction_for(domain: Domain) -> Newton:
+    """The solver of maximum entropy: over all attributes at once if the full table is small,
+    otherwise over a few attributes that include the requested ones."""
+    is_small = math.prod(domain.sizes) <= _JOINT_CELLS
+    return Newton(context=len(domain) if is_small else CONTEXT)
 
 
 def possible(
@@ -86,7 +106,7 @@ def from_measurements(
     guarantee: Budget | None = None,
     consistency: Consistency = ResidualConsistency(),
     nonnegativity: NonNegativity | None = JointProjection(),
-    reconstruction: Solver = Newton(),
+    reconstruction: Solver | None = None,
 ) -> ViewSynopsis:
     """Make a synopsis that answers any marginal from noisy marginals that somebody has published.
 
@@ -101,8 +121,11 @@ def from_measurements(
     guarantee
         The budget of the publication, as its publisher states it. Without it the synopsis cannot be
         saved.
-    consistency, nonnegativity, reconstruction
+    consistency, nonnegativity
         See `PriView`.
+    reconstruction
+        The solver for marginals that no view covers. None takes maximum entropy with context: the
+        views of further attributes improve the answers (`Newton`, `context`).
 
     Returns
     -------

@@ -96,6 +96,7 @@ class Reconstruction:
                 strength = max(strength or 0.0, strength_around(tables))
             solver = dataclasses.replace(solver, strength=strength)
         self.solver = solver
+        self._last: tuple[Axes, _Surroundings] | None = None
 
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
         """Estimate n marginals of one shape.
@@ -186,15 +187,20 @@ class Reconstruction:
         solver: Newton,
         axes: Axes,
     ) -> "_Surroundings":
-        """The solution from which a marginal is computed: over its own axes, or its context."""
+        """The solution from which a marginal is computed: over its own axes, or its context.
+
+        The last one is kept, since the sums of a large marginal are asked for in parts.
+        """
         wide = axes
         if solver.context is not None and len(axes) < solver.context:
             if self._is_joint:
                 return self._joint
             wide = self._around(axes, solver.context)
-        problem = Problem.of(self.tables, wide)
-        solution = dataclasses.replace(solver, bars=False).solve(problem)
-        return _Surroundings(self.tables, wide, problem, solution, solver)
+        if self._last is None or self._last[0] != wide:
+            problem = Problem.of(self.tables, wide)
+            solution = dataclasses.replace(solver, bars=False).solve(problem)
+            self._last = wide, _Surroundings(self.tables, wide, problem, solution, solver)
+        return self._last[1]
 
     def _in_context(
         self,
@@ -410,9 +416,8 @@ class _Surroundings:
 
     def _of_sums(self, weights: Floats) -> Floats:
         """The derivatives by the targets of weighted sums of all cells, shape (m, q)."""
-        dual = dual_of(self.problem, self._ridge)
-        if isinstance(dual, ScaledDual):
-            return dual.changes(self._distribution, weights)
+        if isinstance(self._dual, ScaledDual):
+            return self._dual.changes(self._distribution, weights)
         return self._solve(covariances(self.problem, self._distribution, weights))
 
     def _bars(
@@ -576,7 +581,12 @@ class _Surroundings:
     @cached_property
     def _solve(self) -> Callable[[Floats], Floats]:
         """The inverse of the Hessian at the solution, for right-hand sides of shape (m, n)."""
-        return dual_of(self.problem, self._ridge).solver(self._distribution)
+        return self._dual.solver(self._distribution)
+
+    @cached_property
+    def _dual(self) -> Dual:
+        """The dual whose Hessian gives the changes of the solution."""
+        return dual_of(self.problem, self._ridge)
 
     @cached_property
     def _inverse(self) -> Floats | None:

@@ -383,7 +383,7 @@ class Dual:
         use = use_of_factor(fall, len(gradient), NEAR, many)
         if use == PRECONDITIONER:
             product = partial(self.product, distribution)
-            return _conjugate_gradients(product, gradient, self._solve_last, 0.1, iterations=3)
+            return conjugate_gradients(product, gradient, self._solve_last, 0.1, iterations=3)
         if use != SAME:
             self._solve_last = self.solver(distribution)
         return self._solve_last(gradient)
@@ -564,7 +564,7 @@ class LargeDual(Dual):
         squares = transform(self.problem.shape).squares(distribution)[self.problem.index]
         diagonal = np.maximum(squares - mean**2, 0.0) + self.ridge
         product = partial(self.product, distribution)
-        return _conjugate_gradients(product, right, lambda residual: residual / diagonal, accuracy)
+        return conjugate_gradients(product, right, lambda residual: residual / diagonal, accuracy)
 
 
 def is_large(problem: Problem) -> bool:
@@ -578,7 +578,7 @@ def is_large(problem: Problem) -> bool:
     return products_of(problem.shape, problem.index).numbers > EXTENDED_NUMBERS
 
 
-def _conjugate_gradients(
+def conjugate_gradients(
     matrix: Callable[[Floats], Floats],
     right: Floats,
     precondition: Callable[[Floats], Floats],

@@ -21,7 +21,7 @@ from .dual import Dual, Penalised, contradicts, reached
 from .problem import Problem, Solution
 from .products import extended_numbers
 from .rules import SHORTEST, falls_enough
-from .split import SplitDual, dual_of, start_of
+from .split import SplitDual, dual_of, start_of, stepping
 from .starts import pairwise
 
 
@@ -121,7 +121,8 @@ class Newton(Penalised):
         ridge = self.ridge(problem)
         dual = dual_of(problem, ridge)
         with single_thread():
-            theta, steps = self._minimise(dual, start_of(dual, self.tolerance))
+            theta = start_of(dual, self.tolerance)
+            theta, steps = self._minimise(stepping(dual), theta)
             if steps == self.iterations and isinstance(dual, SplitDual):
                 # Very large dual variables can make `SplitDual` inaccurate. `Dual` is more robust.
                 dual = Dual(problem, ridge)

@@ -243,6 +243,16 @@ def start_of(dual: Dual, tolerance: float) -> Floats:
     return dual.start(tolerance)
 
 
+def stepping(dual: Dual) -> Dual:
+    """Choose the dual whose Newton steps end a minimisation: `Dual` where sweeps were not enough.
+
+    It is the same function of the same dual variables.
+    """
+    if isinstance(dual, ScaledDual) and not is_large(dual.problem):
+        return Dual(dual.problem, dual.ridge)
+    return dual
+
+
 def splits(problem: Problem, ridge: Floats) -> bool:
     """Whether `SplitDual` can be used for a problem and is faster than `Dual`.
 

@@ -18,7 +18,7 @@ def released():
     rows |= {"sex": sex, "car": 1 - sex, "dog": sex}
     names = ["age", "sex", "job", "car", "dog"]
     domain = Domain(dict.fromkeys(names, 2))
-    mechanism = PriView(views=VIEWS)
+    mechanism = PriView(views=VIEWS, reconstruction=Newton())
     return margin.release(rows, domain=domain, budget=PureDP(5), mechanism=mechanism)
 
 

@@ -8,6 +8,7 @@ import math
 import os
 import stat
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -344,6 +345,34 @@ def test_a_damaged_file_is_a_typed_error(saved, damage):
     damage(saved)
     with pytest.raises(FileError, match=r"people\.margin"):
         margin.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("form", "version", "told"),
+    [
+        (4, "0.2.0", "has format 4, .* install margin 0.2.0, which wrote it"),
+        (2, margin.__version__, "has format 2, .* install the commit of margin 0.1.0 that wrote"),
+        # What a stranger wrote is not repeated.
+        (4, "1\x1b[31m", "has format 4, .* install the version of margin that wrote it"),
+        (4, 7, "has format 4, .* install the version of margin that wrote it"),
+        ("\x1b", "0.2.0", "has another format, .* install margin 0.2.0"),
+        (10**30, "0.2.0", "has another format, .* install margin 0.2.0"),
+    ],
+)
+def test_a_file_of_another_format_says_which_version_wrote_it(saved, form, version, told):
+    changed(saved, format=form, version=version)
+    with pytest.raises(FileError, match=told) as refused:
+        margin.load(saved)
+    assert "reads only format 3;" in str(refused.value) and "\x1b" not in str(refused.value)
+
+
+def test_a_file_that_was_written_before_is_still_read():
+    """A file that this version cannot read must have another format number, and be refused for it.
+    This one was written by margin 0.1.0."""
+    old = margin.load(Path(__file__).with_name("release_of_format_3.zip"))
+    assert old.provenance.version == "0.1.0" and old.provenance.token.sequence == 2
+    assert old.provenance.statement.unit == "id"
+    assert old.marginal(["sex"]).counts == pytest.approx([26.04439266689633, 56.9556073331036])
 
 
 def test_a_missing_file_is_a_typed_error(tmp_path):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from ..rows_per_person import possible_identities
 from ..source import Source, Tabular
 from .statements import FalseStatement, Rules, Totals
 from .units import CellBounds, UnitNumbers, UnitRows
+from .unread import Unread, unread_files
 
 __all__ = ["Fit", "Misfit", "check_fit"]
 
@@ -248,6 +250,8 @@ class Fit:
         How many rows the units have; None without a unit column that can be read.
     gathered
         One for each column that can be read and declares a category of other or of missing values.
+    unread
+        One for each file that cannot be read. All other fields are about the rows that can be read.
     """
 
     misfits: list[Misfit]
@@ -255,12 +259,13 @@ class Fit:
     rows_against_rules: int | None
     units: UnitNumbers | None = None
     gathered: list[Gathered] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
 
     @property
     def fits(self) -> bool:
         """Whether a release would take the table, and all that the domain states is true of it,
         whichever rows of a unit are drawn."""
-        return all(misfit.fits for misfit in self.misfits) and not self.false
+        return all(misfit.fits for misfit in self.misfits) and not (self.false or self.unread)
 
 
 def check_fit(
@@ -280,7 +285,8 @@ def check_fit(
     A release does not check what the domain states about rows, because a refusal would reveal that
     a row exists. This function does: it counts the rows that break a rule or contradict a
     determined attribute, and compares the public number of rows and the known tables with the
-    table. Statements about a column that cannot be read are left out.
+    table. Statements about a column that cannot be read are left out. Files that cannot be read are
+    listed, and the others are looked at. Public totals are not compared then.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.
@@ -333,6 +339,13 @@ def check_fit(
         )
     if rows_per_person is not None:
         positive_integer("rows_per_person", rows_per_person)
+    unread = unread_files(source)
+    if isinstance(source, FilesSource):
+        lost = {one.file for one in unread}
+        paths = tuple(path for path in source.paths if str(path) not in lost)
+        source = replace(source, paths=paths, shows_folders=True)
+    if unread and not (isinstance(source, FilesSource) and source.paths):
+        return Fit([], [], None, unread=unread)
     with watched(), ExitStack() as stack:
         try:
             misfits = {misfit.column: misfit for misfit in _unreadable(source, domain)}
@@ -349,7 +362,7 @@ def check_fit(
             units = _Units(unit, stack.enter_context(held))
         read = list(dict.fromkeys([*present, *([units.name] if units else [])]))
         if read:
-            for file, arrays in _batches(source, read):
+            for file, arrays in _batches(source, read, unread):
                 # The attributes come first; a unit that is not declared is the last column.
                 pairs = zip(columns, arrays, strict=False)
                 codes = {column.name: column.add(array, file) for column, array in pairs}
@@ -373,11 +386,11 @@ def check_fit(
         if without:
             found.append(without)
         false = rules.found()
-        # Which rows count is not known until all of them fit.
-        if unit is None or all(one.fits for one in found):
+        # Which rows count is not known until all of them fit, and can be read.
+        if not unread and (unit is None or all(one.fits for one in found)):
             false += totals.found()
     gathered = [column.gathered() for column in columns if column.gathers]
-    return Fit(found, false, rules.rows, numbers, gathered)
+    return Fit(found, false, rules.rows, numbers, gathered, unread)
 
 
 def _unread(error: MixedTypesError) -> Fit:
@@ -386,15 +399,28 @@ def _unread(error: MixedTypesError) -> Fit:
     return Fit([Misfit(error.column, problem, files=error.files)], [], None)
 
 
-def _batches(source: Tabular, names: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+def _batches(
+    source: Tabular,
+    names: Sequence[str],
+    unread: list[Unread],
+) -> Iterator[tuple[str, Sequence[Any]]]:
     """The named columns in batches of rows, each with its file if the table consists of many; else
-    with an empty text."""
+    with an empty text. Files that cannot be read to their end are added to `unread`."""
+
+    def failed(path: Path, error: DataError) -> None:
+        unread.append(Unread(str(path), str(error)))
+
     if isinstance(source, FilesSource):
-        for path, arrays in source.columns_by_file(names):
+        for path, arrays in source.columns_by_file(names, failed=failed):
             yield str(path), arrays
-    else:
+        return
+    try:
         for arrays in source.columns(names):
             yield "", arrays
+    except DataError as error:
+        if not isinstance(source, FileSource):
+            raise
+        failed(source.path, error)
 
 
 def _unreadable_unit(source: Source, unit: str | None) -> Misfit | None:

@@ -23,7 +23,14 @@ from ..failures import MixedTypesError, differing, unknown
 from ..files import connected, quoted
 from ..folders import without_values
 
-__all__ = ["definitions", "guesses_folders", "guesses_types", "numbered", "refuse_mixed_types"]
+__all__ = [
+    "definitions",
+    "guesses_folders",
+    "guesses_types",
+    "numbered",
+    "parquet_files",
+    "refuse_mixed_types",
+]
 
 _GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
 
@@ -133,6 +140,14 @@ def refuse_mixed_types(plan: str, texts: Sequence[str], described: str) -> None:
                 )
             for paths in _read_together(query, values):
                 _compare(connection, paths, described)
+
+
+def parquet_files(texts: Sequence[str]) -> list[Path]:
+    """The Parquet files that queries name in quotes; `refuse_mixed_types` says which are not
+    found."""
+    with closing(connected()) as connection:
+        quoted_texts = [value for _, values in _all_numbered(texts) for value in values]
+        return list(map(Path, _parquet_files(connection, quoted_texts)))
 
 
 def _all_numbered(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

@@ -18,7 +18,7 @@ from ...privacy.budget import PureDP
 from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import LevelSynopsis, ViewSynopsis
-from ...synopses.estimate import possible
+from ...synopses.estimate import possible, reconstruction_for
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import usual_workload
 from ..fitted import (
@@ -38,7 +38,6 @@ from .candidates import Candidate, Candidates
 from .contests import comparable, contestants, mean_noise, penalty
 from .drowned import without_drowned
 from .look import Judge, look_share
-from .offers import reconstruction_for
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
@@ -400,7 +399,8 @@ class _Course:
 
     def _solver(self, chosen: Candidate) -> Solver:
         assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked
-        return self.mechanism.reconstruction or chosen.mechanism.reconstruction
+        stated = self.mechanism.reconstruction or chosen.mechanism.reconstruction
+        return stated or reconstruction_for(self.domain)
 
     def _measure_candidate(
         self,

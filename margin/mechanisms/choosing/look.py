@@ -22,14 +22,11 @@ from ...solvers import (
 )
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
-from ...synopses.estimate import possible
+from ...synopses.estimate import CONTEXT, possible
 from ..fitted import LOOK_DOUBT, LOOK_FINE_CHOICE, LOOK_FINE_NOISE, LOOK_LEAST_SHARE
 from .contests import comparable, l2_share
 
-__all__ = ["CONTEXT", "Found", "Judge", "best_shares", "look_share"]
-
-CONTEXT = 12
-"""Largest number of attributes of the context from which variances are computed."""
+__all__ = ["Found", "Judge", "best_shares", "look_share"]
 
 _PUBLIC = Newton(
     bars=False,

@@ -13,8 +13,8 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...noise.laws import variances_of
 from ...privacy.budget import Budget, PureDP
-from ...solvers import Newton
 from ...solvers.basis import widths
+from ...synopses.estimate import reconstruction_for
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..by_table import Precision, of_components, of_views
 from ..views.priview import PriView
@@ -29,7 +29,6 @@ __all__ = [
     "best_views",
     "covers",
     "offers",
-    "reconstruction_for",
 ]
 
 
@@ -52,16 +51,6 @@ _MOST_CELLS = 1 << 20
 _WIDEST = 1 << 10
 """Largest number of categories of an attribute in a component: its matrix has the square of
 that."""
-
-_JOINT_CELLS = 1 << 17
-"""Largest full table for which maximum entropy is taken over all attributes at once, in cells."""
-
-_CONTEXT = 12
-"""Largest number of attributes of a context if the full table is larger than `_JOINT_CELLS`.
-
-An answer takes some milliseconds. Larger contexts reduce the error very little.
-"""
-
 
 _MOST_PLANNED = 1_000
 """Largest number of views of a workload that a cover with the best shares is searched for."""
@@ -405,10 +394,3 @@ def _cover(
         t=strength,
         sets=wanted,
     )
-
-
-def reconstruction_for(domain: Domain) -> Newton:
-    """The solver of maximum entropy: over all attributes at once if the full table is small,
-    otherwise over a few attributes that include the requested ones."""
-    is_small = math.prod(domain.sizes) <= _JOINT_CELLS
-    return Newton(context=len(domain) if is_small else _CONTEXT)

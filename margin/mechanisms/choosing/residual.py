@@ -15,14 +15,13 @@ from ...private import Private
 from ...solvers import (
     Evidence,
     JointProjection,
-    Newton,
     NonNegativity,
     ResidualConsistency,
     Solver,
     Tables,
 )
 from ...synopses import ViewSynopsis
-from ...synopses.estimate import possible
+from ...synopses.estimate import possible, reconstruction_for
 from ..asked import check_reach
 from ..by_table import of_components, table_errors, weighted
 from ..components import Components, closure
@@ -91,7 +90,8 @@ class Residual:
         Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep their
         negative counts, and are then unbiased; 2**17 cells if prefixes, ranges or levels are asked.
     reconstruction
-        The solver for marginals on more than `order` attributes.
+        The solver for marginals on more than `order` attributes; None takes maximum entropy with
+        context, as `PriView` does.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Residual:
     workload: Workload | Iterable[Iterable[str]] | None = None
     largest: bool = False
     nonnegativity: NonNegativity | None = JointProjection()
-    reconstruction: Solver = Newton()
+    reconstruction: Solver | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", whole_number("order", self.order, least=0))
@@ -130,13 +130,14 @@ class Residual:
         """Run the mechanism: measure the components with the whole budget, and make tables of
         them."""
         domain = private.domain
+        solver = self.reconstruction or reconstruction_for(domain)
         follows = self._following(domain, workload, private.budget)
         if follows is not None:
             tables, noise = follows.measure(private)
             return ViewSynopsis.of_tables(
                 domain,
                 self._possible(tables, domain, workload),
-                reconstruction=self.reconstruction,
+                reconstruction=solver,
                 noise=noise,
                 kurtosis=private.budget.kurtosis,
             )
@@ -151,7 +152,7 @@ class Residual:
         return ViewSynopsis.of_tables(
             domain,
             tables,
-            reconstruction=self.reconstruction,
+            reconstruction=solver,
             kurtosis=private.budget.kurtosis,
         )
 

@@ -15,6 +15,7 @@ from ...solvers import JointProjection, Newton, NonNegativity, Solver
 from ...solvers.reconstruct.scaling.junction import has_junction_tree
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
+from ...synopses.estimate import CONTEXT
 from ..asked import usual_workload
 from ..fitted import (
     AGAIN_CHOICE,
@@ -32,7 +33,7 @@ from ..fitted import (
 )
 from .begin import begin
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
-from .look import CONTEXT, Found, Judge, best_shares
+from .look import Found, Judge, best_shares
 from .tree import MOST_PAIR_CELLS, SpanningTree, add, asked_names, with_singles
 
 __all__ = ["StrongPairs"]

@@ -17,7 +17,7 @@ from ...errors import DomainError
 from ...private import Private
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import ViewSynopsis
-from ...synopses.estimate import possible
+from ...synopses.estimate import CONTEXT, possible
 from ..asked import usual_workload
 from ..fitted import AGAIN_DISTANCE, TREE_CHOICE, TREE_DOUBT, TREE_PENALTY, TREE_SINGLES
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
@@ -29,9 +29,6 @@ log = logging.getLogger("margin")
 
 MOST_PAIR_CELLS = 1 << 14
 """Largest number of cells of a pair that may be chosen."""
-
-_CONTEXT = 12
-"""Largest number of attributes of the context from which variances are computed."""
 
 
 @dataclass(
@@ -83,7 +80,7 @@ class SpanningTree:
     singles_share: float = TREE_SINGLES
     choice_share: float = TREE_CHOICE
     nonnegativity: NonNegativity | None = JointProjection()
-    reconstruction: Solver = Newton(context=_CONTEXT)
+    reconstruction: Solver = Newton(context=CONTEXT)
 
     def __post_init__(self) -> None:
         for name in ("singles_share", "choice_share"):

@@ -26,8 +26,16 @@ _WEIGHTS_AT_ONCE = 1 << 20
 """Largest number of weights, cells times sums, that are held together. One sum may have more."""
 
 
-def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
-    """The numbers of rows with some codes, and the covariances of their errors."""
+def sums_of(
+    answering: Answering,
+    chosen: Sequence[Chosen],
+    *,
+    known: Marginal | None = None,
+) -> Sums:
+    """The numbers of rows with some codes, and the covariances of their errors.
+
+    `known` is the marginal on all attributes that have codes, if it has been answered already.
+    """
     domain = answering.domain
     asked = _axes(domain, {name: () for codes in chosen for name in codes})
     views = [answering.held.covering(_axes(domain, codes)) for codes in chosen]
@@ -61,7 +69,7 @@ def sums_of(answering: Answering, chosen: Sequence[Chosen]) -> Sums:
         ),
         reconstructed=True,
     )
-    return _like_cells(answering, asked, chosen, sums)
+    return _like_cells(answering, asked, chosen, sums, known)
 
 
 def _like_cells(
@@ -69,22 +77,25 @@ def _like_cells(
     asked: tuple[int, ...],
     chosen: Sequence[Chosen],
     sums: Sums,
+    known: Marginal | None,
 ) -> Sums:
     """The same sums, where a sum of one cell is that cell of the marginal, with its error.
 
     The errors of sums of several cells are estimated in another way than those of cells.
     Correlations stay as they are.
     """
-    names = tuple(answering.domain.attributes[axis] for axis in asked)
     single = [
         row
         for row, codes in enumerate(chosen)
-        if len(codes) == len(names) and all(len(own) == 1 for own in codes.values())
+        if len(codes) == len(asked) and all(len(own) == 1 for own in codes.values())
     ]
     if not single:
         return sums
-    (marginal,) = answering.marginals([names])
-    cells = [tuple(chosen[row][name][0] for name in names) for row in single]
+    marginal = known
+    if marginal is None:
+        names = tuple(answering.domain.attributes[axis] for axis in asked)
+        (marginal,) = answering.marginals([names])
+    cells = [tuple(chosen[row][name][0] for name in marginal.attributes) for row in single]
     estimates = sums.estimates.copy()
     estimates[single] = [marginal.counts[cell] for cell in cells]
     noise = [float(marginal.noise_variance[cell]) for cell in cells]
@@ -133,7 +144,7 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
         # Only the variances are kept, so that parts can be as small as memory wants them.
         step = max(1, _WEIGHTS_AT_ONCE // width)
         for start in range(0, len(chosen), step):
-            sums = sums_of(answering, chosen[start : start + step])
+            sums = sums_of(answering, chosen[start : start + step], known=cells)
             noise[start : start + step] = sums.noise.diagonal()
             missed[start : start + step] = sums.missed.diagonal()
     noise = np.where(has_error.ravel(), noise, 0.0)

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ...basis import transform
+from ...fitted import FEW_SWEEPS
 from ...types import Floats
 from ..bars import Bars
-from ..dual import LargeDual, reached
+from ..dual import LargeDual, conjugate_gradients, is_large, reached
 from ..problem import Problem
 from ..sums import covariances, open_variances
 from .blocks import Block
@@ -49,8 +50,10 @@ class ScaledDual(LargeDual):
         """Minimise the dual by sweeps until no entry of its gradient is larger; shape (m,).
 
         A sweep judges the errors of cells. The error of a moment is a weighted sum of them, so the
-        sweeps go on with smaller errors of cells if a moment is not right yet.
+        sweeps go on with smaller errors of cells if a moment is not right yet. Where the Hessian
+        can be stored, only a few sweeps are made: Newton's method ends what they leave.
         """
+        sweeps = SWEEPS if is_large(self.problem) else FEW_SWEEPS
         theta = None
         if PairSweeps.is_possible(self.problem, self.blocks):
             theta = PairSweeps(self.problem, self.blocks).minimise(tolerance / 2)
@@ -60,7 +63,7 @@ class ScaledDual(LargeDual):
         for accuracy in (tolerance, tolerance / 10, tolerance / 100):
             if reached(self.gradient(theta, self.distribution(theta)), theta, tolerance):
                 break
-            theta, worst = self._minimise(theta, accuracy, SWEEPS, past)
+            theta, worst = self._minimise(theta, accuracy, sweeps, past)
             # Further sweeps would not help either.
             if worst > _NEAR:
                 break
@@ -97,7 +100,7 @@ class ScaledDual(LargeDual):
             else:
                 past.restart()
                 theta, before = good, math.inf
-        return theta, worst
+        return good, worst
 
     def _sweep(self, theta: Floats) -> tuple[Floats, float]:
         """Minimise the dual over one block after another.
@@ -142,6 +145,17 @@ class ScaledDual(LargeDual):
     def bars(self, distribution: Floats) -> Bars:
         """The two parts of the uncertainty of each cell; see `Relative`."""
         return self._relative(distribution).bars()
+
+    def _solve(
+        self,
+        distribution: Floats,
+        right: Floats,
+        accuracy: float,
+    ) -> Floats:
+        """Solve Hessian x solution = right by conjugate gradients; see `Relative.precondition`."""
+        product = partial(self.product, distribution)
+        precondition = self._relative(distribution).precondition
+        return conjugate_gradients(product, right, precondition, accuracy)
 
     def changes(self, distribution: Floats, weights: Floats) -> Floats:
         """The derivatives of weighted sums of the cells by the targets, nearly; shape (m, q).

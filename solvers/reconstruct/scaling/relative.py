@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from ...types import Floats
 from ..bars import Bars
 from ..problem import Problem
 from .blocks import Block
+
+_LEAST_SHARE = 1e-12
+"""Smallest share and ridge of a cell together that is divided by."""
 
 
 class Relative:
@@ -63,14 +67,32 @@ class Relative:
             if coefficient == 0.0:
                 continue
             weight = coefficient / (block.marginal(self.distribution).ravel() + ridge)
-            basis = transform(block.shape)
-            moments = np.zeros((right.shape[1], block.cells))
-            moments[:, 1:] = right[block.slots].T
-            # The marginal of these moments has 1 / sqrt(n) of what `synthesise` gives, and the dual
-            # variables of the moments have 1 / sqrt(n) of what `analyse` gives.
-            logits = basis.synthesise(moments) * weight
-            solution[block.slots] += basis.analyse(logits)[:, 1:].T / block.cells
+            solution[block.slots] += _scaled(block, weight, right[block.slots].T).T
         return solution
+
+    def precondition(self, right: Floats) -> Floats:
+        """Divide moments by their variances on the largest known sets alone; shape (m,).
+
+        It is `solve` with the coefficient 1 for each of these sets, and 0 for the others. So it is
+        positive definite, as conjugate gradients need. A part of several sets is counted for each
+        of them.
+        """
+        solution = np.zeros_like(right)
+        for block, weight in self._largest:
+            solution[block.slots] += _scaled(block, weight, right[None, block.slots])[0]
+        return solution
+
+    @cached_property
+    def _largest(self) -> list[tuple[Block, Floats]]:
+        """The blocks whose axes are not part of another block's, with 1 / (m_S + ridge_S)."""
+        chosen = []
+        for block, ridge in zip(self.blocks, self.ridges, strict=True):
+            if any(set(block.axes) < set(other.axes) for other in self.blocks):
+                continue
+            marginal = block.marginal(self.distribution).ravel()
+            # A cell that must be zero has no variance.
+            chosen.append((block, 1 / np.maximum(marginal + ridge, _LEAST_SHARE)))
+        return chosen
 
     def bars(self) -> Bars:
         """Both parts of the uncertainty, each of shape (cells,)."""
@@ -131,3 +153,21 @@ class Relative:
             known += weight
         # The coefficients of all sets add up to one, with that of the empty set, whose share is 1.
         return known + (1.0 - sum(self.coefficients))
+
+
+def _scaled(
+    block: Block,
+    weight: Floats,
+    moments: Floats,
+) -> Floats:
+    """Multiply the marginals of some moments by weights of its cells, and take their moments.
+
+    The weights have shape (n,), the moments (..., n - 1), without that of the constant function.
+    """
+    basis = transform(block.shape)
+    whole = np.zeros((*moments.shape[:-1], block.cells))
+    whole[..., 1:] = moments
+    # The marginal of these moments has 1 / sqrt(n) of what `synthesise` gives, and the dual
+    # variables of the moments have 1 / sqrt(n) of what `analyse` gives.
+    logits = basis.synthesise(whole) * weight
+    return np.asarray(basis.analyse(logits)[..., 1:] / block.cells)

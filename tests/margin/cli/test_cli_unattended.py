@@ -1,16 +1,24 @@
 """What jobs without a terminal read: ledgers, charges and checks as JSON."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import duckdb
 import pytest
 
+import margin
 from margin import Ledger
 from margin.cli.main import main
 from margin.domain.domain import DRAFT
+from margin.privacy.ledger_file import _FORMAT
+from margin.store import FORMAT
+
+PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "unattended.md").read_text(encoding="utf-8")
 
 UNIT = ["--unit", "id", "--rows-per-person", "3"]
 WORDS = "add or remove all rows of a person"
@@ -137,6 +145,7 @@ def test_a_check_tells_rows_without_a_unit(folder, capsys):
             "left_out": 0,
         },
         "gathered": [],
+        "unreadable": [],
     }
     (folder / "t.csv").write_text("id,a\n1,0\n,1\n  ,1\n")
     assert told(capsys, *check)["fits"] is True
@@ -274,3 +283,29 @@ def test_a_charge_that_an_older_ledger_lacks_can_be_entered_again(folder, capsys
     ran(capsys, *check, code=2)
     (folder / "made" / "spring.margin").rename(folder / "spring.margin")
     assert "entry 2 (again: spring)" in ran(capsys, *check).out
+
+
+def test_the_empty_table_of_a_parquet_file_in_a_folder_of_values(folder, capsys):
+    """The recipe of the page for a charge that is entered again."""
+    (query,) = re.findall(r'--sql "(SELECT \* FROM read_parquet\(.people.*?)"', PAGE, re.DOTALL)
+    part = folder / "week=2026-W47"
+    part.mkdir()
+    duckdb.sql("SELECT i % 2 AS a, i AS id FROM range(9) AS t(i)").write_parquet(
+        str(part / "people.parquet")
+    )
+    here = query.replace("people.parquet", f"{part.name}/people.parquet")
+    made = told(capsys, "release", "--sql", here, *RELEASE[2:], "-o", "again.margin")
+    assert made["spent"]["epsilon"] == "1"
+
+
+def test_the_page_of_an_upgrade_names_the_formats_and_moves_what_is_left(folder, capsys):
+    assert f"| a release (`.margin`) | {FORMAT} | writes and reads {FORMAT} |" in PAGE
+    assert f"| a ledger (`.db`) | `{_FORMAT}` | writes and reads `{_FORMAT}` |" in PAGE
+    ran(capsys, *CREATE)
+    ran(capsys, *RELEASE, "--ledger", "l.db", "--dataset", "p", "-o", "o.margin")
+    line = f"written by  margin {margin.__version__}, as a file of format {FORMAT}\n"
+    assert line in ran(capsys, "info", "o.margin").out
+    assert "2 remaining" in ran(capsys, "ledger", "show", "l.db").out and "`2 remaining`" in PAGE
+    (rest,) = re.findall(r"`margin (ledger create new.db\s.*?)`", PAGE, re.DOTALL)
+    ran(capsys, *rest.removesuffix(";").split(), *UNIT[:2])
+    assert Ledger("new.db").remaining("people") == Ledger("l.db").remaining("p")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-BEGINS = "weekly: the release of 2026-W47 begins\n"
+BEGINS = f"weekly: the release of 2026-W47 begins, by margin {margin.__version__}"
 LAST = "# margin takes the place of this script"
 (TIMEOUT,) = re.findall(r"(timeout \S+ \S+ \S+) \./weekly\.sh", PAGE)
 
@@ -41,8 +41,14 @@ def weekly(tmp_path):
     rows = "".join(f"{row // 2},{row % 3},{row % 2}\n" for row in range(60))
     (tmp_path / "clicks" / "monday.csv").write_text(f"user_id,page,bought\n{rows}")
     (tmp_path / "domain.json").write_text('{"page": 3, "bought": 2}')
+    # As `weekly.sh --setup` does, but quickly.
+    margin.Ledger(tmp_path / "ledger.db").register("clicks", margin.PureDP("0.25"), unit="user_id")
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
-    own = {"PATH": path, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TOTAL": "0.25"}
+    own = {
+        "PATH": path,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "TOTAL": "--epsilon 0.25",
+    }
 
     def run(week, script=SCRIPT, before=(), **more):
         return subprocess.run(
@@ -61,6 +67,8 @@ def test_the_codes_of_the_weekly_script(weekly, tmp_path):
     ledger = margin.Ledger(tmp_path / "ledger.db")
     first = weekly("2026-W47")
     assert first.returncode == 0, first.stderr
+    # One line for what the script does, and none for what is as it was.
+    assert first.stderr.count("weekly: ") == 1 and "registered" not in first.stderr
     assert json.loads(first.stdout)["charge"]["label"] == "2026-W47"
     # The same week again: nothing is spent.
     assert weekly("2026-W47").returncode == 0
@@ -88,6 +96,63 @@ def test_the_codes_of_the_weekly_script(weekly, tmp_path):
         other.communicate()
 
 
+def test_only_the_setup_makes_a_ledger(weekly, tmp_path):
+    (tmp_path / "ledger.db").unlink()
+    early = weekly("2026-W47")
+    assert early.returncode == 71 and "ledger.db' does not exist" in early.stderr
+    assert not (tmp_path / "ledger.db").exists()
+    assert weekly("--setup").returncode == 0
+    again = weekly("--setup")
+    assert again.returncode == 2 and "is already registered" in again.stderr
+    assert weekly("2026-W47").returncode == 0
+
+
+def test_the_two_budgets_of_the_page(weekly, tmp_path, capsys):
+    (each, total), (in_rho, total_in_rho) = re.findall(r'^EACH="(.*)" TOTAL="(.*)" \./', PAGE, re.M)
+    assert each == "--epsilon 0.1" and f'EACH:-"{each}"' in SCRIPT and f'TOTAL:-"{total}"' in SCRIPT
+    (tmp_path / "ledger.db").unlink()
+    assert weekly("--setup", TOTAL=total_in_rho).returncode == 0
+    assert weekly("2026-W47", EACH=in_rho).returncode == 0
+    left = margin.Ledger(tmp_path / "ledger.db").remaining("clicks")
+    spent = margin.Ledger(tmp_path / "ledger.db").spent("clicks")
+    assert left // spent == 51
+
+    # What one week costs by itself, and what the plan says of both.
+    main(["ledger", "create", str(tmp_path / "one.db"), "--dataset", "x", *in_rho.split()])
+    main(["ledger", "show", str(tmp_path / "one.db")])
+    (alone,) = re.findall(r"at once, (epsilon = .*) at delta = 0.000001", capsys.readouterr().out)
+    assert f"rho = 0.0089 is {alone} at this delta" in PAGE
+    (domain,) = re.findall(r'If `domain.json` is `(\{"page".*?\})`', PAGE, re.DOTALL)
+    (tmp_path / "domain.json").write_text(domain)
+    for options in re.findall("^margin plan --domain domain.json (.*)$", PAGE, re.M):
+        main(["plan", "--domain", str(tmp_path / "domain.json"), *options.split(), "--json"])
+        best = json.loads(capsys.readouterr().out)["mechanisms"][0]
+        assert f"{best['per_count']:.1f}" in PAGE
+
+
+@pytest.mark.parametrize("lost", ["missing", "new", "older", "another data set"])
+def test_a_run_without_the_ledger_of_the_releases_charges_nothing(weekly, tmp_path, lost):
+    ledger = tmp_path / "ledger.db"
+    older = ledger.read_bytes()
+    assert weekly("2026-W47").returncode == 0
+    more = {}
+    if lost == "another data set":
+        more["DATASET"] = "clcks"
+    else:
+        ledger.unlink()
+    if lost == "new":
+        assert weekly("--setup").returncode == 0
+    if lost == "older":
+        ledger.write_bytes(older)
+    before = ledger.exists() and ledger.read_bytes()
+    for week in ("2026-W48", "2026-W49"):
+        stopped = weekly(week, **more)
+        assert stopped.returncode == 71 and "weekly: " in stopped.stderr
+        assert stopped.stdout == "" and "begins" not in stopped.stderr
+    assert (ledger.exists() and ledger.read_bytes()) == before
+    assert [path.name for path in (tmp_path / "releases").iterdir()] == ["2026-W47.margin"]
+
+
 def alarmed():
     """The script with the optional check before its last command."""
     before, mark, after = SCRIPT.partition(LAST)
@@ -109,6 +174,7 @@ def test_only_the_release_holds_the_lock(weekly, tmp_path):
         "lacks -c",
         "lacks domain",
         "lacks -c",
+        "lacks --version",
         "holds release",
     ]
 
@@ -140,7 +206,7 @@ def test_a_path_without_margin_is_told_before_anything_is_done(weekly, tmp_path)
     lost = weekly("2026-W47", PATH=str(bare))
     assert lost.returncode == 127
     assert f"margin is not found in PATH={bare}; add its folder to PATH" in lost.stderr
-    assert not (tmp_path / "releases").exists() and not (tmp_path / "ledger.db").exists()
+    assert not (tmp_path / "releases").exists()
 
 
 def test_the_name_of_a_table_may_hold_the_week(weekly, tmp_path):
@@ -194,7 +260,7 @@ if sys.argv[1] == "{command}":
 sys.exit(run())
 """
 OVER = {
-    "before the release": ("margin.privacy.ledger.Ledger.register = hang", 99, 124, 0),
+    "before the release": ("margin.privacy.ledger.Ledger.check = hang", 99, 124, 0),
     "before the charge": ("margin.privacy.ledger.Ledger._charge = hang", 99, 124, 0),
     "after the charge": (
         "made = margin.release; margin.release = lambda *a, **b: (made(*a, **b), hang())",

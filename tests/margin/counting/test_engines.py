@@ -8,11 +8,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -27,6 +29,7 @@ from margin.cli.main import main
 from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.rows_per_person import bound, identities
+from margin.data.steady import one_table
 from margin.domain.values import identity
 from margin.interrupts.share import listening
 
@@ -473,6 +476,48 @@ def test_a_display_hears_the_share_of_a_query_on_postgres(server):
     assert told[0].tolist() == [100_000, 100_000]
     # The planner expects as many rows as there are, or states a default of its own.
     assert heard == sorted(heard) and heard[0] < 1 and heard[-1] > 0.5
+
+
+@pytest.mark.slow
+def test_all_passes_of_a_release_see_one_snapshot_of_postgres(server):
+    ingest(server, pa.table({"a": [0, 1, 1]}), "growing")
+    source = Sql("SELECT a FROM growing", attach=server)
+    domain = Domain({"a": 2})
+
+    def sizes():
+        for _ in range(2):
+            yield sum(len(batch["a"]) for batch in source.batches(domain))
+            with _session(server) as cursor:
+                cursor.execute("INSERT INTO growing VALUES (0)")
+
+    with one_table():
+        source.check(domain)
+        assert list(sizes()) == [3, 3]
+    assert list(sizes()) == [5, 6]
+    # The end of the server does no harm to a release that has read its table.
+    with one_table():
+        assert list(sizes()) == [7, 7]
+        with _session(server) as cursor:
+            cursor.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+            assert cursor.fetchall() == [(1,)]
+    with _session(server) as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        )
+        assert cursor.fetchall() == [(1,)]
+
+
+@contextmanager
+def _session(server):
+    from adbc_driver_postgresql import dbapi
+
+    address = server.split(":", 1)[1]
+    with dbapi.connect(address) as connection, connection.cursor() as cursor:
+        yield cursor
+        connection.commit()
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from margin import ZCDP, PriView, PureDP
 from margin.designs import covering_design, expected_error, select_views
 from margin.mechanisms.views import selection
 from margin.mechanisms.views.priview import BestViews, noise_error
-from margin.solvers import JointProjection, Newton, ResidualConsistency, Tables
+from margin.solvers import JointProjection, ResidualConsistency, Tables
 
 
 @pytest.mark.parametrize(("views", "error"), [(20, 0.00047), (106, 0.0011), (620, 0.0026)])
@@ -130,7 +130,7 @@ def test_defaults():
         views=None,
         consistency=ResidualConsistency(),
         nonnegativity=JointProjection(),
-        reconstruction=Newton(),
+        reconstruction=None,  # maximum entropy with context
     )
 
 

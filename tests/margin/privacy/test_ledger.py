@@ -26,6 +26,7 @@ from margin import (
     PureDP,
     Statement,
 )
+from margin._numbers import UNIT
 from margin.cli.main import main
 from margin.data.opening import open_source
 from margin.noise.entropy import SeededEntropy
@@ -790,9 +791,27 @@ def test_a_ledger_of_another_version_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(_ledger_file, "_FORMAT", "margin ledger 1")
     old = Ledger(tmp_path / "old.db")
     old.register("census", PureDP(1))
+    before = old.path.read_bytes()
     monkeypatch.undo()
-    with pytest.raises(FileError, match="another version"):
-        old.spent("census")
+    for use in (old.spent, lambda name: old.register(name, PureDP(1), if_missing=True)):
+        with pytest.raises(FileError, match=r"version .* created it with 'margin ledger 1'"):
+            use("census")
+    # A new ledger would forget what was spent, so nobody is told to make one, and this one stays.
+    assert old.path.read_bytes() == before
+
+
+def test_what_is_left_of_a_ledger_may_be_registered_in_another_one(tmp_path):
+    """As docs/howto/unattended.md says of an upgrade: both together never spend more."""
+    old, new = Ledger(tmp_path / "old.db"), Ledger(tmp_path / "new.db")
+    whole = ApproxDP(3, "1e-6")
+    old.register("census", whole, unit="id")
+    old.charge("census", ZCDP("0.01"), statement=Statement(budget=ZCDP("0.01"), unit="id"))
+    new.register("census", ZCDP(old.remaining("census")), unit="id")
+    left = old.remaining("census")
+    assert new.remaining("census") == left and left + F("0.01") == whole.units * UNIT
+    more = Statement(budget=ZCDP(left + UNIT), unit="id")
+    with pytest.raises(BudgetSpentError):
+        new.charge("census", more.budget, statement=more)
 
 
 # Files that were emptied or cut

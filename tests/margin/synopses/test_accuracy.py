@@ -103,7 +103,8 @@ def test_context_is_used_by_the_synopsis():
     codes = rng.integers(0, 2, (20_000, 5))
     codes[:, 2] = codes[:, 0] ^ (rng.random(20_000) < 0.1)
     codes[:, 3] = codes[:, 2] ^ (rng.random(20_000) < 0.1)
-    local, joint = simulated(codes), simulated(codes, reconstruction=Newton(context=5))
+    local = simulated(codes, reconstruction=Newton())
+    joint = simulated(codes)
     truth = local.truths([["a", "d"]])[0]
     errors = [np.linalg.norm(s.marginal(["a", "d"]).counts - truth.counts) for s in (local, joint)]
     assert errors[1] < 0.1 * errors[0]

@@ -12,9 +12,12 @@ from margin.solvers.basis import transform
 from margin.solvers.reconstruct import split
 from margin.solvers.reconstruct.dual import Dual
 from margin.solvers.reconstruct.known_margins import KnownMargins
+from margin.solvers.reconstruct.scaling import dual as scaling_dual
 from margin.solvers.reconstruct.scaling.blocks import blocks_of
 from margin.solvers.reconstruct.scaling.dual import ScaledDual
 from margin.solvers.reconstruct.scaling.pairs import PairSweeps
+from margin.solvers.reconstruct.scaling.relative import Relative
+from margin.solvers.reconstruct.scaling.sweeps import SWEEPS
 from margin.solvers.reconstruct.split import dual_of
 from margin.solvers.reconstruct.sums import covariances, sums_of
 
@@ -60,7 +63,7 @@ def test_scaling_finds_the_optimum_of_the_dual(shape, views, noise, zeros):
     np.testing.assert_allclose(table, expected.table, atol=1e-4)
 
 
-def test_scaling_returns_from_extrapolations_that_went_too_far():
+def test_scaling_returns_from_extrapolations_that_went_too_far(monkeypatch):
     """Noise makes targets negative, one pair is measured far more precisely than the others, and
     sweeps through pairs overflow."""
     problem = problem_of((16, 40, 2), PAIRS, noise=0.3)
@@ -70,9 +73,37 @@ def test_scaling_returns_from_extrapolations_that_went_too_far():
     scaled = ScaledDual(problem, ridge, blocks_of(problem, ridge))
     assert min(block.target.min() for block in scaled.blocks) < -0.01
     assert PairSweeps(problem, scaled.blocks).minimise(1e-8) is None
+    few = Newton(bars=False).solve(problem)
+    monkeypatch.setattr(scaling_dual, "FEW_SWEEPS", SWEEPS)
     theta = scaled.start(1e-8)
     gradient = scaled.gradient(theta, scaled.distribution(theta))
     assert np.abs(gradient).max() <= 1e-7
+    # Newton's method ends what a few sweeps leave.
+    np.testing.assert_allclose(
+        few.table.ravel() / problem.total, scaled.distribution(theta), atol=1e-7
+    )
+    assert few.iterations > 0
+
+
+@pytest.mark.parametrize(("shape", "views"), SHAPES, ids=IDS)
+def test_conjugate_gradients_with_the_largest_sets_solve_with_the_hessian(shape, views):
+    problem = problem_of(shape, views)
+    ridge = Newton().ridge(problem)
+    blocks = blocks_of(problem, ridge)
+    rng = np.random.default_rng(2)
+    distribution = rng.dirichlet(np.full(problem.cells, 0.3))
+    distribution[rng.integers(problem.cells, size=3)] = 0.0  # as cells that must be zero
+    right = rng.normal(size=len(ridge))
+    solve = ScaledDual(problem, ridge, blocks).solver(distribution)
+    exact = Dual(problem, ridge).solver(distribution)(right)
+    np.testing.assert_allclose(
+        solve(right[:, None])[:, 0], exact, rtol=0.01, atol=0.01 * abs(exact).max()
+    )
+    # The preconditioner is symmetric and positive definite.
+    relative = Relative(problem, ridge, blocks, distribution)
+    matrix = np.stack([relative.precondition(one) for one in np.eye(len(ridge))])
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * abs(matrix).max())
+    assert np.linalg.eigvalsh(matrix).min() > 0
 
 
 @pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5])

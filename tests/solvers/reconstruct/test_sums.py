@@ -153,3 +153,21 @@ def test_a_failed_solve_is_told(solver):
     found = Reconstruction(_tables(), solver).sums((0, 1, 2), np.eye(12))
     assert found.status == Status.ITERATION_LIMIT
     assert np.isnan(found.estimate).all() and np.isnan(found.variance).all()
+
+
+@pytest.mark.parametrize("context", [None, 3])
+def test_sums_of_one_marginal_in_parts_solve_once(monkeypatch, context):
+    solved = []
+    solve_one = Newton._one
+    monkeypatch.setattr(
+        Newton, "_one", lambda self, problem: solved.append(problem) or solve_one(self, problem)
+    )
+    weights = np.random.default_rng(1).normal(size=(4, 6))
+    reconstruction = Reconstruction(_tables(), Newton(context=context), joint_cells=1)
+    parts = [reconstruction.sums((0, 2), weights[:, part : part + 2]) for part in (0, 2, 4)]
+    assert len(solved) == 1
+    whole = Reconstruction(_tables(), Newton(context=context), joint_cells=1).sums((0, 2), weights)
+    assert np.concatenate([part.estimate for part in parts]) == pytest.approx(whole.estimate)
+    # Another marginal is another problem.
+    reconstruction.sums((1, 3), np.ones((12, 1)))
+    assert len(solved) == 3

@@ -1,0 +1,55 @@
+"""The files of a table that cannot be read, with their paths: for the holder of the data alone."""
+
+from dataclasses import dataclass, replace
+
+from ...errors import DataError
+from ..files import FileSource
+from ..folders import FilesSource, open_path
+from ..queries.types_of_files import parquet_files
+from ..source import Source
+from ..sql import Sql
+
+__all__ = ["Unread", "unread_files"]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that cannot be read. Its path may hold values of the data.
+
+    Attributes
+    ----------
+    file
+        Its path.
+    problem
+        Why it cannot be read, and what to do.
+    """
+
+    file: str
+    problem: str
+
+    def line(self) -> str:
+        """The problem in words, with the path."""
+        return self.problem if repr(self.file) in self.problem else f"{self.file!r}: {self.problem}"
+
+
+def unread_files(source: Source) -> list[Unread]:
+    """The files of a source whose columns cannot be found."""
+    unread = []
+    for file in _files(source):
+        try:
+            file.fields()
+        except DataError as error:
+            unread.append(Unread(str(file.path), str(error)))
+    return unread
+
+
+def _files(source: Source) -> list[FileSource]:
+    """The files of a source, whose messages show their whole paths."""
+    if isinstance(source, Sql):
+        named = [file for path in source.files.values() for file in _files(open_path(path))]
+        quoted = [path for path in parquet_files([source.text]) if path.suffix == ".parquet"]
+        return named + list(map(FileSource, quoted))
+    if isinstance(source, FilesSource):
+        return replace(source, shows_folders=True).files
+    # A path that leads nowhere is a mistake in the command, and no news about the table.
+    return [source] if isinstance(source, FileSource) and source.path.is_file() else []
