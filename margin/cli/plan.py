@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["add_commands"]
 
 
+_NO_TABLES = -1
+"""The value of --tables that stands for its absence; None is that of --tables without a number."""
+
+
 def add_commands(commands: Any) -> None:
     """Add `margin plan` and `margin design` to the parser of the command line."""
     _add_plan(commands)
@@ -44,6 +48,7 @@ def _add_plan(commands: Any) -> None:
             "--picture plan.png",
             "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
             "margin plan --domain domain.json --epsilon 1 --workload 2way --copy 3",
+            "margin plan --domain domain.json --epsilon 1 --workload age,sex region --tables",
             "margin plan --domain domain.json --epsilon 1 --known states.csv",
         ],
     )
@@ -69,6 +74,15 @@ def _add_plan(commands: Any) -> None:
         type=int,
         metavar="N",
         help="print only what --mechanism of margin release takes for row N of the plan",
+    )
+    planning.add_argument(
+        "--tables",
+        type=int,
+        nargs="?",
+        default=_NO_TABLES,
+        metavar="N",
+        help="also print the expected error of each table, by the mechanism of row N; default: the "
+        "row with a star, or row 1",
     )
     planning.add_argument(
         "--picture",
@@ -138,7 +152,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
         rows=parsed.rows,
         structure=parsed.structure,
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": row.name,
             "squared_error": row.error,
@@ -153,26 +167,50 @@ def _plan(parsed: argparse.Namespace) -> Said:
     ]
     values = {
         "budget": budget_values(budget),
-        "views": [list(view) for view in found.workload.views],
+        "views": [list(view) for view in found.workload.names],
         "mechanisms": rows,
+        "remarks": list(found.remarks),
     }
     if parsed.copy is not None:
-        return Said(_row(found, parsed.copy).command or "", values)
-    from ..plan import printed  # here, so that the command line starts without numpy
+        return Said(_row(found, parsed.copy, "--copy").command or "", values)
+    from ..plan import printed, printed_tables  # here: the command line starts without numpy
 
     text = printed(found, _copied, _hints(parsed, found))
+    if parsed.tables != _NO_TABLES:
+        number = found.first if parsed.tables is None else parsed.tables
+        _row(found, number, "--tables")
+        text += f"\n\nthe tables, by row {number}:\n{printed_tables(found, number)}"
+        for place, values_of_row in enumerate(rows, 1):
+            values_of_row["tables"] = _tables(found, place)
     if parsed.picture is None:
         return Said(text, values)
     draw(found.plot().figure, parsed.picture)
     return Said(f"{text}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
 
 
-def _row(found: "Plan", number: int) -> "Expectation":
-    """The row of a plan that --copy names."""
+def _tables(found: "Plan", number: int) -> list[dict[str, Any]] | None:
+    """The expected error of each table by the mechanism of a row; None if it is not known."""
+    try:
+        tables = found.tables(number)
+    except MarginError:  # the mechanism cannot handle the workload, or chooses from the data
+        return None
+    return [
+        {
+            "view": list(table.view),
+            "cells": table.counts,
+            "typical_error": table.typical_error,
+            "reconstructed": table.reconstructed,
+        }
+        for table in tables
+    ]
+
+
+def _row(found: "Plan", number: int, option: str) -> "Expectation":
+    """The row of a plan that an option names."""
     if not 1 <= number <= len(found.table):
         raise MarginError(
-            f"--copy ({number}) must be the number of a row, from 1 to {len(found.table)}; run "
-            "margin plan without --copy to see the rows"
+            f"{option} ({number}) must be the number of a row, from 1 to {len(found.table)}; run "
+            f"margin plan without {option} to see the rows"
         )
     return found.table[number - 1]
 

@@ -71,10 +71,14 @@ _CODES = (
 )
 
 _DIFFERS = (
-    "where categories were changed, tables of the two do not compare; if nobody meant to change "
-    "it, put the former domain back: margin info --json prints that of the earlier file"
+    "where categories were changed, tables of the two do not compare; where only public totals "
+    "were, they do; if nobody meant to change it, put the former domain back: margin info --json "
+    "prints that of the earlier file"
 )
 """What a changed domain means, and what to do if it was a mistake."""
+
+_ADDED = "only public totals were added, so tables of the two compare"
+"""What is said instead if the earlier domain is this one without some of its totals."""
 
 _NOTHING = "no noise was drawn, and nothing has been charged"
 
@@ -211,10 +215,11 @@ def _released(
     ledger = charged(parsed.ledger, parsed.dataset, parsed.label)
     workload = workload_of(domain, parsed.workload, parsed.asked)
     known = known_of(parsed.known)
+    declared = domain
     if known is not None:
         domain = with_known(domain, known)
     if ledger is not None:
-        _tell_changed(ledger, domain)
+        _tell_changed(ledger, domain, declared)
     synopsis = margin.release(
         data,
         domain=domain,
@@ -228,17 +233,28 @@ def _released(
     return synopsis, ledger, workload
 
 
-def _tell_changed(ledger: "Dataset", domain: "margin.Domain") -> None:
+def _tell_changed(
+    ledger: "Dataset",
+    domain: "margin.Domain",
+    declared: "margin.Domain",
+) -> None:
     """Say on stderr, before the charge, if the release before had another domain.
 
     Those who repeat a release with a file that somebody has changed would not know it otherwise.
+    `declared` is the domain of the file, without the tables of --known.
     """
     from ..privacy.statement import digest
 
-    changed = changed_domain(digest(domain), ledger.ledger.charged(ledger.name))
-    if changed:
-        start = painted("margin:", "beware", sys.stderr)
-        print(f"{start} {printable(changed)}; {_DIFFERS}", file=sys.stderr)
+    before = ledger.ledger.charged(ledger.name)
+    changed = changed_domain(digest(domain), before)
+    if not changed:
+        return
+    # The ledger holds digests alone: compare with those of this domain with fewer totals.
+    last = [charge.statement.domain for charge in before if charge.statement.domain][-1]
+    with_fewer = {digest(declared), digest(declared.without_totals())}
+    meaning = _ADDED if last in with_fewer else _DIFFERS
+    start = painted("margin:", "beware", sys.stderr)
+    print(f"{start} {printable(changed)}; {meaning}", file=sys.stderr)
 
 
 def _described(

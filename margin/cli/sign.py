@@ -1,6 +1,8 @@
 """The commands `margin keygen`, `margin sign` and `margin verify`."""
 
 import argparse
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +39,20 @@ def _add_sign(commands: Any) -> None:
         commands,
         "sign",
         _sign,
-        does="sign the .margin file of a release, or a folder of margin publish",
+        does="sign the .margin file of a release, a folder of margin publish, or a page of margin "
+        "report",
         examples=[
             "margin sign people.margin --key agency.key",
             "margin sign tables/ --key agency.key",
+            "margin sign page.html --key agency.key",
         ],
     )
     sign.add_argument(
         "file",
         type=Path,
-        metavar="FILE.margin|FOLDER",
-        help="the .margin file, or the folder of tables, to sign",
+        metavar="FILE.margin|FOLDER|PAGE.html",
+        help="the .margin file, the folder of tables, or the page, to sign; the signature of a "
+        "page goes to PAGE.html.sig",
     )
     sign.add_argument(
         "--key",
@@ -63,17 +68,19 @@ def _add_verify(commands: Any) -> None:
         commands,
         "verify",
         _verify,
-        does="check the signature of a .margin file, or of a folder of tables",
+        does="check the signature of a .margin file, of a folder of tables, or of a page",
         examples=[
             "margin verify people.margin --key agency.key.pub",
             "margin verify tables/ --key agency.key.pub",
+            "margin verify page.html --key agency.key.pub",
         ],
     )
     verify.add_argument(
         "file",
         type=Path,
-        metavar="FILE.margin|FOLDER",
-        help="the .margin file, or the folder of tables, to check",
+        metavar="FILE.margin|FOLDER|PAGE.html",
+        help="the .margin file, the folder of tables, or the page, to check; PAGE.html.sig must be "
+        "beside the page",
     )
     verify.add_argument(
         "--key",
@@ -98,40 +105,88 @@ def _keygen(parsed: argparse.Namespace) -> Said:
 
 def _sign(parsed: argparse.Namespace) -> Said:
     from ..publication import sign_folder
+    from ..report.signing import is_page, sign_page
     from ..signature import sign
 
+    values = {"file": str(parsed.file), "key": str(parsed.key)}
+    text = f"{parsed.file}: signed"
     if parsed.file.is_dir():
         sign_folder(parsed.file, parsed.key)
+    elif is_page(parsed.file):
+        values["signature"] = str(sign_page(parsed.file, parsed.key))
+        text += f"; give readers {values['signature']}, too"
     else:
         sign(parsed.file, parsed.key)
-    values = {"file": str(parsed.file), "key": str(parsed.key)}
-    return Said(f"{parsed.file}: signed", values, is_kept=True)
+    return Said(text, values, is_kept=True)
 
 
 def _verify(parsed: argparse.Namespace) -> Said:
+    from ..report.signing import is_page
+
     checked = _checked_folder if parsed.file.is_dir() else _checked_file
-    said, statement, more = checked(parsed.file, parsed.key)
-    values = {"file": str(parsed.file), "key": str(parsed.key), "statement": statement}
-    text = f"{parsed.file}: valid signature of the key {parsed.key}{more}\n{said}"
-    return Said(text, values)
+    if is_page(parsed.file) and not parsed.file.is_dir():
+        checked = _checked_page
+    found = checked(parsed.file, parsed.key)
+    values = {
+        "file": str(parsed.file),
+        "key": str(parsed.key),
+        "release": found.digest,
+        "statement": found.statement,
+    }
+    lines = [f"{parsed.file}: valid signature of the key {parsed.key}{found.more}"]
+    if found.digest is not None:
+        lines.append(f"release: {found.digest}")
+    return Said("\n".join([*lines, found.said]), values)
 
 
-def _checked_folder(folder: Path, key: Path) -> tuple[str, dict[str, Any], str]:
-    """Check a folder: what its manifest says on privacy, its statement, and what was checked."""
+@dataclass(frozen=True)
+class _Checked:
+    """What a valid signature covers: the statement of privacy, in words and for programs; the
+    digest of the release, which a page and a folder name; and what else was checked."""
+
+    said: str
+    statement: dict[str, Any]
+    digest: str | None
+    more: str = ""
+
+
+def _checked_folder(folder: Path, key: Path) -> _Checked:
+    """Check a folder of tables."""
     from ..publication import verify_folder
 
     manifest = verify_folder(folder, key)
     files = 1 + sum(len(table["files"]) for table in manifest["tables"])
-    return manifest["privacy"], manifest["statement"], f"; all {files} files are as signed"
+    return _Checked(
+        manifest["privacy"],
+        manifest["statement"],
+        _named_digest(manifest.get("imprint", {})),
+        f"; all {files} files are as signed",
+    )
 
 
-def _checked_file(path: Path, key: Path) -> tuple[str, dict[str, Any], str]:
-    """The same of a .margin file."""
+def _checked_page(path: Path, key: Path) -> _Checked:
+    """Check a page."""
+    from ..report.signing import verify_page
+
+    content = verify_page(path, key)
+    said = " ".join(content["words"])
+    return _Checked(said, content["statement"], _named_digest(content["imprint"]))
+
+
+def _named_digest(imprint: dict[str, str]) -> str | None:
+    """The digest of the release that the lines of a publication name."""
+    found = re.match("sha256:[0-9a-f]{64}", imprint.get("Release", ""))
+    return found[0] if found else None
+
+
+def _checked_file(path: Path, key: Path) -> _Checked:
+    """Check a .margin file."""
     from ..privacy.words import in_a_paragraph
     from ..signature import verify
+    from ..store import release_digest
 
     synopsis = verify(path, key)
     assert synopsis.provenance is not None
     statement = synopsis.provenance.statement
     said = in_a_paragraph(statement, synopsis.domain, synopsis.provenance.base)
-    return said, statement.to_json(), ""
+    return _Checked(said, statement.to_json(), release_digest(synopsis))

@@ -54,8 +54,11 @@ _IDENTIFIER = re.compile(
 )
 """Names of columns that identify people."""
 
-_DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4})([ T].*)?"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?"
 """The texts that are read as dates."""
+
+_OTHER_DATE = r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}([ T].*)?"
+"""The texts that are dates in the order of another country, such as 31.12.2025."""
 
 _QUANTILES = [0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99]
 
@@ -112,8 +115,9 @@ class _Column:
 class _Facts:
     """What the first pass finds out about a column: the numbers of values, of nulls, of NaN, of
     values that are not numbers (`odd`), of numbers that are not whole, of texts that are dates, of
-    numbers with a decimal comma, and of distinct values (an estimate); the mean length of the
-    texts; the least and the largest number; and the quantiles of the numbers."""
+    dates in another order, of numbers with a decimal comma, and of distinct values (an estimate);
+    the mean length of the texts; the least and the largest number; and the quantiles of the
+    numbers."""
 
     values: int
     nulls: int
@@ -121,6 +125,7 @@ class _Facts:
     odd: int
     broken: int
     dates: int
+    other_dates: int
     commas: int
     distinct: int
     length: float | None
@@ -453,6 +458,7 @@ def _first_pass(column: _Column) -> list[str]:
         f"count({value}) - count({number})",
         f"count(*) FILTER (isfinite({number}) AND {number} != floor({number}))",
         f"count(*) FILTER (regexp_full_match({text}, '{_DATE}'))",
+        f"count(*) FILTER (regexp_full_match({text}, '{_OTHER_DATE}'))",
         f"count(*) FILTER (regexp_full_match({text}, '{_DECIMAL_COMMA}'))",
         f"approx_count_distinct({value})",
         f"avg(length({text}))",
@@ -465,9 +471,11 @@ def _first_pass(column: _Column) -> list[str]:
 def _reason(column: _Column, facts: _Facts) -> _Reason | None:
     """Why a column should not be declared as it stands; None if it should."""
     texts = column.is_text and facts.odd > 0
-    if (column.is_date and facts.values) or (texts and facts.dates == facts.values):
-        form = '{"dates": {"from": "2020-01-01", "to": "2025-12-31", "by": "month"}}'
-        return _Reason(f"dates: declare the first and the last one, as in {form}")
+    # A few texts, such as "unknown", may stand among many different dates.
+    days = facts.dates + facts.other_dates
+    are_days = days == facts.values or (facts.distinct > _SURELY_MORE and days > facts.values / 2)
+    if (column.is_date and facts.values) or (texts and are_days):
+        return _of_days(facts)
     if facts.distinct <= _SURELY_MORE:
         return None
     # Texts among numbers do not make a column one of texts.
@@ -489,6 +497,23 @@ def _reason(column: _Column, facts: _Facts) -> _Reason | None:
     if words and facts.distinct > _MOST_DISTINCT:
         return _Reason(f"too many different texts: declare the ones that matter, with other{mixed}")
     return None
+
+
+def _of_days(facts: _Facts) -> _Reason:
+    """What to do about a column of dates, or of texts of which most are dates."""
+    form = '{"dates": {"from": "2020-01-01", "to": "2025-12-31", "by": "month"}}'
+    declare = f"declare the first and the last one, as in {form}"
+    has_others = 0 < facts.dates + facts.other_dates < facts.values
+    if not facts.other_dates:
+        others = ', with "other": "other" for texts that are no dates' if has_others else ""
+        return _Reason(f"dates: {declare}{others}")
+    # The query makes an empty cell of a text that is no date.
+    if has_others:
+        declare += ', with "missing": "not stated" for texts that are no dates'
+    return _Reason(
+        "dates that are not written as YYYY-MM-DD: a query with --sql can convert them, by "
+        f"try_strptime(column, '%d.%m.%Y')::DATE in the form of your dates; then {declare}"
+    )
 
 
 def _unreadable_files(error: Exception) -> str:

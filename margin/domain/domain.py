@@ -488,6 +488,16 @@ class Domain(Mapping[str, Attribute]):
             ]
         return json.dumps(forms, ensure_ascii=False)
 
+    def without_totals(self) -> "Domain":
+        """The same domain without the public number of rows and the known tables.
+
+        Examples
+        --------
+        >>> Domain({"a": 2}, rows=10).without_totals() == Domain({"a": 2})
+        True
+        """
+        return Domain(self._attributes, impossible=self.impossible, determined=self.determined)
+
     @classmethod
     def from_json(cls, text: str) -> "Domain":
         """The domain that is declared in a JSON text, which must not name other files.

@@ -8,6 +8,7 @@ from ..domain.domain import Domain, View
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..synopses.noisy_tables import LEAST_VARIANCE
+from .by_table import of_views, table_errors, weighted
 
 __all__ = ["asked", "check_reach", "error_of_views", "usual_workload"]
 
@@ -46,7 +47,7 @@ def error_of_views(
 
     The errors of all cells are added, each times the weight of its marginal. The number of rows and
     the known tables, if the domain declares them, are used too. It is infinite if a marginal is in
-    no view.
+    no view. Where the workload names levels, the cells are those of the levels.
 
     Parameters
     ----------
@@ -57,6 +58,9 @@ def error_of_views(
     workload
         The marginals that are answered, and their weights.
     """
+    if workload.levels:
+        precision = of_views(domain, [sorted(domain.axes(view)) for view in views], variances)
+        return weighted(workload, table_errors(domain, workload, precision))
     # A variance that a large budget makes zero as a float counts as the least one.
     positive = [max(variance, LEAST_VARIANCE) for variance in variances]
     # A known table is a view without noise.

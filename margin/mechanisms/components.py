@@ -32,6 +32,7 @@ from ..solvers import Evidence, concentration_of_component
 from ..solvers.basis import contrasts
 from ..synopses.noisy_tables import LEAST_VARIANCE
 from .asked import check_reach
+from .by_table import of_components, table_errors, weighted
 
 __all__ = ["Components", "closure", "precise_shares", "unknown"]
 
@@ -148,10 +149,31 @@ class Components:
     def expected_error(self, budget: Budget) -> float:
         """The expected squared error of `answers`, in squared rows.
 
-        The errors of all cells are added, each times the weight of its marginal.
+        The errors of all cells are added, each times the weight of its marginal. Where the workload
+        names levels, the cells are those of the levels.
         """
+        if self.workload.levels:
+            return weighted(self.workload, self.table_errors(budget))
         pairs = zip(self.costs, self.variances(budget), strict=True)
         return sum(cost * variance for cost, variance in pairs)
+
+    def table_errors(self, budget: Budget) -> list[float]:
+        """The expected squared error of each table of the workload, summed over its counts."""
+        precision = of_components(
+            self.domain,
+            self.precisions(budget),
+            uses_known=self.skip_known,
+        )
+        return table_errors(self.domain, self.workload, precision)
+
+    def precisions(self, budget: Budget) -> dict[View, float]:
+        """For each set of `sets` one divided by the noise variance of its moments times the total
+        (see `solvers.basis`), in squared rows."""
+        found = {}
+        for view, variance in zip(self.sets, self.variances(budget), strict=True):
+            sizes = self.domain.shape(view) if view else ()
+            found[view] = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
+        return found
 
     def variances(self, budget: Budget) -> list[float]:
         """The variance of the noise in the answers on each set, if all of the budget is spent."""

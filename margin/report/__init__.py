@@ -3,5 +3,6 @@
 from ..publication.imprint import Imprint
 from .explore import explore
 from .page import write_report
+from .signing import sign_page, verify_page
 
-__all__ = ["Imprint", "explore", "write_report"]
+__all__ = ["Imprint", "explore", "sign_page", "verify_page", "write_report"]

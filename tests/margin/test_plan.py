@@ -1,4 +1,5 @@
 import itertools
+import json
 import math
 import os
 import shlex
@@ -452,3 +453,31 @@ def test_a_row_that_does_not_exist_is_told(tmp_path, capsys):
     for wrong in ("0", "99"):
         assert main([*options, "--workload", "1way", "--copy", wrong]) == 2
         assert f"--copy ({wrong}) must be the number of a row, from 1 to" in capsys.readouterr().err
+
+
+def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
+    domain = tmp_path / "domain.json"
+    paths = [["A", "a1"], ["A", "a2"], ["A", "a3"], ["A", "a4"], ["B", "b1"]]
+    place = {"levels": {"names": ["state", "county"], "paths": paths}}
+    domain.write_text(json.dumps({"place": place, "sex": ["F", "M"]}))
+    command = ["plan", "--domain", str(domain), "--rho", "0.5", "--workload", "place@state", "sex"]
+    assert main([*command, "--rows", "100", "--tables"]) == 0
+    said = capsys.readouterr().out
+    listed = [line.split() for line in said.splitlines()[-3:]]
+    assert listed[0] == ["table", "counts", "per", "count"]
+    assert [line[:2] for line in listed[1:]] == [["place@state", "2"], ["sex", "2"]]
+    assert main([*command, "--json", "--tables", "2"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["views"] == [["place@state"], ["sex"]]
+    assert told["remarks"] and "leaves of place are measured" in told["remarks"][0]
+    by_name = {row["name"]: row["tables"] for row in told["mechanisms"]}
+    # Each cell of two tables with half of the budget has variance 2: a state has 2.5 on average.
+    assert [table["typical_error"] for table in by_name["Direct"]] == [
+        pytest.approx(math.sqrt(2 * 5 / 2), rel=1e-3),
+        pytest.approx(math.sqrt(2), rel=1e-3),
+    ]
+    assert not any(table["reconstructed"] for table in by_name["Direct"])
+    assert main([*command, "--tables", "99"]) == 2
+    assert "--tables (99) must be the number of a row" in capsys.readouterr().err
+    assert main([*command, "--json"]) == 0
+    assert "tables" not in json.loads(capsys.readouterr().out)["mechanisms"][0]

@@ -59,6 +59,12 @@ are texts like all others."""
 _MERGE = "correct the spelling in a query with --sql, or declare it as one more spelling"
 """What to do about misspelt values that are counted as `other`."""
 
+_MERGE_LEAF = (
+    "correct the spelling in a query with --sql, by CASE column WHEN 'as written' THEN 'leaf' ELSE "
+    "column END: a leaf has one spelling"
+)
+"""The same for an attribute with levels."""
+
 _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 """Numbers such as 12,50 or 1.234,50."""
 
@@ -90,8 +96,8 @@ class Misfit:
     files
         For each of these values the first file that holds it, if the table consists of many files.
         If the files hold the column in different types, for each type the first file.
-    has_bins
-        Whether the attribute declares bins.
+    has_bins, has_levels
+        Whether the attribute declares bins, or levels.
     rows
         Number of rows of the table.
     others
@@ -112,6 +118,7 @@ class Misfit:
     values: list[tuple[str, int, str]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     has_bins: bool = False
+    has_levels: bool = False
     rows: int = 0
     others: int = 0
     advice: str = ""
@@ -144,11 +151,15 @@ class Misfit:
         if self.unseen:
             found = f"a value without a category in {_rows(self.unseen)}, such as {shown}"
             declare = "widen the bins" if self.has_bins else "declare the value"
+            if self.has_levels:
+                declare = f"{_MERGE_LEAF}; or declare a leaf for it"
             declare += ', or add "other": "other" to the attribute'
             told.append((found, self.advice or declare))
         if self.others:
             found = f'counted as "other" in {self.others:,} of {_rows(self.rows)}, such as {shown}'
-            declare = "declare the values that should have a category of their own"
+            of_leaves = "declare a leaf for each value that should have a category of its own"
+            of_values = "declare the values that should have a category of their own"
+            declare = of_leaves if self.has_levels else of_values
             told.append((found, self.advice or declare))
         return told
 
@@ -632,6 +643,7 @@ class _Column:
             for value in itertools.islice(shown, _SHOWN)
         ]
         advice = _advice(self.name, self._attribute, [value for value, _, _ in values], null_words)
+        merge = _MERGE if self._attribute.levels is None else _MERGE_LEAF
         return Misfit(
             self.name,
             missing=self.missing,
@@ -639,9 +651,10 @@ class _Column:
             values=values,
             files={value: self._files[value] for value, _, _ in values if value in self._files},
             has_bins=self._attribute.bins is not None,
+            has_levels=self._attribute.levels is not None,
             rows=self.rows,
             others=self.others if has_odd_others else 0,
-            advice=advice or (_MERGE if misspelt else ""),
+            advice=advice or (merge if misspelt else ""),
         )
 
 

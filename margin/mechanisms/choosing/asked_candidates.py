@@ -2,24 +2,22 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import numpy as np
-
-from ..._types import Floats
 from ...domain.countable import countable
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private
 from ...synopses import LevelSynopsis, ViewSynopsis
+from ..by_table import table_errors, weighted
 from ..ordered.level_counts import LevelCounts
-from ..query_bases.queries import AxisQueries, asked_queries
+from ..query_bases.queries import asked_queries
 from ..views.priview import PriView
 from .begin import begin
 from .candidates import Candidate
-from .offers import Precision, best_views, covers
+from .offers import best_views, covers
 from .residual import Residual
 
 __all__ = ["asked_candidates", "measured_as_asked"]
@@ -99,10 +97,10 @@ def _views(
     queries = asked_queries(domain, workload)
     if max(map(len, workload)) > _LONGEST:
         return
-    within, outside = _factors(domain, queries)
+    grams = {name: asked.gram for name, asked in queries.items()}
     sets_of_views = [*covers(domain, workload, budget), *best_views(domain, workload, budget)]
     for offer in sets_of_views:
-        error = _error(domain, workload, offer.precision, within, outside)
+        error = weighted(workload, table_errors(domain, workload, offer.precision, grams))
         assert isinstance(offer.mechanism, PriView)
         if math.isfinite(error):
             with contextlib.suppress(DomainError):
@@ -113,46 +111,3 @@ def _views(
                     noise=error,
                     missed=0.0,
                 )
-
-
-def _factors(domain: Domain, queries: Mapping[str, AxisQueries]) -> tuple[Floats, Floats]:
-    """For each attribute the summed error variances of its queries W, with W'W = M: by errors of
-    variance one in each of its moments, tr(M (I - 11' / n)) / n, and in the total, 1'M1 / n**2."""
-    within, outside = [], []
-    for name, attribute in domain.items():
-        size = attribute.size
-        trace, total = float(size), float(size)  # of the identity, for cells
-        if name in queries:
-            gram = queries[name].gram
-            trace, total = float(np.trace(gram)), float(gram.sum())
-        within.append((trace - total / size) / size)
-        outside.append(total / size**2)
-    return np.array(within), np.array(outside)
-
-
-def _error(
-    domain: Domain,
-    workload: Workload,
-    precision: Precision,
-    within: Floats,
-    outside: Floats,
-) -> float:
-    """The summed error variance of a workload; inf if a component is not measured."""
-    by_length: dict[int, list[tuple[View, float]]] = {}
-    for view, weight in zip(workload.views, workload.weights, strict=True):
-        by_length.setdefault(len(view), []).append((view, weight))
-    error = 0.0
-    for length, listed in by_length.items():
-        axes = np.array([sorted(domain.axes(view)) for view, _ in listed], dtype=np.int64)
-        weights = np.array([weight for _, weight in listed])
-        products = weights[:, None]
-        for place in range(length):
-            own = axes[:, place, None]
-            products = np.concatenate([products * outside[own], products * within[own]], axis=1)
-        known = precision(axes)
-        # Attributes of one value have no component of their own.
-        needed = products > 0
-        if (known[needed] <= 0).any():
-            return math.inf
-        error += float((products[needed] / known[needed]).sum())
-    return error

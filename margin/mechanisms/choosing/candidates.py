@@ -17,11 +17,11 @@ from ...domain.countable import countable
 from ...domain.domain import Domain
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
-from ...solvers.basis import widths
+from ..by_table import Precision, spreads, traces_of
 from ..ordered.level_counts import LevelCounts
 from ..views.priview import PriView
 from .noise_left import share_left
-from .offers import Axes, Precision, offers
+from .offers import Axes, offers
 from .residual import Residual
 from .strength import Strength
 from .tree import SpanningTree
@@ -222,23 +222,28 @@ class _Asked:
         if len(rows) > _SAMPLE:
             rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
         self._weight = len(workload) / len(rows)
-        # Views and their weights, by the number of attributes of several categories.
-        self._groups: dict[int, tuple[list[Axes], list[float]]] = {}
+        # Views, their weights and the traces of their attributes at the levels that are asked, by
+        # the number of attributes of several categories.
+        self._groups: dict[int, tuple[list[Axes], list[float], list[Floats]]] = {}
         for row in rows.tolist():
-            named = sorted(domain.axes(workload.views[row]))
-            axes = tuple(axis for axis in named if domain.sizes[axis] > 1)
+            view = workload.views[row]
+            levels = workload.levels[row] if workload.levels else (None,) * len(view)
+            level = dict(zip(domain.axes(view), levels, strict=True))
+            axes = tuple(axis for axis in sorted(level) if domain.sizes[axis] > 1)
             if len(axes) > _LONGEST:
                 axes = tuple(sorted(rng.choice(axes, _LONGEST, replace=False).tolist()))
-            views, weights = self._groups.setdefault(len(axes), ([], []))
+            traces = [traces_of(domain, domain.attributes[axis], level[axis]) for axis in axes]
+            views, weights, of_views = self._groups.setdefault(len(axes), ([], [], []))
             views.append(axes)
             weights.append(workload.weights[row])
+            of_views.append(np.array(traces).reshape(len(axes), 2))
         self._sizes = np.array(domain.sizes)
 
     def known(self, precision: Precision) -> list[_Known]:
         """Find how precisely a mechanism measures the views: a record for each group of views with
         the same number of attributes."""
         groups = []
-        for length, (views, _) in self._groups.items():
+        for length, (views, _, _) in self._groups.items():
             found = precision(np.array(views, dtype=np.int64).reshape(len(views), length))
             groups.append(
                 _Known(
@@ -258,9 +263,10 @@ class _Asked:
         """The expected squared errors of noise and of missing components, for the workload."""
         noise = 0.0
         missed = 0.0
-        for group, (length, (views, weights)) in zip(known, self._groups.items(), strict=True):
+        for group, (length, asked) in zip(known, self._groups.items(), strict=True):
+            views, weights, traces = asked
             sizes = self._sizes[np.array(views, dtype=np.int64).reshape(len(views), length)]
-            width = widths(sizes)
+            width = spreads(np.stack(traces))
             share = np.array(weights) / sizes.prod(axis=1) * rows**2
             measured = group.precision > 0
             order = np.bitwise_count(np.arange(1 << length)).astype(np.int64)

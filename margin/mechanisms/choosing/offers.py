@@ -2,23 +2,21 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..._types import Floats
 from ...designs import covering_views
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...noise.laws import variances_of
 from ...privacy.budget import Budget, PureDP
-from ...solvers import Tables
 from ...solvers.basis import widths
 from ...synopses.estimate import reconstruction_for
 from ...synopses.noisy_tables import LEAST_VARIANCE
+from ..by_table import Precision, of_components, of_views
 from ..views.priview import PriView
 from .residual import Residual
 from .rounds import TreePlan
@@ -28,7 +26,6 @@ __all__ = [
     "MOST_SETS",
     "Axes",
     "Offer",
-    "Precision",
     "best_views",
     "covers",
     "offers",
@@ -37,10 +34,6 @@ __all__ = [
 
 Axes = tuple[int, ...]
 """A set of attributes, as places in the domain, ascending."""
-
-Precision = Callable[[NDArray[np.int64]], Floats]
-"""A function from sets of axes, shape (n, k), to the precisions of the estimates of all their
-components, shape (n, 2 ** k); zero where a component is not measured."""
 
 _LIMITS = tuple(1 << power for power in range(4, 15))
 """Largest numbers of cells of a view that are tried for a cover."""
@@ -213,7 +206,7 @@ def _spanning_tree(
     yield Offer(
         mechanism=mechanism,
         note="a spanning tree of pairs",
-        precision=_of_views(domain, views, one_way),
+        precision=of_views(domain, views, one_way),
         cells=tuple(sizes),
         variances=tuple(one_way),
         tree=TreePlan(
@@ -270,45 +263,10 @@ def _views_offer(
     return Offer(
         mechanism=mechanism,
         note=note,
-        precision=_of_views(domain, views, variances),
+        precision=of_views(domain, views, variances),
         cells=tuple(math.prod(domain.sizes[axis] for axis in view) for view in views),
         variances=tuple(variances),
     )
-
-
-def _of_views(
-    domain: Domain,
-    views: list[Axes],
-    variances: Sequence[float],
-) -> Precision:
-    nothing = np.zeros(())
-    shapes = [tuple(domain.sizes[axis] for axis in view) for view in views]
-    tables = Tables(
-        sizes=domain.sizes,
-        views=tuple(views),
-        values=tuple(np.broadcast_to(nothing, shape) for shape in shapes),
-        variances=tuple(max(variance, LEAST_VARIANCE) for variance in variances),
-        zeros=domain.zeros,
-        known=domain.constraints,
-    ).with_known()
-    return lambda axes: tables.holders(axes)[0]
-
-
-def _of_components(domain: Domain, known: Mapping[View, float]) -> Precision:
-    names = domain.attributes
-
-    def precision(axes: NDArray[np.int64]) -> Floats:
-        found = np.zeros((len(axes), 1 << axes.shape[1]))
-        for row, some in enumerate(axes.tolist()):
-            for mask in range(found.shape[1]):
-                chosen = [axis for place, axis in enumerate(some) if mask >> place & 1]
-                view = tuple(names[axis] for axis in chosen)
-                found[row, mask] = known.get(view, 0.0)
-        if domain.constraints is not None:
-            found[domain.constraints.components(axes)] = math.inf
-        return found
-
-    return precision
 
 
 def _residuals(
@@ -339,7 +297,7 @@ def _residuals(
         yield Offer(
             mechanism=mechanism,
             note=note,
-            precision=_of_components(domain, known),
+            precision=of_components(domain, known),
             cells=tuple(math.prod(sizes[axes]) for axes in tables),
             variances=tuple(_cell_variance(domain, known, axes) for axes in tables),
         )

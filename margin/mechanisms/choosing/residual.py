@@ -22,9 +22,9 @@ from ...solvers import (
 )
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible, reconstruction_for
-from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
-from ..components import Components, closure, moments_in_answers
+from ..by_table import of_components, table_errors, weighted
+from ..components import Components, closure
 from ..query_bases.plan import AskedComponents
 from ..query_bases.queries import asked_queries
 from ..query_bases.removal import removal
@@ -37,6 +37,13 @@ _MOST_VIEWS = 1 << 21
 
 _MOST_TOGETHER = 1 << 23
 """Largest number of cells of all tables that are made non-negative together; more take minutes."""
+
+
+_UNMEASURED = (
+    "the error can be computed in advance only for views that are measured, but some views of the "
+    "workload are not; raise order, or add them to Residual(workload=)"
+)
+"""The refusal to price a workload that is not measured."""
 
 
 @dataclass(
@@ -166,9 +173,11 @@ class Residual:
             error of its estimate has no closed form.
         """
         asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
-        follows = self._following(domain, asked, budget)
-        if follows is not None:
-            return follows.expected_error(asked)
+        if asked.levels or self._following(domain, asked, budget) is not None:
+            errors = self.table_errors(domain, asked, budget)
+            if math.inf in errors:
+                raise DomainError(_UNMEASURED)
+            return weighted(asked, errors)
         measured = self.components(domain, asked, budget)
         variances = dict(zip(measured.sets, measured.variances(budget), strict=True))
         needed = Components("Residual", domain, asked, skip_known=True)
@@ -178,11 +187,26 @@ class Residual:
             if not domain.knows(view)
         }
         if not variances.keys() >= costs.keys():
-            raise DomainError(
-                "the error can be computed in advance only for views that are measured, but some "
-                "views of the workload are not; raise order, or add them to Residual(workload=)"
-            )
+            raise DomainError(_UNMEASURED)
         return sum(cost * variances[view] for view, cost in costs.items())
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows.
+
+        It is infinite for a table that is not measured but reconstructed.
+        """
+        asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
+        follows = self._following(domain, asked, budget)
+        if follows is not None:
+            return follows.table_errors(asked)
+        precision = of_components(domain, self.precisions(domain, asked, budget))
+        return table_errors(domain, asked, precision)
 
     def precisions(
         self,
@@ -202,11 +226,7 @@ class Residual:
         reached = closure("Residual", domain, measured.workload, self.order)
         known = filter(domain.knows, reached)
         precisions = dict.fromkeys(known, math.inf)
-        for view, variance in zip(measured.sets, measured.variances(budget), strict=True):
-            sizes = domain.shape(view) if view else ()
-            found = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
-            precisions.setdefault(view, found)
-        return precisions
+        return measured.precisions(budget) | precisions
 
     def components(
         self,

@@ -22,7 +22,9 @@ from ...solvers.fitted import TREE_FALL
 from ...synopses import LevelSynopsis
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
+from ..by_table import asked_levels, weighted
 from ..components import precise_shares
+from ..query_bases.queries import asked_queries
 
 __all__ = ["LevelCounts"]
 
@@ -113,7 +115,21 @@ class LevelCounts:
         The errors of all cells of all marginals are added, each times the weight of its marginal.
         If the workload asks levels of the attribute, the cells are those of all levels.
         """
-        asked = None if workload is None else Workload.of(domain, workload)
+        asked = self._asked(domain, workload)
+        return weighted(asked, self.table_errors(domain, asked, budget))
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows.
+
+        Without a workload the one table is that of all attributes, at all levels of the attribute.
+        """
+        asked = self._asked(domain, workload)
         plan = _Plan(self, domain, asked)
         events = linear_events(
             budget,
@@ -125,16 +141,36 @@ class LevelCounts:
         variances = [max(variance_of(event), LEAST_VARIANCE) for event in events]
         of_nodes = [float(level.sum()) for level in plan.tree.node_variances(variances)]
         of_total = plan.tree.variance_of(variances, np.ones(plan.tree.sizes[-1]))
-        asks_levels = asked is None or asked.asked.get(plan.attribute) == "levels"
-        of_place = sum(of_nodes) if asks_levels else of_nodes[-1]
-        # Each sum over other attributes adds up independent noise of their combinations.
-        others = math.prod(domain[name].size for name in plan.others)
-        if asked is None:
-            return others * of_place
-        return sum(
-            weight * others * (of_place if plan.attribute in view else of_total)
-            for view, weight in zip(asked.views, asked.weights, strict=True)
-        )
+        asks_levels = asked.asked.get(plan.attribute) == "levels"
+        queries = asked_queries(domain, asked)
+        errors = []
+        for view, levels in asked_levels(asked):
+            level = dict(zip(view, levels, strict=True))
+            error = of_total
+            if plan.attribute in level:
+                named = level[plan.attribute]
+                place = -1 if named is None else plan.levels.index(named)
+                error = sum(of_nodes) if named is None and asks_levels else of_nodes[place]
+            # The combinations of the other attributes have independent noise, which adds up in
+            # every count: a count of m combinations has m times the variance.
+            for name in plan.others:
+                if name in queries and name in level and level[name] is None:
+                    error *= float(np.trace(queries[name].gram))
+                else:
+                    error *= domain[name].size
+            errors.append(error)
+        return errors
+
+    def _asked(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+    ) -> Workload:
+        """The workload; None stands for all attributes, at all levels of the attribute."""
+        if workload is not None:
+            return Workload.of(domain, workload)
+        attribute = _attribute(self.attribute, domain, None)
+        return Workload.of(domain, [domain.attributes], asked={attribute: "levels"})
 
 
 def _without_negative(

@@ -19,6 +19,7 @@ from ...private import Private, Strategy
 from ...private.linear import linear_events, variance_of
 from ...synopses import TableSynopsis
 from ..asked import check_reach
+from ..by_table import asked_levels
 
 __all__ = ["Product"]
 
@@ -125,25 +126,24 @@ class Product:
             covariances=self.covariances,
         )
 
-    def expected_error(
+    def table_errors(
         self,
         workload: Workload,
         budget: Budget,
-    ) -> float:
-        """The expected squared error of a workload, in squared rows.
-
-        The errors of all cells of all marginals are added, each times the weight of its marginal.
-        """
-        total = 0.0
-        for view, weight in zip(workload, workload.weights, strict=True):
-            axes = self.domain.axes(view)
+    ) -> list[float]:
+        """The expected squared error of each table of a workload, summed over its counts, in
+        squared rows."""
+        noise = self._noise(budget)
+        errors = []
+        for view, levels in asked_levels(workload):
+            level = dict(zip(self.domain.axes(view), levels, strict=True))
             # The covariance of the full table is a product over the attributes.
             factors = [
-                self._cells(axis) if axis in axes else self._total(axis)
+                self._cells(axis, level[axis]) if axis in level else self._total(axis)
                 for axis in range(len(self.domain))
             ]
-            total += weight * math.prod(factors)
-        return self._noise(budget) * total
+            errors.append(noise * math.prod(factors))
+        return errors
 
     def range_error(
         self,
@@ -176,13 +176,18 @@ class Product:
         )
         return variance_of(event)
 
-    def _cells(self, axis: int) -> float:
+    def _cells(self, axis: int, level: str | None) -> float:
         """The factor of one attribute in the summed variance of a marginal that contains it: the
-        sum of the variances of all its codes."""
+        sum of the variances of all its codes, or of all nodes of a level."""
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(self.domain.sizes[axis])
-        return float(np.trace(covariance))
+        levels = self.domain[self.domain.attributes[axis]].levels
+        if levels is None or level is None:
+            return float(np.trace(covariance))
+        # The variance of a sum is the sum of the covariances of all pairs of codes of its node.
+        group = levels.groups[levels.index(level)]
+        return float(covariance[group[:, None] == group].sum())
 
     def _total(self, axis: int) -> float:
         """The factor of one attribute in the summed variance of a marginal without it: the variance

@@ -14,6 +14,7 @@ from ...privacy.budget import Budget
 from ...private import Private
 from ...synopses import TableSynopsis
 from ..asked import asked
+from ..by_table import weighted
 from .product import Product, checked_names
 
 __all__ = ["OrderedQueries"]
@@ -63,7 +64,18 @@ class OrderedQueries(ABC):
 
         The errors of all cells of all marginals are added, each times the weight of its marginal.
         """
-        return self._product(domain).expected_error(asked(domain, workload), budget)
+        views = asked(domain, workload)
+        return weighted(views, self.table_errors(domain, views, budget))
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows."""
+        return self._product(domain).table_errors(asked(domain, workload), budget)
 
     def range_error(
         self,

@@ -12,13 +12,13 @@ from ..._axes import times_along
 from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
-from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 from ...private import Private, Strategy
 from ...private.linear import linear_events, variance_of
 from ...private.strategy import sensitivities
 from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
+from ..by_table import asked_levels
 from ..components import closure, precise_shares, unknown
 from .basis import AxisBasis, cell_basis, rounded
 from .choice import Option, options
@@ -159,7 +159,12 @@ class AskedComponents:
     def costs(self) -> Floats:
         """For each set the summed error variance of the workload's queries, each times the weight
         of its view, if only the answers on this set have noise, of variance one."""
-        return self._costs_of(self.workload, self.queries)
+        of_rows, of_total = (column.copy() for column in self._of_cells)
+        for name, asked in self.queries.items():
+            if name in self.bases:
+                axis = self.domain.position[name]
+                of_rows[axis], of_total[axis] = self.bases[name].costs(asked.gram)
+        return self._costs(of_rows, of_total)
 
     @cached_property
     def shares(self) -> tuple[int, ...]:
@@ -210,24 +215,50 @@ class AskedComponents:
         )
         return [variance_of(event) for event in events]
 
-    def expected_error(self, workload: Workload) -> float:
-        """The expected squared error of all queries of a workload, in squared rows.
+    def table_errors(self, workload: Workload) -> list[float]:
+        """The expected squared error of each table of a workload: the summed error of all queries
+        that are asked of it, in squared rows.
 
-        The errors are added, each times the weight of its view.
-
-        Raises
-        ------
-        DomainError
-            When a component of a view of the workload is not measured.
+        It is infinite if a component of the table is not measured.
         """
-        needed = closure(self.name, self.domain, workload)
-        if not set(self.sets) >= set(unknown(self.domain, needed)) - {()}:
-            raise DomainError(
-                "the error can be computed in advance only for views that are measured, but some "
-                "views of the workload are not; raise order, or add them to Residual(workload=)"
+        measured = dict(zip(self.sets, self.variances, strict=True))
+        queries = asked_queries(self.domain, workload)
+        costs: dict[tuple[str, str | None], tuple[float, float]] = {}
+        errors = []
+        for view, levels in asked_levels(workload):
+            # Pairs of a component and the error of the table per unit of variance in its answers.
+            parts: list[tuple[View, float]] = [((), 1.0)]
+            along = zip(view, levels, strict=True)
+            for asked in sorted(along, key=lambda pair: self.domain.position[pair[0]]):
+                if asked[0] not in self.bases:
+                    continue
+                if asked not in costs:
+                    costs[asked] = self._axis_costs(*asked, queries)
+                of_rows, of_total = costs[asked]
+                outside = [(part, cost * of_total) for part, cost in parts]
+                inside = [((*part, asked[0]), cost * of_rows) for part, cost in parts]
+                parts = outside + inside
+            errors.append(
+                sum(
+                    cost * measured.get(part, math.inf)
+                    for part, cost in parts
+                    if not self.domain.knows(part)
+                )
             )
-        costs = self._costs_of(workload, asked_queries(self.domain, workload))
-        return float(costs @ np.array(self.variances))
+        return errors
+
+    def _axis_costs(
+        self,
+        name: str,
+        level: str | None,
+        queries: Mapping[str, AxisQueries],
+    ) -> tuple[float, float]:
+        """What noise in an attribute's component and in its total adds to the asked queries."""
+        declared = self.domain[name].levels
+        asked = queries.get(name, AxisQueries("cells", self.domain[name].size))
+        if declared is not None and level is not None:
+            asked = AxisQueries.levels([declared.groups[declared.index(level)]])
+        return self.bases[name].costs(asked.gram)
 
     @cached_property
     def precisions(self) -> dict[View, float]:
@@ -335,20 +366,6 @@ class AskedComponents:
     @cached_property
     def _costs(self) -> ComponentCosts:
         return ComponentCosts(self.domain, self.workload, self.sets)
-
-    def _costs_of(self, workload: Workload, queries: Mapping[str, AxisQueries]) -> Floats:
-        """The costs of the components for some queries; see `costs`."""
-        of_rows, of_total = (column.copy() for column in self._of_cells)
-        for name in queries.keys() | self.queries.keys():
-            if name in self.bases:
-                cells = AxisQueries("cells", self.domain[name].size)
-                axis = self.domain.position[name]
-                gram = queries.get(name, cells).gram
-                of_rows[axis], of_total[axis] = self.bases[name].costs(gram)
-        costs = self._costs
-        if workload is not self.workload:
-            costs = ComponentCosts(self.domain, workload, self.sets)
-        return costs(of_rows, of_total)
 
     @cached_property
     def _of_cells(self) -> tuple[Floats, Floats]:

@@ -15,10 +15,11 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
-from ...solvers import Consistency, Newton, NonNegativity, ResidualConsistency, Solver, Tables
+from ...solvers import Consistency, Newton, NonNegativity, ResidualConsistency, Solver
 from ...solvers.tables.linear_consistency import MOST_CELLS, AbsoluteConsistency, MaximumConsistency
 from ...synopses import ViewSynopsis
 from ..asked import asked, check_reach
+from ..by_table import of_views, table_errors, weighted
 
 __all__ = ["DataCubes"]
 
@@ -131,6 +132,33 @@ class DataCubes:
             When `consistency` is not `ResidualConsistency()`: for others no closed form is known.
             Also when `precise` leaves a marginal of the workload without a cuboid that contains it.
         """
+        views = asked(domain, workload)
+        errors = self.table_errors(domain, views, budget)
+        for view, error in zip(views, errors, strict=True):
+            if math.isinf(error):
+                raise DomainError(
+                    "the error of DataCubes can be computed in advance only for marginals within "
+                    f"a cuboid, but with precise= no cuboid contains {', '.join(view)}; raise "
+                    "precise, or leave the marginal out"
+                )
+        return weighted(views, errors)
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows.
+
+        It is infinite for a table that is not measured but reconstructed.
+
+        Raises
+        ------
+        DomainError
+            When `consistency` is not `ResidualConsistency()`: for others no closed form is known.
+        """
         if not isinstance(self.consistency, ResidualConsistency):
             name = type(self.consistency).__name__
             raise DomainError(
@@ -138,33 +166,9 @@ class DataCubes:
                 f"ResidualConsistency(), but consistency is {name}; use ResidualConsistency()"
             )
         views = asked(domain, workload)
-        chosen = [
-            tuple(sorted(domain.axes(view)))
-            for view in self.cuboids(
-                domain,
-                views,
-                budget,
-            )
-        ]
-        for view in views:
-            if not any(set(domain.axes(view)) <= set(held) for held in chosen):
-                raise DomainError(
-                    "the error of DataCubes can be computed in advance only for marginals within "
-                    f"a cuboid, but with precise= no cuboid contains {', '.join(view)}; raise "
-                    "precise, or leave the marginal out"
-                )
-        shapes = [[domain.sizes[axis] for axis in view] for view in chosen]
-        tables = Tables(
-            sizes=domain.sizes,
-            views=tuple(chosen),
-            values=tuple(np.zeros(shape) for shape in shapes),
-            variances=tuple(noise.variance for noise in budget.counts_at_once(len(chosen))),
-        )
-        total = 0.0
-        for view, weight in zip(views, views.weights, strict=True):
-            variance = tables.variance(tuple(sorted(domain.axes(view))))
-            total += weight * domain.cells(view) * variance
-        return total
+        chosen = [sorted(domain.axes(view)) for view in self.cuboids(domain, views, budget)]
+        variances = [noise.variance for noise in budget.counts_at_once(len(chosen))]
+        return table_errors(domain, views, of_views(domain, chosen, variances))
 
 
 class _Lattice:

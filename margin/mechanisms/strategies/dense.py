@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._types import Floats
 from ...domain.domain import Domain
+from ...domain.level_views import LevelView
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
@@ -18,6 +19,7 @@ from ...private import Private, Strategy
 from ...private.linear import linear_events, variance_of
 from ...solvers.basis import transform
 from ..asked import check_reach
+from ..by_table import asked_levels, weighted
 
 __all__ = ["Coordinates", "Dense"]
 
@@ -164,15 +166,29 @@ class Dense:
 
         The variances of all cells of the workload are added, each times the weight of its marginal.
         """
+        return weighted(self.workload, self.table_errors(budget))
+
+    def table_errors(self, budget: Budget) -> list[float]:
+        """The expected squared error of each table of the workload, summed over its counts."""
         (event,) = linear_events(
             budget,
             [self.strategy],
             units=budget.units,
             together=True,
         )
-        cells = [self.domain.cells(view) for view in self.workload]
-        weights = np.repeat(self.workload.weights, cells)
-        return float(weights @ self._variances) * variance_of(event)
+        errors = []
+        start = 0
+        for view, levels in asked_levels(self.workload):
+            cells = slice(start, start + self.domain.cells(view))
+            # The sums over the nodes of a level, of the rows W of its cells and of those of W C:
+            # the trace of G W C W' G' is the sum of the products of their entries.
+            table = LevelView(self.domain, view, levels)
+            shape = (*self.domain.shape(view), -1)
+            rows = table.rolled_up(self._workload[cells].reshape(shape))
+            spread = table.rolled_up(self._spread[cells].reshape(shape))
+            errors.append(float((rows * spread).sum()) * variance_of(event))
+            start = cells.stop
+        return errors
 
     @cached_property
     def _workload(self) -> Floats:

@@ -30,6 +30,9 @@ class Prepared(Protocol):
         The errors of all cells are added, each times the weight of its marginal.
         """
 
+    def table_errors(self, budget: Budget, /) -> list[float]:
+        """The expected squared error of each table of the workload, summed over its counts."""
+
 
 class StrategyDesign(Protocol):
     """The interface of a strategy: a way to choose linear queries for a workload.
@@ -122,6 +125,17 @@ class MatrixMechanism:
             asked(domain, workload),
             budget,
         ).expected_error(budget)
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows."""
+        prepared = self._prepared(domain, asked(domain, workload), budget)
+        return prepared.table_errors(budget)
 
     def _prepared(
         self,

@@ -19,6 +19,7 @@ from ...private import Private
 from ...solvers import ResidualConsistency, Tables
 from ...synopses.noisy_tables import in_view_order, tables_of
 from ..asked import error_of_views
+from ..by_table import of_views, table_errors
 from ..components import closure, precise_shares
 from .data_cubes import DataCubes
 
@@ -128,6 +129,13 @@ class Weighted:
         """The expected squared error of `answers`, in squared rows, summed with the weights."""
         variances = variances_of(budget.counts_at_once(self.shares))
         return error_of_views(self.domain, self.views, variances, self.workload)
+
+    def table_errors(self, budget: Budget) -> list[float]:
+        """The expected squared error of each table of the workload, summed over its counts."""
+        variances = variances_of(budget.counts_at_once(self.shares))
+        axes = [sorted(self.domain.axes(view)) for view in self.views]
+        precision = of_views(self.domain, axes, variances)
+        return table_errors(self.domain, self.workload, precision)
 
     def _tables(
         self,

@@ -10,6 +10,7 @@ from ...private import Private
 from ...solvers import NonNegativity, Simplex
 from ...synopses import MarginalSynopsis
 from ..asked import asked
+from ..by_table import weighted
 
 __all__ = ["Direct"]
 
@@ -55,8 +56,19 @@ class Direct:
         weight of its marginal. Each marginal has the error of equation (4).
         """
         views = asked(domain, workload)
+        return weighted(views, self.table_errors(domain, views, budget))
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows."""
+        views = asked(domain, workload)
         noises = budget.counts_at_once(len(views))
-        return sum(
-            weight * domain.cells(view) * noise.variance
-            for view, weight, noise in zip(views, views.weights, noises, strict=True)
-        )
+        # The counts of a level are sums of cells: together they have the noise of all cells.
+        return [
+            domain.cells(view) * noise.variance for view, noise in zip(views, noises, strict=True)
+        ]

@@ -12,6 +12,7 @@ from ...solvers import NonNegativity
 from ...synopses import TableSynopsis
 from ...synopses.noisy_tables import tables_of
 from ..asked import asked, check_reach
+from ..by_table import weighted
 
 __all__ = ["Flat"]
 
@@ -72,9 +73,21 @@ class Flat:
         It is in squared rows: the errors of all cells of all marginals are added, each times the
         weight of its marginal. Each marginal has the error of equation (3).
         """
+        views = asked(domain, workload)
+        return weighted(views, self.table_errors(domain, views, budget))
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows."""
         self._check(domain)
         (noise,) = budget.counts_at_once(1)
-        return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * noise.variance
+        # Every table, at any level, adds up all cells of the full table.
+        return [math.prod(domain.sizes) * noise.variance] * len(asked(domain, workload))
 
     def _check(self, domain: Domain) -> None:
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"

@@ -60,3 +60,13 @@ class Fourier:
         variance of a coefficient: each of its 2**k cells has 2**-k of it.
         """
         return Components("Fourier", domain, asked(domain, workload)).expected_error(budget)
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows."""
+        return Components("Fourier", domain, asked(domain, workload)).table_errors(budget)

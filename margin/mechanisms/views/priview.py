@@ -28,6 +28,7 @@ from ...solvers import (
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import estimate
 from ..asked import asked, error_of_views
+from ..by_table import of_views, table_errors
 from ..query_bases.removal import removal
 from .paper_views import PaperViews, UsesRows, noise_error
 from .selection import BestViews, Selection
@@ -195,14 +196,11 @@ class PriView:
             no closed form.
         """
         asked_for = asked(domain, workload)
-        views, shares = self._chosen(
+        views, variances = self._variances(
             domain,
             None if workload is None else asked_for,
             budget,
         )
-        # The noise of each view follows from its share of the budget.
-        noises = budget.counts_at_once(len(views) if shares is None else shares)
-        variances = variances_of(noises)
         error = error_of_views(domain, views, variances, asked_for)
         if math.isinf(error):
             raise DomainError(
@@ -211,6 +209,26 @@ class PriView:
                 "within the views"
             )
         return error
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The expected squared error of each table of the workload, before negative counts are
+        removed: the summed error of its counts, in squared rows.
+
+        It is infinite for a table that is not measured but reconstructed.
+        """
+        asked_for = asked(domain, workload)
+        views, variances = self._variances(
+            domain,
+            None if workload is None else asked_for,
+            budget,
+        )
+        axes = [sorted(domain.axes(view)) for view in views]
+        return table_errors(domain, asked_for, of_views(domain, axes, variances))
 
     def planned(
         self,
@@ -233,6 +251,18 @@ class PriView:
             views=views,
             shares=shares,
         )
+
+    def _variances(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> tuple[list[View], list[float]]:
+        """The views to measure, and the noise variance of a cell of each."""
+        views, shares = self._chosen(domain, workload, budget)
+        # The noise of each view follows from its share of the budget.
+        noises = budget.counts_at_once(len(views) if shares is None else shares)
+        return views, variances_of(noises)
 
     def _with_rows(self, private: Private) -> Domain:
         """The domain, with a noisy number of rows if the selection needs one."""

@@ -10,6 +10,7 @@ from command_line import HAS_KEYS
 
 import margin
 from margin.publication import publish, sign_folder
+from margin.report import sign_page, write_report
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,8 @@ def made(table, domain, tmp_path_factory):
         margin.keygen(folder / "agency.key")
         margin.sign(folder / "people.margin", folder / "agency.key")
         sign_folder(folder / "tables", folder / "agency.key")
+        write_report(release, folder / "page.html")
+        sign_page(folder / "page.html", folder / "agency.key")
     return folder
 
 

@@ -19,6 +19,7 @@ CHANGES = {
     "a public total": {**FIRST, "$rows": 40},
 }
 SAME = ("same", "another order of the file")
+ADDED = "only public totals were added, so tables of the two compare"
 DIFFERS = "margin: the domain differs from that of the release before, "
 
 
@@ -59,7 +60,8 @@ def test_a_release_and_the_ledger_tell_a_changed_domain(release, capsys, change)
     if change in SAME:
         assert said.err == "" and "differs" not in shown(capsys)
         return
-    assert said.err.startswith(f"{DIFFERS}entry 3 (week-1); where categories were changed")
+    means = ADDED if change == "a public total" else "where categories were changed"
+    assert said.err.startswith(f"{DIFFERS}entry 3 (week-1); {means}")
     (mark,) = (line for line in shown(capsys).splitlines() if "differs" in line)
     assert mark.startswith("  entry 4 (week-2): epsilon = 1; the domain differs")
     assert mark.endswith("entry 3 (week-1)")
@@ -69,10 +71,28 @@ def test_known_counts_of_an_option_belong_to_the_domain(folder, release):
     known = ["--known", "known.csv"]
     (folder / "known.csv").write_text("a,count\nno,20\nyes,20\n")
     release(FIRST, "week-1")
-    assert release(FIRST, "week-2", *known).err.startswith(f"{DIFFERS}entry 3 (week-1);")
+    said = release(FIRST, "week-2", *known).err
+    assert said == f"{DIFFERS}entry 3 (week-1); {ADDED}\n"
     assert release(FIRST, "week-3", *known).err == ""
     (statement,) = {margin.load(f"week-{week}.margin").provenance.statement for week in (2, 3)}
     assert margin.Ledger("l.db").charged("p")[-1].statement == statement
+
+
+def test_only_added_totals_are_told_as_such(folder, release):
+    """Totals beside others, and beside rules; but not a changed category that comes with totals."""
+    known = ["--known", "known.csv"]
+    (folder / "known.csv").write_text("a,count\nno,20\nyes,20\n")
+    rule = {"$impossible": [{"a": "yes", "age": 3}]}
+    first = {**FIRST, **rule, "$determined": {"b": {"a": {"no": "x", "yes": "x"}}}, "b": ["x", "y"]}
+    (folder / "t.csv").write_text("a,age,b\n" + "no,20,x\nyes,30,x\n" * 20)
+    release(first, "week-1")
+    assert release({**first, "$rows": 40}, "week-2").err.endswith(f"; {ADDED}\n")
+    assert release({**first, "$rows": 40}, "week-3", *known).err.endswith(f"; {ADDED}\n")
+    changed = {**first, "age": {"bins": [0, 20, 65]}, "$rows": 40}
+    for label, more in (("week-4", known), ("week-5", [])):
+        said = release(changed, label, *more).err
+        assert "where categories were changed" in said and "only public totals" in said
+        assert ADDED not in said
 
 
 def test_a_domain_that_returns_is_named_by_its_last_release(release, capsys):

@@ -361,6 +361,29 @@ def test_misspelt_values_are_listed_though_they_are_counted_as_other(value):
     assert "11 of 61 rows" in line and "one more spelling" in line
 
 
+PATHS = [["N", "Königsfeld"], ["S", "Altstadt"]]
+TOWNS = {"values": ["Königsfeld", "Altstadt"]}
+LEVELS = {"levels": {"names": ["district", "town"], "paths": PATHS}}
+
+
+@pytest.mark.parametrize("other", [{}, {"other": "elsewhere"}], ids=["none", "other"])
+@pytest.mark.parametrize("towns", [["Königsfel"], ["Zwingenberg"]], ids=["misspelt", "unknown"])
+@pytest.mark.parametrize("form", [TOWNS, LEVELS], ids=["values", "levels"])
+def test_the_advice_fits_the_form_of_the_attribute(form, towns, other):
+    """A leaf has one spelling, so none is to be declared."""
+    misfits = check_fit({"town": ["Altstadt", *towns * 3]}, Domain({"town": form | other})).misfits
+    (line,) = misfits[0].lines()
+    has_levels = form is LEVELS
+    assert "one more spelling" not in line or not has_levels
+    assert "declare the value" not in line or not has_levels
+    is_misspelt = towns[0] == "Königsfel"
+    assert ("CASE column WHEN 'as written' THEN 'leaf'" in line) == (
+        has_levels and (is_misspelt or not other)
+    )
+    if has_levels and not is_misspelt:
+        assert "declare a leaf for" in line
+
+
 GATHERED = {
     "neither": (["a", "b"], None, None, ["a", "b", "a"]),
     "other": ({"values": ["a", "b"], "other": "else"}, 1, None, ["a", "b", "x"]),

@@ -1,6 +1,7 @@
 """A suggested domain is a draft, says so, and once reviewed takes the table that it was made
 from."""
 
+import datetime
 import itertools
 import json
 import math
@@ -63,7 +64,27 @@ def in_forms(table, folder):
 
 def test_days_with_a_time_in_the_order_of_another_country_are_dates():
     days = [f"{1 + row % 28}.12.2025 {row % 24}:{row % 60:02}" for row in range(500)]
-    assert "'seen' (dates: declare" in suggest_domain({"seen": days, "x": [0, 1] * 250})[DRAFT]
+    told = suggest_domain({"seen": days, "x": [0, 1] * 250})[DRAFT]
+    assert "'seen' (dates that are not written as YYYY-MM-DD: a query with --sql" in told
+
+
+@pytest.mark.parametrize(
+    ("form", "odd", "says"),
+    [
+        ("%d.%m.%Y", 0, "try_strptime(column, '%d.%m.%Y')::DATE in the form of your dates"),
+        ("%m/%d/%y", 5, '"missing": "not stated" for texts that are no dates'),
+        ("%Y-%m-%d", 5, '"other": "other" for texts that are no dates'),
+        ("%Y-%m-%d", 0, "'seen' (dates: declare the first and the last one"),
+    ],
+)
+def test_most_texts_of_a_column_may_be_dates(form, odd, says):
+    start = datetime.date(2025, 1, 1)
+    days = [f"{start + datetime.timedelta(days=row % 300):{form}}" for row in range(600)]
+    days[:odd] = ["unknown"] * odd
+    told = suggest_domain({"seen": days, "x": [0, 1] * 300})[DRAFT]
+    assert says in told
+    assert ("for texts that are no dates" in told) == (odd > 0)
+    assert ("not written as YYYY-MM-DD" in told) == (form[:2] != "%Y")
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "pyarrow", "polars", "dict"])

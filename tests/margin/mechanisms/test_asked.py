@@ -12,6 +12,7 @@ import margin
 from margin import ZCDP, ApproxDP, Domain, Neighbours, PriView, PureDP
 from margin.domain.workload import Workload
 from margin.mechanisms import Residual
+from margin.mechanisms.by_table import weighted
 from margin.mechanisms.components import precise_shares
 from margin.mechanisms.query_bases.basis import rounded
 from margin.mechanisms.query_bases.choice import options
@@ -133,7 +134,8 @@ def test_expected_error_is_that_of_generalised_least_squares(budget):
     for view, weight in zip(workload.views, workload.weights, strict=True):
         queries = _queries(view)
         error += weight * float(((queries @ covariance) * queries).sum())
-    assert plan.expected_error(workload) == pytest.approx(error, rel=1e-6)
+    found = weighted(workload, plan.table_errors(workload))
+    assert found == pytest.approx(error, rel=1e-6)
     mechanism = Residual(order=3)
     assert mechanism.expected_error(_DOMAIN, workload, budget) == pytest.approx(error, rel=1e-6)
 

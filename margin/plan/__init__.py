@@ -1,0 +1,17 @@
+"""`plan`: the error to expect, before anything is spent."""
+
+from .expected import Expectation, Priced, PricedByTable, TableExpectation
+from .planning import plan
+from .result import LONGEST, Plan, printed, printed_tables
+
+__all__ = [
+    "LONGEST",
+    "Expectation",
+    "Plan",
+    "Priced",
+    "PricedByTable",
+    "TableExpectation",
+    "plan",
+    "printed",
+    "printed_tables",
+]

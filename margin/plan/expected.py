@@ -1,0 +1,162 @@
+"""One row of a plan: a mechanism, and its expected error on a workload and on each table."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from ..domain.domain import Domain
+from ..domain.workload import Workload
+from ..mechanisms.by_table import asked_levels, counts_of
+from ..mechanisms.expressions import expression
+from ..mechanisms.query_bases.queries import asked_queries
+from ..privacy.budget import Budget
+
+__all__ = ["Expectation", "Priced", "PricedByTable", "TableExpectation", "counts_asked"]
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """The interface of a mechanism whose expected error can be computed before it runs."""
+
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> float:
+        """The expected squared error: summed over the cells of each view, times the view's weight,
+        summed over the views of the workload."""
+
+
+@runtime_checkable
+class PricedByTable(Protocol):
+    """The interface of a mechanism that also tells the expected error of each table."""
+
+    def table_errors(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> list[float]:
+        """For each view of the workload the expected squared error, summed over its counts at the
+        levels that are asked; infinite if the view is reconstructed."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Expectation:
+    """One row of a plan: a mechanism and its expected error on the workload.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism, ready to be passed to `release`.
+    error
+        The expected squared error of the noise, before negative counts are removed: summed over the
+        cells of each view, times the view's weight, summed over the views. None if the mechanism
+        cannot handle the domain or the workload.
+    per_cell
+        The root mean square of the error over the counts that are asked: the typical error of one
+        count. None if `error` is.
+    note
+        If `error` is None, the reason. Otherwise a remark on what the mechanism would measure, or
+        an empty text.
+    missed
+        The assumed part of `error` that comes from components that are not measured; see `Auto`.
+        Zero if the error is a closed form.
+    default
+        Whether this is the first choice of `release` for the same workload and number of rows, if
+        no mechanism is named: `Adaptive(rounds=0)` measures it, unless what it learns speaks for
+        another one. Only a plan with `rows` can tell.
+    cells_alone
+        Whether the workload asks prefixes, ranges or levels, but `error` is that of the cells of
+        its views alone.
+    plain
+        The mechanism as it is written: without the views that it chooses itself.
+    """
+
+    mechanism: Any
+    error: float | None
+    per_cell: float | None
+    note: str = ""
+    missed: float = 0.0
+    default: bool = False
+    cells_alone: bool = False
+    plain: Any = dataclasses.field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism's class."""
+        return type(self.mechanism).__name__
+
+    @property
+    def python(self) -> str | None:
+        """The Python expression that makes the mechanism; None for a class of your own.
+
+        Pass its value to `release` with the workload of the plan.
+        """
+        return expression(self._written, modules=True)
+
+    @property
+    def command(self) -> str | None:
+        """What `margin release --mechanism` takes for the mechanism; None for a class of your own.
+
+        Give `--workload` as for the plan.
+        """
+        return expression(self._written, modules=False)
+
+    @property
+    def _written(self) -> Any:
+        return self.mechanism if self.plain is None else self.plain
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class TableExpectation:
+    """The expected error of one table of a plan.
+
+    Attributes
+    ----------
+    view
+        The attributes and levels of the table, as the workload names them.
+    counts
+        The number of counts of the table.
+    typical_error
+        The typical error of one count, in rows: the root of the mean squared error of the noise,
+        before negative counts are removed. None if the table is reconstructed.
+    """
+
+    view: tuple[str, ...]
+    counts: int
+    typical_error: float | None
+
+    @property
+    def reconstructed(self) -> bool:
+        """Whether the mechanism does not measure the table, but estimates it from others: its error
+        depends on the data, so that it has no closed form."""
+        return self.typical_error is None
+
+
+def counts_asked(domain: Domain, workload: Workload, *, cells_alone: bool) -> list[int]:
+    """The number of counts of each table of a workload; with `cells_alone`, if prefixes, ranges
+    and levels that are `asked` are not counted."""
+    workload.check_listed()
+    queries = {} if cells_alone else asked_queries(domain, workload)
+    counts: dict[tuple[str, str | None], int] = {}
+    found = []
+    for view, levels in asked_levels(workload):
+        count = 1
+        for asked in zip(view, levels, strict=True):
+            if asked not in counts:
+                name, level = asked
+                by_queries = level is None and name in queries
+                counts[asked] = queries[name].count if by_queries else counts_of(domain, *asked)
+            count *= counts[asked]
+        found.append(count)
+    return found

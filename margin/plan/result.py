@@ -1,0 +1,276 @@
+"""`Plan`: the expected errors of several mechanisms, and how they are printed."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..domain.domain import Domain
+from ..domain.levels import LEVEL_MARK
+from ..domain.workload import Workload
+from ..errors import MarginError
+from ..mechanisms.by_table import asked_levels
+from ..notebook import html_table
+from ..privacy.budget import Budget
+from .expected import Expectation, PricedByTable, TableExpectation, counts_asked
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["LONGEST", "Plan", "printed", "printed_tables"]
+
+_LEGEND = (
+    "squared error: the expected squared error of all counts of the workload, added up",
+    "per count: the typical error of one count, in rows (the root of the mean squared error)",
+)
+"""What the columns of a printed plan mean."""
+
+LONGEST = 160
+"""Largest number of letters of an expression that a printed plan shows."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Plan:
+    """The result of `plan`: the expected errors of several mechanisms on one workload.
+
+    `print` shows them as a table.
+
+    Attributes
+    ----------
+    domain, workload, budget
+        The arguments of `plan`; `workload` is the one that was taken if none was given. Pass it to
+        `release`, too.
+    table
+        One row per mechanism, by increasing error (to four digits). After them come the rows whose
+        error is that of the cells alone, and then mechanisms that cannot handle the workload.
+
+    Examples
+    --------
+    >>> import margin
+    >>> found = margin.plan(margin.Domain({"a": 2, "b": 3}), budget=margin.PureDP(1))
+    >>> bool((found.to_pandas()["error"].dropna() > 0).all())
+    True
+    """
+
+    domain: Domain
+    workload: Workload
+    budget: Budget
+    table: tuple[Expectation, ...]
+
+    @property
+    def best(self) -> Any:
+        """The mechanism with the smallest expected error, ready to be passed to `release`.
+
+        Raises
+        ------
+        MarginError
+            If no mechanism can handle the workload.
+        """
+        first = self.table[0]
+        if first.error is None:
+            raise MarginError(
+                "the best mechanism must be able to answer this workload, but none can "
+                f"({first.note}); ask for other views, or pass other mechanisms"
+            )
+        return first.mechanism
+
+    @property
+    def first(self) -> int:
+        """The number of the row that is the first choice of `release`, or 1 if none is marked."""
+        marked = [number for number, row in enumerate(self.table, 1) if row.default]
+        return marked[0] if marked else 1
+
+    def tables(self, number: int | None = None) -> tuple[TableExpectation, ...]:
+        """The expected error of each table of the workload, by one mechanism.
+
+        Parameters
+        ----------
+        number
+            The number of the mechanism's row, from 1. By default the first choice of `release` if
+            the plan marks one; otherwise the first row.
+
+        Raises
+        ------
+        MarginError
+            If there is no such row, or its mechanism does not tell the errors: what
+            `SpanningTree` measures, for example, is chosen from the data.
+
+        Examples
+        --------
+        >>> import margin
+        >>> found = margin.plan({"a": 2, "b": 8}, workload=[["a"], ["b"]], budget=margin.ZCDP(1))
+        >>> [(table.view, round(table.typical_error, 2)) for table in found.tables()]
+        [(('a',), 1.15), (('b',), 0.81)]
+        """
+        if number is None:
+            number = self.first
+        if not 1 <= number <= len(self.table):
+            raise MarginError(
+                f"number ({number}) must be that of a row of the plan, from 1 to "
+                f"{len(self.table)}; print the plan to see its rows"
+            )
+        row = self.table[number - 1]
+        if not isinstance(row.mechanism, PricedByTable):
+            raise MarginError(
+                f"row {number} must be a mechanism that tells the error of each table "
+                f"(table_errors), but {row.name} does not: most often, it chooses what it measures "
+                "from the data; name another row"
+            )
+        errors = row.mechanism.table_errors(self.domain, self.workload, self.budget)
+        counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
+        return tuple(
+            TableExpectation(
+                view=tuple(view),
+                counts=count,
+                typical_error=math.sqrt(error / count) if math.isfinite(error) else None,
+            )
+            for view, count, error in zip(self.workload.names, counts, errors, strict=True)
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about the levels that the workload asks, as lines."""
+        if not self.workload.levels:
+            return ()
+        lowest: set[str] = set()
+        upper: dict[str, str] = {}
+        for view, levels in asked_levels(self.workload):
+            for name, level in zip(view, levels, strict=True):
+                tree = self.domain[name].levels
+                if tree is None or level is None or level == tree.names[-1]:
+                    lowest.add(name)
+                else:
+                    upper.setdefault(name, f"{name}{LEVEL_MARK}{level}")
+        return tuple(
+            f"{asked} is asked, but the leaves of {name} are measured and added up, except by "
+            f"LevelCounts; to measure {asked} alone, declare its categories as values of an "
+            "attribute"
+            for name, asked in upper.items()
+            if name not in lowest
+        )
+
+    def __str__(self) -> str:
+        return printed(self, _in_python, _PYTHON_HINTS)
+
+    @property
+    def title(self) -> str:
+        """The question that the plan answers, as a line."""
+        count = len(self.workload)
+        views = f"{count} view{'' if count == 1 else 's'}"
+        return f"{views} of {len(self.domain)} attributes; {self.budget.describe()}"
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A `pandas.DataFrame` with one row per mechanism, in the order of `table`.
+
+        Its columns are "mechanism" (the name), "error", "per_cell", "missed", "note", "default" and
+        "python", as in `Expectation`. Numbers are NaN where a mechanism cannot handle the workload.
+        """
+        import pandas
+
+        rows = [
+            {
+                "mechanism": row.name,
+                "error": row.error,
+                "per_cell": row.per_cell,
+                "missed": row.missed,
+                "note": row.note,
+                "default": row.default,
+                "python": row.python,
+            }
+            for row in self.table
+        ]
+        numbers = {"error": float, "per_cell": float}
+        return pandas.DataFrame(rows).astype(numbers)
+
+    def _repr_html_(self) -> str:
+        heading = f"{self.title}; error: expected squared error, per_cell: its root per count"
+        return html_table(heading, self.to_pandas(), index=False)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the expected error of each mechanism, the best at the top, at most 20.
+
+        Parameters
+        ----------
+        axes
+            The matplotlib axes to draw on. By default, new ones.
+
+        Returns
+        -------
+        The matplotlib axes.
+
+        Raises
+        ------
+        MarginError
+            If matplotlib is not installed.
+        """
+        from ..plots.plan import draw
+
+        return draw(self, axes)
+
+
+_PYTHON_HINTS = (
+    "release(mechanism=...) takes the expressions; pass it the workload of the plan",
+    "*: the first choice of release for this workload and number of rows, unless it learns better",
+    "pass rows= to see the first choice of release",
+)
+
+
+def _in_python(row: Expectation, number: int) -> str:
+    """The line of a printed plan with the Python expression of a mechanism."""
+    written = row.python or ""
+    return written if len(written) <= LONGEST else f"(long: see .table[{number - 1}].python)"
+
+
+def printed(
+    plan: Plan,
+    words: Callable[[Expectation, int], str],
+    hints: tuple[str, str, str],
+) -> str:
+    """A plan as text: two lines for each mechanism.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    words
+        What to copy for a row, given the row and its number from 1; an empty text for no line.
+    hints
+        Three lines: what to do with the words, what the star means, and how to get a star.
+    """
+    rows = [("", "mechanism", "squared error", "per count", "")]
+    for number, row in enumerate(plan.table, 1):
+        error = "-" if row.error is None else f"{row.error:.2e}"
+        per_count = "-" if row.per_cell is None else f"{row.per_cell:,.1f}"
+        place = f"{'*' if row.default else ''}{number}"
+        rows.append((place, row.name, error, per_count, row.note))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [plan.title, ""]
+    for number, (place, name, error, per_count, note) in enumerate(rows):
+        start = f"{place:>{widths[0]}}  {name:<{widths[1]}}"
+        line = f"{start}  {error:>{widths[2]}}  {per_count:>{widths[3]}}  {note}"
+        lines.append(line.rstrip())
+        copied = words(plan.table[number - 1], number) if number else ""
+        if copied:
+            lines.append(f"{'':{widths[0]}}    {copied}")
+    use, star, no_star = hints
+    starred = any(row.default for row in plan.table)
+    ending = [*_LEGEND, *plan.remarks, use, star if starred else no_star]
+    return "\n".join([*lines, "", *ending])
+
+
+def printed_tables(plan: Plan, number: int | None = None) -> str:
+    """The expected error of each table of a plan as text, by the mechanism of a row."""
+    tables = plan.tables(number)
+    rows = [("table", "counts", "per count")]
+    for table in tables:
+        error = table.typical_error
+        shown = "reconstructed" if error is None else f"{error:,.1f}"
+        rows.append((",".join(table.view), f"{table.counts:,}", shown))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{view:<{widths[0]}}  {counts:>{widths[1]}}  {error:>{widths[2]}}"
+        for view, counts, error in rows
+    )

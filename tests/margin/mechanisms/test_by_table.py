@@ -1,0 +1,250 @@
+"""The expected error of each table, at the levels at which it is asked."""
+
+import math
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, Domain, Neighbours, PureDP, Workload
+from margin import mechanisms as all_mechanisms
+from margin.designs import least_squares_error
+from margin.domain.level_views import attribute_at, level_view
+from margin.mechanisms import strategies
+from margin.mechanisms.by_table import of_views, table_errors, weighted
+from margin.mechanisms.query_bases.queries import asked_queries
+from margin.private import Private
+
+PATHS = [["A", "a1"], ["A", "a2"], ["A", "a3"], ["B", "b1"], ["B", "b2"], ["C", "c1"]]
+PLACE = {"levels": {"names": ["state", "county"], "paths": PATHS}}
+AGE = {"bins": [0, 20, 65, 120], "ordered": True}
+DOMAIN = Domain({"sex": 2, "place": PLACE, "age": AGE, "one": 1})
+TABLES = [
+    ["place@state", "sex"],
+    ["age", "place@state", "one"],
+    ["place", "age"],
+    ["place@state"],
+    ["sex", "age"],
+]
+WORKLOAD = Workload.of(DOMAIN, TABLES, weights=[1, 2, 3, 1, 2])
+
+
+def matrix(names):
+    """The matrix that adds up the cells of the full table to the counts of a table."""
+    cells = math.prod(DOMAIN.sizes)
+    view = level_view(DOMAIN, names)
+    axes = DOMAIN.axes(view.view)
+    other = tuple(axis for axis in range(len(DOMAIN)) if axis not in axes)
+    order = np.argsort(np.argsort(axes))
+    columns = []
+    for cell in np.eye(cells):
+        table = cell.reshape(DOMAIN.sizes).sum(axis=other).transpose(order)
+        columns.append(view.rolled_up(table).ravel())
+    return np.array(columns).T
+
+
+def test_errors_of_views_are_those_of_least_squares():
+    views = [["sex", "place", "age"], ["place", "age"], ["sex", "age"], ["place"]]
+    variances = [4.0, 1.0, 0.5, 0.25]
+    axes = [sorted(DOMAIN.axes(view)) for view in views]
+    queries = np.concatenate([matrix(view) for view in views])
+    noise = np.concatenate(
+        [np.full(len(matrix(v)), s) for v, s in zip(views, variances, strict=True)]
+    )
+    covariance = np.linalg.pinv(queries.T @ (queries / noise[:, None]))
+    errors = table_errors(DOMAIN, WORKLOAD, of_views(DOMAIN, axes, variances))
+    for names, error in zip(TABLES, errors, strict=True):
+        own = matrix(names)
+        assert error == pytest.approx(np.trace(own @ covariance @ own.T)), names
+    # Without levels it is the closed form of `designs`, also of many tables at once.
+    whole = Workload.all_kway(DOMAIN, 2)
+    total = weighted(whole, table_errors(DOMAIN, whole, of_views(DOMAIN, axes, variances)))
+    asked = [DOMAIN.axes(view) for view in whole]
+    assert total == pytest.approx(
+        least_squares_error(DOMAIN.sizes, axes, variances, workload=asked)
+    )
+
+
+def test_a_table_that_no_view_holds_has_no_closed_form():
+    precision = of_views(DOMAIN, [(0, 1), (2,)], [1.0, 1.0])
+    errors = table_errors(DOMAIN, WORKLOAD, precision)
+    assert [math.isinf(error) for error in errors] == [False, True, True, False, True]
+
+
+@pytest.mark.parametrize("asks", [{"place": "levels"}, {"age": "ranges"}, {"age": "prefixes"}])
+def test_a_level_that_a_view_names_is_asked_alone(asks):
+    workload = Workload.of(DOMAIN, TABLES, asked=asks)
+    grams = {name: asked.gram for name, asked in asked_queries(DOMAIN, workload).items()}
+    precision = of_views(DOMAIN, [(0, 1, 2)], [1.0])
+    errors = table_errors(DOMAIN, workload, precision, grams)
+    # The noise of a table is independent in all cells: a query of m cells has m times its variance.
+    whole = 36.0
+    (name,) = asks
+    for names, error in zip(TABLES, errors, strict=True):
+        factor = np.trace(grams[name]) / DOMAIN[name].size if name in names else 1
+        assert error == pytest.approx(whole * factor), names
+
+
+MECHANISMS = [
+    margin.PriView(),
+    margin.PriView(views=[["sex", "place"], ["place", "age"], ["sex", "age"]]),
+    all_mechanisms.DataCubes(),
+    all_mechanisms.Direct(),
+    all_mechanisms.Flat(),
+    all_mechanisms.Fourier(),
+    all_mechanisms.Hierarchical(),
+    all_mechanisms.Wavelet(),
+    all_mechanisms.LevelCounts(),
+    all_mechanisms.Residual(order=3),
+    all_mechanisms.MatrixMechanism(),
+    all_mechanisms.MatrixMechanism(strategy=strategies.WeightedMarginals()),
+    all_mechanisms.MatrixMechanism(strategy=strategies.EigenDesign()),
+]
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """What a mechanism measures: pairs of a matrix over the full table and a noise variance."""
+    found = []
+
+    def measure(self, views, **options):
+        made = of_tables(self, views, **options)
+        for table in made:
+            found.append((matrix(list(table.domain)), float(table.variance.flat[0])))
+        return made
+
+    def measure_linear(self, asked, **options):
+        made = of_queries(self, asked, **options)
+        for strategy, answers in zip(asked, made, strict=True):
+            queries = np.ones((1, 1))
+            for factor in strategy.factors:
+                queries = np.kron(queries, factor.matrix)
+            found.append((queries @ matrix(strategy.view), answers.variance))
+        return made
+
+    of_tables, of_queries = Private.measure, Private.measure_linear
+    monkeypatch.setattr(Private, "measure", measure)
+    monkeypatch.setattr(Private, "measure_linear", measure_linear)
+    return found
+
+
+def expected(measured, names, gram=None):
+    """The summed error variance of a table by least squares from all that is measured."""
+    queries = np.concatenate([rows for rows, _ in measured])
+    noise = np.concatenate([np.full(len(rows), variance) for rows, variance in measured])
+    covariance = np.linalg.pinv(queries.T @ (queries / noise[:, None]), hermitian=True)
+    own = matrix(names)
+    covariance = own @ covariance @ own.T
+    return float(np.trace(covariance if gram is None else gram @ covariance))
+
+
+@pytest.mark.parametrize("budget", [ZCDP("0.5"), PureDP(1)], ids=repr)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
+def test_the_error_of_each_table_is_that_of_what_is_measured(mechanism, budget, measured):
+    codes = np.random.default_rng(0).integers(0, DOMAIN.sizes, (500, len(DOMAIN)))
+    margin.simulate(
+        codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=WORKLOAD, seed=0
+    )
+    errors = mechanism.table_errors(DOMAIN, WORKLOAD, budget)
+    for place, (names, error) in enumerate(zip(TABLES, errors, strict=True)):
+        # `Direct` answers each table from its own measurement alone.
+        direct = isinstance(mechanism, all_mechanisms.Direct)
+        own = [measured[place]] if direct else measured
+        assert error == pytest.approx(expected(own, names), rel=1e-4), names
+    found = mechanism.expected_error(DOMAIN, WORKLOAD, budget)
+    assert found == pytest.approx(weighted(WORKLOAD, errors), rel=1e-4)
+
+
+@pytest.mark.parametrize("known", [{("sex", "age"): np.full((2, 3), 50)}, {}], ids=["known", ""])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
+def test_the_tables_add_up_to_the_error_of_the_workload(mechanism, known):
+    """Also where tables are known, and where what is asked is all pairs."""
+    domain = Domain(DOMAIN, known=known)
+    views = [[name.partition("@")[0] for name in names] for names in TABLES]
+    some = Workload.of(DOMAIN, views, weights=[1, 2, 3, 1, 2])
+    for workload in (some, Workload.all_kway(DOMAIN, 2)):
+        errors = mechanism.table_errors(domain, workload, ZCDP("0.5"))
+        if math.inf in errors:
+            with pytest.raises(margin.MarginError):
+                mechanism.expected_error(domain, workload, ZCDP("0.5"))
+            continue
+        total = mechanism.expected_error(domain, workload, ZCDP("0.5"))
+        assert weighted(workload, errors) == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [ZCDP("0.5"), PureDP(1)], ids=repr)
+@pytest.mark.parametrize("mechanism", [MECHANISMS[-4], MECHANISMS[-5]], ids=["Residual", "Levels"])
+@pytest.mark.parametrize("asks", [{"place": "levels"}, {"place": "levels", "age": "ranges"}])
+def test_so_it_is_where_more_than_cells_is_asked(asks, mechanism, budget, measured):
+    workload = Workload.of(DOMAIN, TABLES, asked=asks)
+    codes = np.random.default_rng(0).integers(0, DOMAIN.sizes, (500, len(DOMAIN)))
+    margin.simulate(
+        codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=workload, seed=0
+    )
+    queries = asked_queries(DOMAIN, workload)
+    errors = mechanism.table_errors(DOMAIN, workload, budget)
+    for names, error in zip(TABLES, errors, strict=True):
+        gram = np.ones((1, 1))
+        for name in names:
+            size = attribute_at(DOMAIN, name).size
+            gram = np.kron(gram, queries[name].gram if name in queries else np.eye(size))
+        assert error == pytest.approx(expected(measured, names, gram), rel=1e-4), names
+
+
+@pytest.mark.parametrize(
+    "budget", [PureDP(1), ZCDP("0.3"), PureDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr
+)
+def test_a_plan_tells_the_error_of_each_table_of_each_row(budget):
+    found = margin.plan(DOMAIN, workload=WORKLOAD, budget=budget, rows=10_000)
+    counts = [6, 9, 18, 3, 6]
+    told = 0
+    for number, row in enumerate(found.table, 1):
+        if row.name == "SpanningTree":
+            with pytest.raises(
+                margin.MarginError, match=r"\(table_errors\), but SpanningTree does not"
+            ):
+                found.tables(number)
+            continue
+        tables = found.tables(number)
+        assert [table.view for table in tables] == [tuple(names) for names in TABLES]
+        assert [table.counts for table in tables] == counts
+        assert any(table.reconstructed for table in tables) == bool(row.missed or row.error is None)
+        if row.error is None or row.missed:
+            continue
+        total = sum(
+            weight * table.counts * table.typical_error**2
+            for weight, table in zip(WORKLOAD.weights, tables, strict=True)
+        )
+        # The candidates of `Auto` also count on the removal of negative counts.
+        assert row.error <= total * (1 + 1e-4)
+        if "of up to" not in row.note:
+            assert row.error == pytest.approx(total, rel=1e-4)
+            weighted_counts = sum(w * n for w, n in zip(WORKLOAD.weights, counts, strict=True))
+            assert row.per_cell == pytest.approx(math.sqrt(row.error / weighted_counts))
+        told += 1
+    assert told >= 8
+    assert found.tables() == found.tables(found.first)
+    assert found.table[found.first - 1].default
+    with pytest.raises(margin.MarginError, match=f"from 1 to {len(found.table)}"):
+        found.tables(0)
+
+
+def test_a_plan_says_that_leaves_are_measured_where_only_a_level_is_asked():
+    remark = "place@state is asked, but the leaves of place are measured"
+    for tables, says in ([TABLES, False], [[["place@state", "sex"]], True], [[["sex"]], False]):
+        found = margin.plan(DOMAIN, workload=tables, budget=PureDP(1))
+        assert (remark in str(found)) == says == bool(found.remarks)
+    assert not margin.plan(DOMAIN, workload=[["place@county"]], budget=PureDP(1)).remarks
+
+
+def test_the_error_per_count_counts_what_is_asked():
+    """Ranges are more counts than cells, each with its own error."""
+    workload = Workload.of(DOMAIN, [["age"], ["place@state", "sex"]], asked={"age": "ranges"})
+    found = margin.plan(DOMAIN, workload=workload, budget=ZCDP("0.5"))
+    by_name = {row.name: (number, row) for number, row in enumerate(found.table, 1)}
+    number, row = by_name["Residual"]
+    assert row.per_cell == pytest.approx(math.sqrt(row.error / (6 + 6)))
+    assert [table.counts for table in found.tables(number)] == [6, 6]
+    number, row = by_name["Flat"]
+    assert row.cells_alone and row.per_cell == pytest.approx(math.sqrt(row.error / (3 + 6)))
+    assert [table.counts for table in found.tables(number)] == [3, 6]
