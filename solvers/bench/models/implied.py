@@ -21,9 +21,8 @@ def least_needed(model: Model) -> Floats:
     Minimise t subject to x = 1, x >= 0 and x exp(-t / x) <= 1:
 
     >>> cone = [[0, -1], [1, 0], [0, 0]]
-    >>> model = Model(
-    ...     cost=[0, 1], matrix=[[1, 0]], lower=[1], upper=[1], least=[0, -5], cone=cone, shift=[0, 0, 1]
-    ... )
+    >>> fixed = {"matrix": [[1, 0]], "lower": [1], "upper": [1]}
+    >>> model = Model(cost=[0, 1], least=[0, -5], cone=cone, shift=[0, 0, 1], **fixed)
     >>> least_needed(model)
     array([-inf,  -5.])
     """
