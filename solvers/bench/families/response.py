@@ -24,6 +24,7 @@ class ResponseFamily(Family):
 
     name: ClassVar[str] = "response"
     group: ClassVar[str] = "response"
+    integral: ClassVar[bool] = True
     takes: ClassVar[str] = "margin.solvers.BestResponse"
     gives: ClassVar[str] = "margin.solvers.Response, or a record: a value for each attribute"
     sense: ClassVar[Literal["minimise", "maximise"]] = "maximise"

@@ -252,6 +252,7 @@ class _Comparison:
             "solver": entry.name,
             "options": entry.options,
             "library": entry.library,
+            "tells": instance.family.name in entry.tells,
             "repeats": self.repeats,
             "time_limit": self.limits.seconds,
             "memory_limit": self.limits.memory,

@@ -20,6 +20,7 @@ from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
 from .fingerprint import fingerprint
 from .solving import library_of
+from .telling import tells
 
 __all__ = ["Entry", "listed", "named", "planned"]
 
@@ -37,7 +38,7 @@ class Entry:
 
     `library` is the package that solves, with its version; `takes_model` tells that the solver
     takes the programme as arrays; `has_loops`, that loops of margin's are compiled when it is first
-    called.
+    called. `tells` has the names of the families of which it tells better answers on the way.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Entry:
     pickled: bytes
     takes_model: bool
     has_loops: bool
+    tells: frozenset[str]
 
 
 def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -126,6 +128,7 @@ def planned(
             pickled=_pickled(name, limited),
             takes_model=callable(getattr(limited, "solve_instance", None)),
             has_loops=has_loops(limited),
+            tells=frozenset(family.name for family in FAMILIES if tells(limited, family)),
         )
     plan = []
     for instance in instances:

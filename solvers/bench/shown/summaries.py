@@ -76,15 +76,15 @@ def primal_integral(row: Row) -> float:
     The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
     to the size of the best known objective, at least 0.01, and at most 1. It keeps its last value
     until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
-    the limit. A solver that does not tell its answers on the way has one step, at its end. NaN if
-    no best objective is known.
+    the limit. NaN if no best objective is known, or if the solver does not tell its answers on the
+    way (`tells` of the row): when it found them is then unknown.
 
     References
     ----------
     Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013),
     equation (3), divided by the time limit.
     """
-    if row["best_known"] is None:
+    if row["best_known"] is None or not row.get("tells"):
         return math.nan
     limit = float(row["time_limit"])
     total, since, gap = 0.0, 0.0, 1.0
@@ -102,6 +102,8 @@ def primal_integrals(
     warm: bool = True,
 ) -> dict[str, float]:
     """The mean primal integral of each solver, over the instances whose best objective is known.
+
+    It is NaN for a solver that does not tell its answers on the way.
 
     One solve stands for each instance: the fastest warm one, whose time the means count, too. If
     some solves ended worse than others, it is one of the worst.

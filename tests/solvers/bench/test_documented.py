@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from margin.solvers import Status, backends, bench
+from margin.solvers.bench.running.plan import _here
+from margin.solvers.bench.running.telling import tells
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "howto" / "compare_solvers.md"
@@ -35,6 +37,20 @@ def words(cell):
 def test_the_largest_violation_of_each_family_is_told():
     told = [(name, float(value), unit) for name, value, unit in table("family | largest violation")]
     assert told == [(family.name, family.tolerance, family.unit) for family in bench.FAMILIES]
+
+
+def test_who_tells_answers_on_the_way_is_told():
+    told = {
+        name: set(words(families))
+        for names, families in table("solvers | tell their better answers to")
+        for name in words(names)
+    }
+    families = {
+        name: {family.name for family in bench.FAMILIES if tells(_here(listed.make()), family)}
+        & set(listed.families)
+        for name, listed in bench.ROSTER.items()
+    }
+    assert told == {name: found for name, found in families.items() if found}
 
 
 TYPES = {

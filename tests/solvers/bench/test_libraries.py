@@ -89,6 +89,18 @@ def test_a_warm_solve_does_not_load_the_library_again(name):
     assert min(row["cpu"] for row in warm) < cold["cpu"] / 3
 
 
+@pytest.mark.parametrize("name", ["highs", "scip", "cpsat"])
+def test_a_library_tells_its_better_answers_on_the_way(name):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    (row,) = bench.compare([CLASSES], {name: listed.make()}, repeats=0)
+    assert row["outcome"] == "solved" and row["tells"], row["cause"]
+    # Each finds a worse answer first.
+    assert row["trace_gaps"][0] > row["trace_gaps"][-1] == 0
+    assert row["trace_seconds"][-2] <= row["trace_seconds"][-1] <= row["wall"]
+
+
 def test_what_a_solver_does_not_take_is_not_charged_to_it():
     listed = bench.ROSTER["rc2"]
     if not listed.is_installed:

@@ -32,6 +32,7 @@ def row(instance, solver, cpu, outcome="solved", **more):
         "feasible": outcome in ("solved", "feasible"),
         "best_known": 1.0,
         "time_limit": LIMIT,
+        "tells": True,
         "trace_seconds": [cpu] if outcome == "solved" else [],
         "trace_gaps": [0.0] if outcome == "solved" else [],
         "peak_memory": 10**8,
@@ -215,6 +216,16 @@ def test_the_primal_integral_by_hand(trace, expected):
     )
     assert bench.primal_integral(made) == pytest.approx(expected)
     assert math.isnan(bench.primal_integral(made | {"best_known": None}))
+    assert math.isnan(bench.primal_integral(made | {"tells": False}))
+
+
+def test_a_solver_that_tells_nothing_on_the_way_has_no_primal_integral():
+    """When it found its answer is not known: its last line is the end of its proof."""
+    rows = [row("one", "A", 5.0), row("one", "B", 5.0, tells=False)]
+    integrals = {line["solver"]: line["primal integral"] for line in bench.summary(rows)}
+    assert integrals["A"] == 0.5 and math.isnan(integrals["B"])
+    (written,) = [line for line in bench.table_of(rows).splitlines() if "| B |" in line]
+    assert written.split(" | ")[-2] == "-"
 
 
 def test_the_worst_solve_of_an_instance_counts():
