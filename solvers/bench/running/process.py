@@ -34,6 +34,9 @@ _PATIENCE = 10.0
 _WAITED_SHARE = 0.1
 """A limit that is reached says nothing of a solver that waited for longer than this share of it."""
 
+_NEARLY = 0.8
+"""A solver that had this share of its limit for itself ended by its own fault at the limit."""
+
 _SLOW_SHARE = 0.5
 _SLOW_SECONDS = 0.5
 """The clock of a solver's process is slow if it shows less than this share of our seconds, minus
@@ -192,14 +195,16 @@ class Found:
     def is_lost(self, limit: float) -> bool:
         """Whether the machine, and not the solver, may be the reason of how the solve ended.
 
-        That is also so if it reached a time limit, but waited long for a processor meanwhile. A
-        process that was ended after it had the whole limit for itself is not lost.
+        That is also so if it reached a time limit, but waited long for a processor meanwhile. It is
+        not lost if it had nearly the whole limit (80 %) for itself.
         """
         if self.lost:
             return True
-        is_late = self.end == "time" or self.claim.get("status") == "TIME_LIMIT"
+        was_ended = self.end == "time"
+        is_late = was_ended or self.claim.get("status") == "TIME_LIMIT"
         has_waited = self.waited > _WAITED_SHARE * limit
-        had_its_time = self.end == "time" and self.watched - self.waited >= limit
+        own = self.watched - self.waited if was_ended else self.own_seconds
+        had_its_time = own >= _NEARLY * limit
         return is_late and has_waited and not had_its_time
 
 

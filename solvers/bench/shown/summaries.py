@@ -44,7 +44,8 @@ def shifted_geometric_means(
     """The shifted geometric mean of each solver's seconds: exp(mean(log(t + shift))) - shift.
 
     An instance that is not solved counts with the time limit, and no time is above it; one that was
-    not tried is left out.
+    not tried is left out. Where the machine lost instances, mostly failures are left out, so the
+    mean is too small: `summary` then has none.
     The shift keeps instances of microseconds from deciding everything (Achterberg, Constraint
     Integer Programming, 2007, appendix A.3). Mittelmann's tables shift by 10 seconds, for
     instances of minutes.
@@ -162,13 +163,14 @@ def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
     return worst
 
 
-def _place(line: dict[str, Any]) -> tuple[int, float]:
+def _place(line: dict[str, Any]) -> tuple[bool, int, float]:
     """The key by which the lines of a family are in order: most solved first, then least time.
 
-    So a solver that solves more is never below one that solves less, whatever failures cost.
+    So a solver that solves more is never below one that solves less, whatever failures cost. Those
+    that lost instances are not ranked, and come last.
     """
-    solved = int(line["solved"])
-    return -solved, float(line["mean seconds"]) if solved else math.inf
+    mean = float(line["mean seconds"])
+    return bool(line["lost"]), -int(line["solved"]), math.inf if math.isnan(mean) else mean
 
 
 def _measure(lines: list[dict[str, Any]]) -> float:
@@ -176,7 +178,7 @@ def _measure(lines: list[dict[str, Any]]) -> float:
 
     A solver that takes the easy instances only is no measure of those that solve the others.
     """
-    solving = [line for line in lines if line["solved"]]
+    solving = [line for line in lines if not math.isnan(line["mean seconds"])]
     full = [line for line in solving if not line["not tried"]]
     chosen = full or solving
     return max(float(chosen[0]["mean seconds"]), 1e-9) if chosen else 1.0
@@ -205,11 +207,12 @@ def summary(
     `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
     `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
     ``died``. `not tried` counts the other instances of the family: the solver does not take them
-    (``unsupported``), the machine failed it (``lost``), or there are no rows. A solver that solved
-    no instance has no mean (NaN). `ratio` is that of the mean to the mean of the first solver that
-    was tried on all instances; it is below 1 for a solver that is faster and solves less. `first
-    solve` is the median time of the first solves of the instances that it solved, at most the time
-    limit; NaN if it solved none.
+    (``unsupported``), the machine failed it (``lost``), or there are no rows. `lost` counts those
+    of the second kind. A solver that solved no instance, or lost one, has no mean (NaN), and who
+    lost one comes last: a loss at the time limit might have been a failure. `ratio` is that of the
+    mean to the mean of the first solver that was tried on all instances; it is below 1 for a solver
+    that is faster and solves less. `first solve` is the median time of the first solves of the
+    instances that it solved, at most the time limit; NaN if it solved none.
 
     Parameters
     ----------
@@ -232,8 +235,10 @@ def summary(
             solves = [table.instances[one] for one in np.flatnonzero(np.isfinite(column))]
             unsolved = [table.instances[one] for one in np.flatnonzero(np.isinf(column))]
             counts = _counts(ended[solver][instance] for instance in unsolved)
-            # Without a solved instance, the mean would be the time limit.
-            mean = means[solver] if solved else math.nan
+            lost = list(ended[solver].values()).count("lost")
+            # Without a solved instance, the mean would be the time limit. What is lost at the limit
+            # would mostly be failures: without them, the mean would be too small.
+            mean = means[solver] if solved and not lost else math.nan
             found.append(
                 {
                     "family": family,
@@ -242,6 +247,7 @@ def summary(
                     "solved": solved,
                     **counts,
                     "not tried": len(column) - tried,
+                    "lost": lost,
                     "mean seconds": mean,
                     "ratio": math.nan,  # known when all means are
                     "first solve": _first_solve(part, solver, solves, clock),

@@ -65,7 +65,9 @@ def caption(clock: Clock = "cpu") -> list[str]:
     return [
         "instances: those that the solver was tried on, the sum of the five columns that follow; "
         "other: no answer, an error, the end of the process, or the memory limit; not tried: the "
-        "solver does not take them, the machine failed it, or it did not run on them",
+        "solver does not take them, the machine failed it, or it did not run on them; lost: those "
+        "of the not tried that the machine failed; a solver that lost any has no mean and comes "
+        "last, as a loss might have been a failure",
         "time: ended after the time limit, or an answer that came later than it; solvers are in "
         "order of solved, then of mean seconds",
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
