@@ -211,6 +211,7 @@ class _Comparison:
                 solver=entry.pickled,
                 repeats=self.repeats,
                 limits=self.limits,
+                inside=entry.inside,
                 takes_model=entry.takes_model,
                 processors=processors,
             )
@@ -235,7 +236,11 @@ class _Comparison:
         verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
         traced = row_files.trace(instance, found.trace, found.own_seconds, verdict)
         fixed = self._fixed(instance, entry)
-        return fixed | _measured(found) | _valued(instance, verdict) | traced | _made(found, load)
+        # The process that solves tells the version of the solver inside its package.
+        version = found.versions.get(entry.inside, "")
+        inside = {"inside": f"{entry.inside} {version}".strip()}
+        made = inside | _made(found, load)
+        return fixed | _measured(found) | _valued(instance, verdict) | traced | made
 
     def _fixed(self, instance: Instance, entry: Entry) -> Row:
         """The part of a row that is known before the run."""

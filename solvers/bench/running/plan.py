@@ -19,7 +19,7 @@ from ..libraries.by_model import ByModel
 from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
 from .fingerprint import fingerprint
-from .solving import library_of
+from .solving import library_of, solver_inside
 from .telling import tells
 
 __all__ = ["Entry", "listed", "named", "planned"]
@@ -36,7 +36,8 @@ before and after its own clock: an answer that comes later than the limit does n
 class Entry:
     """A solver with its name, its description, and the bytes that are sent to its process.
 
-    `library` is the package that solves, with its version; `takes_model` tells that the solver
+    `library` is the package that solves, with its version; `inside` names the solver inside it, if
+    there is one; `takes_model` tells that the solver
     takes the programme as arrays; `has_loops`, that loops of margin's are compiled when it is first
     called. `tells` has the names of the families of which it tells better answers on the way.
     """
@@ -44,6 +45,7 @@ class Entry:
     name: str
     options: str
     library: str
+    inside: str
     pickled: bytes
     takes_model: bool
     has_loops: bool
@@ -125,6 +127,7 @@ def planned(
             name=name,
             options=_described(limited),
             library=library_of(limited),
+            inside=solver_inside(limited),
             pickled=_pickled(name, limited),
             takes_model=callable(getattr(limited, "solve_instance", None)),
             has_loops=has_loops(limited),

@@ -101,6 +101,8 @@ class Task:
         The number of solves after the first.
     limits
         What the process may use.
+    inside
+        The name of the solver inside its package, whose version is asked for; see `inside`.
     takes_model
         Whether the solver takes the programme as arrays (`Instance.model`). They are then written
         before the clock of a solve starts.
@@ -112,6 +114,7 @@ class Task:
     solver: bytes
     repeats: int
     limits: Limits
+    inside: str = ""
     takes_model: bool = False
     processors: tuple[int, ...] = ()
 
@@ -158,7 +161,7 @@ class Found:
     detail
         What went wrong.
     versions
-        The versions of the libraries that were loaded.
+        The versions of the libraries that were loaded, and of the solver inside one of them.
     """
 
     repeat: int
@@ -225,6 +228,7 @@ def run(task: Task, stop: threading.Event) -> list[Found]:
         told = {
             "repeats": task.repeats,
             "memory_limit": task.limits.memory,
+            "inside": task.inside,
             "takes_model": task.takes_model,
             "processors": task.processors,
         }

@@ -22,6 +22,7 @@ from ..families.family import Claim
 from ..instance import Instance, load
 from ..libraries.by_model import Answered
 from .fingerprint import fingerprint
+from .inside import version_inside
 from .machine import loaded_versions
 from .messages import encoded, packed_answer
 from .telling import parameters_of
@@ -91,7 +92,7 @@ def main() -> None:
             "answer": kind,
             "changed": not error and fingerprint(instance) != before,
             "claim": {} if error else claim_of(instance, answer),
-            "versions": loaded_versions(type(solver).__module__),
+            "versions": _versions(type(solver).__module__, task["inside"]),
         }
         channel.send(told, arrays)
         if error:
@@ -99,6 +100,12 @@ def main() -> None:
     channel.send({"kind": "end"})
     # A solver may have left threads or functions that would keep the interpreter from ending.
     os._exit(0)
+
+
+def _versions(module: str, inside: str) -> dict[str, str]:
+    """The versions of what is loaded, and of the solver inside its package."""
+    version = version_inside(inside)
+    return loaded_versions(module) | ({inside: version} if version else {})
 
 
 def _limit(task: dict[str, Any]) -> None:

@@ -173,8 +173,12 @@ def _section(
 
 
 def _solved_by(rows: list[Row]) -> list[str]:
-    """A sentence with the library of each solver, if the rows tell it."""
-    found = {row["solver"]: row["library"] for row in rows if row.get("library")}
+    """A sentence with the library of each solver and the solver inside, if the rows tell them."""
+    found = {}
+    for row in rows:
+        if row.get("library"):
+            inside = f"{row['inside']} in " if row.get("inside") else ""
+            found[row["solver"]] = f"{inside}{row['library']}"
     if not found:
         return []
     named = ", ".join(f"{solver} by {library}" for solver, library in found.items())

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from margin.solvers import Status, backends, bench
+from margin.solvers.bench.running.machine import LIBRARIES
 from margin.solvers.bench.running.plan import _here
+from margin.solvers.bench.running.solving import _module_of, solver_inside
 from margin.solvers.bench.running.telling import tells
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -51,6 +53,20 @@ def test_who_tells_answers_on_the_way_is_told():
         for name, listed in bench.ROSTER.items()
     }
     assert told == {name: found for name, found in families.items() if found}
+
+
+def test_the_solver_inside_a_package_is_told():
+    told = {
+        name: (library, inside)
+        for names, library, inside in table("solvers | `library`")
+        for name in words(names)
+    }
+    found = {
+        name: (LIBRARIES[_module_of(getattr(solver, "engine", solver))], solver_inside(solver))
+        for name, solver in ((name, listed.make()) for name, listed in bench.ROSTER.items())
+        if solver_inside(solver)
+    }
+    assert told == found
 
 
 TYPES = {
