@@ -196,6 +196,24 @@ def test_a_looser_tolerance_of_a_library_breaks_constraints(name):
     assert broken[1e-4] > 0 == broken[1e-6]
 
 
+def test_the_instances_and_those_that_are_proved_are_counted():
+    instances = bench.instances()
+    sizes = ("small", "medium", "large")
+
+    def counted(family):
+        chosen = [one for one in instances if family in (one.family.name, "all")]
+        parts = [[one for one in chosen if one.size == size] for size in sizes]
+        return [f"{len(part)} ({sum(one.proved for one in part)})" for part in [*parts, chosen]]
+
+    told = {name: counts for name, *counts in table("family | small", DOCS / "bench.md")}
+    assert told == {name: counted(name) for name in told}
+    assert list(told) == [*(family.name for family in bench.FAMILIES), "all"]
+    readme = " ".join((DOCS.parent / "README.md").read_text().split())
+    proved = sum(one.proved for one in instances)
+    assert f"[{len(instances)} named instances](docs/bench.md)" in readme
+    assert f"the best value of {proved} of them proved" in readme
+
+
 def arrays_told():
     """For each group of families, the names of its arrays, and whether each may be left out."""
     told = {}
