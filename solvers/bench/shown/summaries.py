@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .proofs import is_proved
 from .times import (
     NOT_TRIED,
     ORDER,
@@ -206,7 +207,8 @@ def summary(
 
     `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
     `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
-    ``died``. `not tried` counts the other instances of the family: the solver does not take them
+    ``died``. `proved` counts the solved ones that the solver calls optimal; `proved_only` ranks by
+    these. `not tried` counts the other instances of the family: the solver does not take them
     (``unsupported``), the machine failed it (``lost``), or there are no rows. `lost` counts those
     of the second kind. A solver that solved no instance, or lost one, has no mean (NaN), and who
     lost one comes last: a loss at the time limit might have been a failure. `ratio` is that of the
@@ -226,7 +228,11 @@ def summary(
         table = times(part, clock=clock, warm=warm, gap=gap)
         means = shifted_geometric_means(part, shift=shift, clock=clock, warm=warm, gap=gap)
         integrals = primal_integrals(part, clock=clock, warm=warm)
-        ended = _worst(counting(part, warm))
+        listed = counting(part, warm)
+        ended = _worst(listed)
+        counted = {
+            solver: [row for row in listed if row["solver"] == solver] for solver in table.solvers
+        }
         found: list[dict[str, Any]] = []
         for place, solver in enumerate(table.solvers):
             column = table.seconds[:, place]
@@ -235,6 +241,7 @@ def summary(
             solves = [table.instances[one] for one in np.flatnonzero(np.isfinite(column))]
             unsolved = [table.instances[one] for one in np.flatnonzero(np.isinf(column))]
             counts = _counts(ended[solver][instance] for instance in unsolved)
+            unproved = {row["instance"] for row in counted[solver] if not is_proved(row)}
             lost = list(ended[solver].values()).count("lost")
             # Without a solved instance, the mean would be the time limit. What is lost at the limit
             # would mostly be failures: without them, the mean would be too small.
@@ -245,6 +252,7 @@ def summary(
                     "solver": solver,
                     "instances": tried,
                     "solved": solved,
+                    "proved": len(set(solves) - unproved),
                     **counts,
                     "not tried": len(column) - tried,
                     "lost": lost,
