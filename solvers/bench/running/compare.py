@@ -92,8 +92,9 @@ def compare(
     threads
         The number of threads and processors of each process.
     tolerance
-        The largest gap at which an answer counts as solved, and by which claims may err. Gaps are
-        relative to the size of the best known objective, at least 0.01.
+        The largest gap at which an answer counts as solved, by which claims may err, and by which
+        an answer may be better than a proved bound; beyond this it is ``wrong``. Gaps are relative
+        to the size of the best known objective, or of the bound, at least 0.01.
     to
         A file for the rows, in the format Parquet; its name ends in ``.parquet``. What it already
         holds of the same solvers, options, instances and limits is kept, and not run again.
