@@ -35,6 +35,8 @@ class HighsEngine(Library):
     ----------
     tolerance
         The tolerance of feasibility and optimality.
+    seed
+        The random seed of the solver.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class HighsEngine(Library):
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
     tolerance: float = 1e-9
+    seed: int = 0
 
     def tells(self, integral: bool) -> bool:
         return integral
@@ -60,6 +63,7 @@ class HighsEngine(Library):
     ) -> Ended:
         solver = quiet(highspy)
         solver.setOptionValue("threads", 1)
+        solver.setOptionValue("random_seed", self.seed)
         solver.setOptionValue("mip_rel_gap", 0.0)
         solver.setOptionValue("primal_feasibility_tolerance", self.tolerance)
         solver.setOptionValue("dual_feasibility_tolerance", self.tolerance)

@@ -38,6 +38,8 @@ class ScipEngine(Library):
     tolerance
         SCIP's tolerance of feasibility; for quadratic models also the relative gap at which it
         stops.
+    seed
+        The number by which SCIP shifts all its random seeds.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class ScipEngine(Library):
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
     tolerance: float = 1e-7
+    seed: int = 0
 
     def tells(self, integral: bool) -> bool:
         return integral
@@ -66,6 +69,7 @@ class ScipEngine(Library):
             _tell(scip, solver, columns, improved)
         solver.hideOutput()
         solver.setParam("numerics/feastol", self.tolerance)
+        solver.setParam("randomization/randomseedshift", self.seed)
         solver.setParam("limits/gap", self.tolerance if model.quadratic else 0.0)
         if time_limit is not None:
             solver.setParam("limits/time", float(time_limit))

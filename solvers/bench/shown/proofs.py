@@ -21,7 +21,7 @@ def is_proved(row: Row) -> bool:
     bound = row.get("claimed_bound")
     if bound is None:
         return True
-    return abs(gap_to(row["sense"], row["objective"], bound)) <= row["tolerance"]
+    return abs(gap_to(row["sense"], row["objective"], bound)) <= float(row["tolerance"])
 
 
 def proved_only(rows: Iterable[Row]) -> list[dict[str, Any]]:

@@ -55,6 +55,18 @@ def test_who_tells_answers_on_the_way_is_told():
     assert told == {name: found for name, found in families.items() if found}
 
 
+def test_the_libraries_that_take_a_seed_are_told():
+    (line,) = [
+        line for line in PAGE.read_text().split("\n- ") if "All repeats use the same" in line
+    ]
+    told = re.findall(r"`(\w+)`", line.partition("take a seed")[0])
+    assert told == [
+        name
+        for name, listed in bench.ROSTER.items()
+        if name.islower() and hasattr(getattr(listed.make(), "engine", None), "seed")
+    ]
+
+
 def test_the_solver_inside_a_package_is_told():
     told = {
         name: (library, inside)

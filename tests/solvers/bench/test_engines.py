@@ -146,6 +146,33 @@ def test_bounds_that_cones_imply_are_left_out(more, is_kept):
     assert len(above) == sum(is_kept & (model.least != model.most))
 
 
+SEEDS = {
+    "highs": ("quiet", lambda solver: solver.getOptionValue("random_seed")[1]),
+    "scip": ("to_scip", lambda solver: solver.getParam("randomization/randomseedshift")),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_an_engine_passes_its_seed_on(name, monkeypatch):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed or "ortools" in sys.modules:
+        pytest.skip(f"{listed.needs} is not installed, or cannot be loaded")
+    engine = dataclasses.replace(listed.make().engine, seed=7)
+    module = sys.modules[type(engine).__module__]
+    function, asked = SEEDS[name]
+    make = getattr(module, function)
+    made = []
+
+    def kept(*arguments):
+        made.append(make(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(module, function, kept)
+    engine(bench.Model(cost=[1], matrix=[[1]], lower=[1], upper=[2]))
+    (solver,) = made
+    assert asked(solver[0] if isinstance(solver, tuple) else solver) == 7
+
+
 ECOS_FAMILIES = ("exact-entropy", "penalised-entropy", "least-squares", "minimax", "consistency")
 
 
