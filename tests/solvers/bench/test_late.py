@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from margin.solvers import IPF, bench
 from margin.solvers.bench import Instance
-from margin.solvers.bench.running import messages
+from margin.solvers.bench.running import messages, worker
 from margin.solvers.bench.running import rows as row_files
 from margin.solvers.bench.running.process import Found, Limits, Task, _Watch
 from margin.solvers.bench.running.verdict import judged
@@ -240,3 +240,24 @@ def test_a_late_claim_that_another_answer_refutes_is_wrong():
     good = fact | {"solver": "A", "objective": 30, "outcome": "solved", "status": None}
     late = fact | {"solver": "B", "objective": 33, "outcome": "time", "status": "OPTIMAL"}
     assert [one["outcome"] for one in bench.reconciled([good, late])] == ["solved", "wrong"]
+
+
+def test_the_seconds_for_sending_an_answer_do_not_count(best, monkeypatch):
+    """Each answer takes 1 second to find, and 10 seconds to send, which are ours."""
+    now = [100.0]
+    clock = {"perf_counter": lambda: now[0], "thread_time": lambda: now[0]}
+    for name, read in (clock | {"_cpu_seconds": lambda: now[0]}).items():
+        monkeypatch.setattr(worker, name, read)
+    sent = []
+
+    class Channel:
+        def send(self, values, arrays):
+            sent.append((values["seconds"], values["cpu"]))
+            now[0] += 10.0
+
+    reporter = worker._Reporter(Channel(), begun=100.0, before=100.0)
+    for _ in range(3):
+        now[0] += 1.0
+        reporter(best)
+    assert sent == [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]
+    assert reporter.wall == reporter.cpu == 30.0
