@@ -78,8 +78,8 @@ def caption(clock: Clock = "cpu") -> list[str]:
         "and other; proved: the solved ones that the solver calls optimal; other: no answer, an "
         "error, the end of the process, or the memory limit",
         "not tried: the solver does not take them, the machine failed it, or it did not run on "
-        "them; lost: those that the machine failed; a solver that lost any has no mean and comes "
-        "last, as a loss might have been a failure",
+        "them; lost: those that the machine failed; a solver that lost any has no mean, no primal "
+        "integral, and comes last, as a loss might have been a failure",
         "time: ended after the time limit, or an answer that came later than it; solvers are in "
         "order of solved, then of mean seconds",
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
