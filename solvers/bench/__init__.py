@@ -34,6 +34,7 @@ from .shown.pictures import (
     draw_performance_profile,
 )
 from .shown.profiles import Profile, data_profile, performance_profile
+from .shown.proofs import proved_only
 from .shown.summaries import (
     agreement,
     failures,
@@ -82,6 +83,7 @@ __all__ = [
     "performance_profile",
     "primal_integral",
     "primal_integrals",
+    "proved_only",
     "read",
     "read_rows",
     "reconciled",

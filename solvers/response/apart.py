@@ -117,7 +117,8 @@ class Calling(NamedTuple):
     which
         The solver's name in `apart_process`.
     options
-        The solver's options.
+        The solver's options. In this process CP-SAT takes one more, `improved`: a function that is
+        called with each better point.
     patience
         Seconds after which the separate process is ended, or None.
     apart

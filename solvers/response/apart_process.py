@@ -65,7 +65,9 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
         solver.parameters.max_deterministic_time = options["steps"]
     if options["seconds"] is not None:
         solver.parameters.max_time_in_seconds = options["seconds"]
-    ended = solver.solve(model)
+    improved = options.get("improved")
+    telling = None if improved is None else _telling(cp_model, columns, improved)
+    ended = solver.solve(model, telling)
     word = solver.status_name(ended)
     status = CPSAT_WORDS.get(word, "FAILED")
     if status == "TIME_LIMIT" and options["seconds"] is None:
@@ -78,6 +80,18 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
         solver.num_branches,
         "" if status == "OPTIMAL" else f"CP-SAT: {word}",
     )
+
+
+def _telling(cp_model: Any, columns: list[Any], improved: Any) -> Any:
+    """A callback of CP-SAT that calls a function with each better point."""
+
+    class Telling(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        """Is called at each better point."""
+
+        def on_solution_callback(self) -> None:
+            improved(np.array([self.value(column) for column in columns], np.float64))
+
+    return Telling()
 
 
 def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -120,11 +120,41 @@ def test_a_solver_that_does_not_work_fails(solver, words):
 
 
 def test_a_solver_that_works_passes():
-    assert check_solver(Newton()) == "11 problems answered, 0 refused"
+    assert check_solver(Newton()) == "13 problems answered, 0 refused"
+
+
+class Part:
+    """Does not take some problems."""
+
+    def __init__(self, takes, status=Status.UNSUPPORTED):
+        self.takes = takes
+        self.status = status
+
+    def solve(self, problem):
+        if self.takes(problem):
+            return Newton(bars=False).solve(problem)
+        return problem.solution(None, status=self.status, iterations=0, seconds=0, relaxation=0)
+
+
+def test_a_solver_may_refuse_any_problems_that_it_does_not_take_but_not_all():
+    has_none = Part(lambda problem: problem.zeros is None)
+    assert check_solver(has_none) == (
+        "8 problems answered, 5 refused: cells that must be zero (UNSUPPORTED), zeros across what "
+        "is known (UNSUPPORTED), zeros and nothing known (UNSUPPORTED), pairs with errors and "
+        "zeros (UNSUPPORTED), a table known by its zeros (UNSUPPORTED)"
+    )
+    with pytest.raises(AssertionError, match=r"it refuses all 13: binary pairs \(UNSUPPORTED\)"):
+        check_solver(Part(lambda problem: False))
+    # Any other status says that it takes the problem.
+    failing = Part(lambda problem: problem.zeros is None, Status.FAILED)
+    with pytest.raises(
+        AssertionError, match=r"known by its zeros.*FAILED.*or end with UNSUPPORTED"
+    ):
+        check_solver(failing)
 
 
 def test_problems_that_are_refused_are_named():
     assert check_solver(IPF()) == (
-        "8 problems answered, 3 refused: pairs with errors (INFEASIBLE), contradictory pairs "
+        "10 problems answered, 3 refused: pairs with errors (INFEASIBLE), contradictory pairs "
         "(INFEASIBLE), pairs with errors and zeros (INFEASIBLE)"
     )

@@ -126,6 +126,7 @@ def _add_show(group: Any) -> None:
         examples=[
             "margin bench show rows.parquet",
             "margin bench show rows.parquet --format latex",
+            "margin bench show rows.parquet --proved",
             "margin bench show rows.parquet --page comparison.html",
             "margin bench show rows.parquet --picture profile.pdf --family response",
             "margin bench show rows.parquet --family cover --solvers highs,scip,mine.py:MySolver",
@@ -152,6 +153,12 @@ def _add_show(group: Any) -> None:
         metavar="N",
         help="the rows under the N-th combination of limits alone, as the table numbers them; "
         "solves under different limits, or of different machines, are not ranked together",
+    )
+    showing.add_argument(
+        "--proved",
+        action="store_true",
+        help="rank by proofs: an answer that its solver does not call optimal counts as feasible, "
+        "in tables, pages and pictures",
     )
     showing.add_argument(
         "--format",
@@ -336,6 +343,8 @@ def _show(parsed: argparse.Namespace) -> Said:
             f"but they hold {', '.join(names) or 'nothing'}; name one of these"
         )
     rows = of_solvers(rows, parsed.solvers)
+    if parsed.proved:
+        rows = bench.proved_only(rows)
     groups = _limited(rows, parsed)
     for group in groups.values():
         _check_problems(group)

@@ -1,8 +1,8 @@
 """`CpSatEngine` and `Rc2Engine`: CP-SAT and a MaxSAT solver, for models of whole numbers alone."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,8 +42,20 @@ class CpSatEngine:
     seed: int = 0
     apart: bool = True
 
-    def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
-        options = {"seed": self.seed, "steps": None, "seconds": time_limit}
+    def tells(self, integral: bool) -> bool:
+        """Whether it tells better points on the way: where it runs in this process."""
+        return integral and not self.apart
+
+    def __call__(
+        self,
+        model: Model,
+        *,
+        time_limit: float | None = None,
+        improved: Callable[[Floats], None] | None = None,
+    ) -> Ended:
+        options: dict[str, Any] = {"seed": self.seed, "steps": None, "seconds": time_limit}
+        if improved is not None:
+            options["improved"] = improved
         patience = None if time_limit is None else 10.0 + 1.5 * time_limit
         return _ended(Calling("cpsat", options, patience, apart=self.apart), "ortools", model)
 

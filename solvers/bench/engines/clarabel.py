@@ -9,6 +9,7 @@ from scipy import sparse
 
 from ...status import Status
 from ...types import Floats
+from ..models.implied import least_needed
 from ..models.model import Model
 from .ended import Ended
 from .library import Library
@@ -87,7 +88,8 @@ class ClarabelEngine(Library):
 def conic(model: Model) -> tuple[Any, Any, Any, Any, Floats]:
     """The constraints as Clarabel takes them: right - rows x lies in the cones.
 
-    Bounds of columns are written as rows behind the rows of the model.
+    Bounds of columns are written as rows behind the rows of the model, without lower bounds that
+    the cones imply; see `least_needed`.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def conic(model: Model) -> tuple[Any, Any, Any, Any, Floats]:
         The stacked rows and right sides: equations, upper bounds, lower bounds, exponential cones.
     """
     matrix = sparse.vstack([model.matrix, sparse.eye_array(model.columns)]).tocsr()
-    lower = np.concatenate([model.lower, model.least])
+    lower = np.concatenate([model.lower, least_needed(model)])
     upper = np.concatenate([model.upper, model.most])
     same = lower == upper
     equal = np.flatnonzero(same)

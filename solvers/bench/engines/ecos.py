@@ -24,6 +24,12 @@ _STATUS = {
 }
 """The `Status` for each code of ECOS; any other one is `FAILED`."""
 
+_SCALE = 0.1
+"""The size of a square that its second-order cone has in its middle.
+
+With 1, ECOS ends with numerical problems on more of the instances of medium size.
+"""
+
 
 @dataclass(
     frozen=True,
@@ -32,8 +38,9 @@ _STATUS = {
 class EcosEngine(Library):
     """Solves continuous models with squares and exponential cones by ECOS.
 
-    ECOS knows no quadratic part: the sum of squares becomes one more column that a second-order
-    cone bounds from below. It has no time limit.
+    ECOS knows no quadratic part: each square gets one more column, which a second-order cone bounds
+    from below. One cone for the whole sum would have fewer rows, but ECOS fails at it more often.
+    It has no time limit.
 
     Parameters
     ----------
@@ -54,11 +61,10 @@ class EcosEngine(Library):
         inequalities = len(below) + len(above)
         matrix, sides, squares = _with_squares(model, rows.tocsr(), right, len(equal), inequalities)
         cut = len(equal)
-        dims = {"l": inequalities, "q": squares, "e": model.cones}
-        extra = [1.0] if squares else []
+        dims = {"l": inequalities, "q": [3] * squares, "e": model.cones}
         equations = {"A": sparse.csc_matrix(matrix[:cut]), "b": sides[:cut]} if cut else {}
         found = ecos.solve(
-            np.concatenate([model.cost, extra]),
+            np.concatenate([model.cost, np.ones(squares)]),
             sparse.csc_matrix(matrix[cut:]),
             sides[cut:],
             dims,
@@ -86,27 +92,26 @@ def _with_squares(
     right: Floats,
     equal: int,
     inequalities: int,
-) -> tuple[Any, Floats, list[int]]:
-    """The rows and right sides in ECOS's order of cones, and the sizes of second-order cones.
+) -> tuple[Any, Floats, int]:
+    """The rows and right sides in ECOS's order of cones, and the number of squares.
 
-    An exponential cone of ECOS holds (a, c, b) for our (a, b, c). With a column h for half the sum
-    of squares r . r, the second-order cone holds (h + 1, h - 1, sqrt(2) r).
+    An exponential cone of ECOS holds (a, c, b) for our (a, b, c). With a column h for the square
+    q x x / 2, a second-order cone holds (h / s + 1, h / s - 1, sqrt(2 q / s) x): it says that
+    4 h / s >= 2 q x x / s. The number s is `_SCALE`.
     """
     before = equal + inequalities
     swapped = np.arange(before, rows.shape[0]).reshape(-1, 3)[:, [0, 2, 1]].ravel()
     curved = np.flatnonzero(model.square)
-    if not len(curved):
-        order = np.concatenate([np.arange(before), swapped])
-        return rows[order], right[order], []
-    blank = sparse.csr_array((rows.shape[0], 1))
-    wide = sparse.hstack([rows, blank]).tocsr()
-    scale = -np.sqrt(2 * model.square[curved])
-    place = (np.arange(len(curved)), curved)
-    shape = (len(curved), model.columns + 1)
-    residuals = sparse.csr_array((scale, place), shape=shape)
-    height = sparse.csr_array(([-1.0, -1.0], ([0, 1], [model.columns] * 2)), shape=(2, shape[1]))
-    cone = sparse.vstack([height, residuals])
-    matrix = sparse.vstack([wide[:before], cone, wide[swapped]]).tocsr()
-    cone_right = np.concatenate([[1.0, -1.0], np.zeros(len(curved))])
-    sides = np.concatenate([right[:before], cone_right, right[swapped]])
-    return matrix, sides, [2 + len(curved)]
+    count = len(curved)
+    wide = sparse.hstack([rows, sparse.csr_array((rows.shape[0], count))]).tocsr()
+    # The three rows of each cone; two have the column of the square, one has x.
+    first = 3 * np.arange(count)
+    heights = model.columns + np.arange(count)
+    roots = np.sqrt(2 * model.square[curved] / _SCALE)
+    values = np.concatenate([np.full(2 * count, -1 / _SCALE), -roots])
+    place = np.concatenate([first, first + 1, first + 2])
+    columns = np.concatenate([heights, heights, curved])
+    cones = sparse.csr_array((values, (place, columns)), shape=(3 * count, wide.shape[1]))
+    matrix = sparse.vstack([wide[:before], cones, wide[swapped]]).tocsr()
+    sides = np.concatenate([right[:before], np.tile([1.0, -1.0, 0.0], count), right[swapped]])
+    return matrix, sides, count

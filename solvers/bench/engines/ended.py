@@ -1,7 +1,7 @@
 """`Ended`: what an engine returns, and the protocol of engines."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...status import Status
 from ...types import Floats
@@ -45,6 +45,18 @@ class Ended:
 
 
 class Engine(Protocol):
-    """A callable that solves a `Model`."""
+    """A callable that solves a `Model`.
 
-    def __call__(self, model: Model, /, *, time_limit: float | None = None) -> Ended: ...
+    An engine that tells better points on the way has a method ``tells(integral)``: whether it does
+    so for programmes of integers (True), or for continuous ones (False). Then the call has another
+    option, `improved`: None, or a function to be called with each better point.
+    """
+
+    def __call__(
+        self,
+        model: Model,
+        /,
+        *,
+        time_limit: float | None = None,
+        **options: Any,
+    ) -> Ended: ...

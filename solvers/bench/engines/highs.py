@@ -1,6 +1,6 @@
 """`HighsEngine`: the solver HiGHS, through the package highspy, for everything without cones."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,6 +35,8 @@ class HighsEngine(Library):
     ----------
     tolerance
         The tolerance of feasibility and optimality.
+    seed
+        The random seed of the solver.
 
     Examples
     --------
@@ -47,10 +49,21 @@ class HighsEngine(Library):
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
     tolerance: float = 1e-9
+    seed: int = 0
 
-    def solve(self, highspy: Any, model: Model, time_limit: float | None) -> Ended:
+    def tells(self, integral: bool) -> bool:
+        return integral
+
+    def solve(
+        self,
+        highspy: Any,
+        model: Model,
+        time_limit: float | None,
+        improved: Callable[[Floats], None] | None = None,
+    ) -> Ended:
         solver = quiet(highspy)
         solver.setOptionValue("threads", 1)
+        solver.setOptionValue("random_seed", self.seed)
         solver.setOptionValue("mip_rel_gap", 0.0)
         solver.setOptionValue("primal_feasibility_tolerance", self.tolerance)
         solver.setOptionValue("dual_feasibility_tolerance", self.tolerance)
@@ -58,6 +71,8 @@ class HighsEngine(Library):
             solver.setOptionValue("time_limit", float(time_limit))
         end_threads_of_highs(highspy)
         solver.passModel(to_highs(highspy, model))
+        if improved is not None:
+            _tell(highspy, solver, improved)
         solver.run()
         ended = solver.getModelStatus()
         status = _STATUS.get(ended.name, Status.FAILED)
@@ -80,6 +95,18 @@ class HighsEngine(Library):
             dual=np.array(solution.row_dual) if has_dual else None,
             detail=str(solver.modelStatusToString(ended)),
         )
+
+
+def _tell(highspy: Any, solver: Any, improved: Callable[[Floats], None]) -> None:
+    """Let HiGHS call a function with each better point of an integer programme."""
+    kind = highspy.cb.HighsCallbackType.kCallbackMipImprovingSolution
+
+    def called(which: Any, _message: str, told: Any, _control: Any, _data: Any) -> None:
+        if which == kind:
+            improved(np.array(told.mip_solution))
+
+    solver.setCallback(called, None)
+    solver.startCallback(kind)
 
 
 def quiet(highspy: Any) -> Any:

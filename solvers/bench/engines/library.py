@@ -3,13 +3,14 @@
 import dataclasses
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...backends import available
 from ...status import Status
+from ...types import Floats
 from ..models.model import Model
 from .ended import Ended
 
@@ -38,12 +39,25 @@ class Library(ABC):
             return f"{self.module} takes no integers"
         return ""
 
-    def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:
+    def tells(self, integral: bool) -> bool:
+        """Whether it tells better points on the way; if so, `solve` has the option `improved`."""
+        return False
+
+    def __call__(
+        self,
+        model: Model,
+        *,
+        time_limit: float | None = None,
+        improved: Callable[[Floats], None] | None = None,
+    ) -> Ended:
         if not available(self.module):
             return Ended(status=Status.MISSING, detail=f"{self.module} is not installed")
         refused = self.refusal(model)
         if refused:
             return Ended(status=Status.UNSUPPORTED, detail=refused)
-        ended = self.solve(importlib.import_module(self.module), model, time_limit)
+        options: dict[str, Any] = {"time_limit": time_limit}
+        if self.tells(model.integral):
+            options["improved"] = improved
+        ended = self.solve(importlib.import_module(self.module), model, **options)
         is_number = ended.point is None or bool(np.isfinite(ended.point).all())
         return ended if is_number else dataclasses.replace(ended, point=None)

@@ -1,12 +1,13 @@
 """`ScipEngine`: the solver SCIP, through the package pyscipopt, for everything without cones."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...status import Status
+from ...types import Floats
 from ..models.model import Model
 from .ended import Ended
 from .library import Library
@@ -37,6 +38,8 @@ class ScipEngine(Library):
     tolerance
         SCIP's tolerance of feasibility; for quadratic models also the relative gap at which it
         stops.
+    seed
+        The number by which SCIP shifts all its random seeds.
 
     Examples
     --------
@@ -49,19 +52,31 @@ class ScipEngine(Library):
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
     tolerance: float = 1e-7
+    seed: int = 0
 
-    def solve(self, scip: Any, model: Model, time_limit: float | None) -> Ended:
+    def tells(self, integral: bool) -> bool:
+        return integral
+
+    def solve(
+        self,
+        scip: Any,
+        model: Model,
+        time_limit: float | None,
+        improved: Callable[[Floats], None] | None = None,
+    ) -> Ended:
         solver, columns = to_scip(scip, model)
+        if improved is not None:
+            _tell(scip, solver, columns, improved)
         solver.hideOutput()
         solver.setParam("numerics/feastol", self.tolerance)
+        solver.setParam("randomization/randomseedshift", self.seed)
         solver.setParam("limits/gap", self.tolerance if model.quadratic else 0.0)
         if time_limit is not None:
             solver.setParam("limits/time", float(time_limit))
         status = solved(solver)
         point = None
         if solver.getNSols():
-            best = solver.getBestSol()
-            point = np.array([solver.getSolVal(best, column) for column in columns])
+            point = _best(solver, columns)
         bound = float(solver.getDualbound())
         return Ended(
             status=status,
@@ -70,6 +85,35 @@ class ScipEngine(Library):
             work=int(solver.getNTotalNodes()),
             detail=str(solver.getStatus()),
         )
+
+
+def _best(solver: Any, columns: list[Any]) -> Floats:
+    """The best point that SCIP has found so far."""
+    best = solver.getBestSol()
+    return np.array([solver.getSolVal(best, column) for column in columns])
+
+
+def _tell(
+    scip: Any,
+    solver: Any,
+    columns: list[Any],
+    improved: Callable[[Floats], None],
+) -> None:
+    """Let SCIP call a function with each better point."""
+
+    class Telling(scip.Eventhdlr):  # type: ignore[misc]
+        """Waits for the event that a better point was found."""
+
+        def eventinit(self) -> None:
+            self.model.catchEvent(scip.SCIP_EVENTTYPE.BESTSOLFOUND, self)
+
+        def eventexit(self) -> None:
+            self.model.dropEvent(scip.SCIP_EVENTTYPE.BESTSOLFOUND, self)
+
+        def eventexec(self, event: Any) -> None:
+            improved(_best(self.model, columns))
+
+    solver.includeEventhdlr(Telling(), "telling", "tells better points")
 
 
 def solved(solver: Any) -> Status:

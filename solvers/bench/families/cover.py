@@ -180,6 +180,7 @@ class CoverFamily(Family):
 
     name: ClassVar[str] = "cover"
     group: ClassVar[str] = "cover"
+    integral: ClassVar[bool] = True
     takes: ClassVar[str] = "margin.solvers.bench.Cover"
     gives: ClassVar[str] = "margin.solvers.bench.Chosen, or an array of the numbers of sets"
     unit: ClassVar[str] = "items that no chosen set holds"

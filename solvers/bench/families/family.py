@@ -89,6 +89,8 @@ class Family(ABC):
         The unit in which a violation is measured.
     tolerance
         The largest violation of a feasible answer.
+    integral
+        Whether the columns of the programme are integers.
     """
 
     name: ClassVar[str]
@@ -99,6 +101,7 @@ class Family(ABC):
     sense: ClassVar[Literal["minimise", "maximise"]] = "minimise"
     unit: ClassVar[str]
     tolerance: ClassVar[float] = 1e-6
+    integral: ClassVar[bool] = False
 
     @abstractmethod
     def statement(self) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ class ResponseFamily(Family):
 
     name: ClassVar[str] = "response"
     group: ClassVar[str] = "response"
+    integral: ClassVar[bool] = True
     takes: ClassVar[str] = "margin.solvers.BestResponse"
     gives: ClassVar[str] = "margin.solvers.Response, or a record: a value for each attribute"
     sense: ClassVar[Literal["minimise", "maximise"]] = "maximise"
@@ -77,7 +79,7 @@ class ResponseFamily(Family):
         )
 
     def model(self, problem: BestResponse) -> Model:
-        programme = Programme.of(problem)
+        programme = _programme(problem)
         return Model(
             cost=-programme.cost,
             offset=-float(programme.offset),
@@ -90,7 +92,7 @@ class ResponseFamily(Family):
 
     def answer(self, problem: BestResponse, point: Floats) -> Any:
         rounded = np.asarray(point, np.float64)
-        return Programme.of(problem).record(problem, rounded, np.random.default_rng(0))
+        return _programme(problem).record(problem, rounded, np.random.default_rng(0))
 
     def pack(self, problem: BestResponse) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {name: getattr(problem, name) for name in _ARRAYS}
@@ -136,3 +138,9 @@ def _value(problem: BestResponse, record: Integers) -> int:
         holds = math.fsum(literals) % 2 == 0 if parity else bool(literals.all())
         total += weight if holds else 0
     return total
+
+
+@lru_cache(maxsize=1)
+def _programme(problem: BestResponse) -> Programme:
+    """The programme of the last problem, which is kept for the answers to it."""
+    return Programme.of(problem)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...types import Floats
 from ..engines.ended import Engine
-from ..families.family import Claim
+from ..families.family import Claim, Family
 from ..instance import Instance
 from ..models.model import Model
 
@@ -68,6 +68,11 @@ class ByModel:
     engine: Engine
     time_limit: float | None = None
 
+    def tells(self, family: Family) -> bool:
+        """Whether the engine tells better points of a family's programmes on the way."""
+        told = getattr(self.engine, "tells", None)
+        return bool(told is not None and told(family.integral))
+
     def solve_instance(
         self,
         instance: Instance,
@@ -86,7 +91,7 @@ class ByModel:
         family = instance.family
         problem = instance.problem
         options: dict[str, Any] = {"time_limit": self.time_limit}
-        if improved is not None and getattr(self.engine, "tells_points", False):
+        if improved is not None and self.tells(family):
             options["improved"] = lambda point: improved(family.answer(problem, point))
         ended = self.engine(instance.model, **options)
         answer = None if ended.point is None else family.answer(problem, ended.point)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backends import load_pulp
+from .implied import least_needed
 from .model import Model
 
 __all__ = ["to_cvxpy", "to_pulp"]
@@ -15,7 +16,8 @@ __all__ = ["to_cvxpy", "to_pulp"]
 def to_cvxpy(model: Model) -> Any:
     """The model as a `cvxpy.Problem`.
 
-    Its only variable, ``x`` of shape (columns,), holds the columns.
+    Its only variable, ``x`` of shape (columns,), holds the columns. Lower bounds that the
+    exponential cones imply are left out; see `least_needed`.
 
     Examples
     --------
@@ -39,7 +41,7 @@ def to_cvxpy(model: Model) -> Any:
     constraints = []
     if model.rows:
         constraints += _between(model.matrix @ x, model.lower, model.upper)
-    constraints += _between(x, model.least, model.most)
+    constraints += _between(x, least_needed(model), model.most)
     if model.cones:
         entries = model.cone @ x + model.shift
         first, second, third = (entries[place::3] for place in range(3))

@@ -92,8 +92,9 @@ def compare(
     threads
         The number of threads and processors of each process.
     tolerance
-        The largest gap at which an answer counts as solved, and by which claims may err. Gaps are
-        relative to the size of the best known objective, at least 0.01.
+        The largest gap at which an answer counts as solved, by which claims may err, and by which
+        an answer may be better than a proved bound; beyond this it is ``wrong``. Gaps are relative
+        to the size of the best known objective, or of the bound, at least 0.01.
     to
         A file for the rows, in the format Parquet; its name ends in ``.parquet``. What it already
         holds of the same solvers, options, instances and limits is kept, and not run again.
@@ -211,6 +212,7 @@ class _Comparison:
                 solver=entry.pickled,
                 repeats=self.repeats,
                 limits=self.limits,
+                inside=entry.inside,
                 takes_model=entry.takes_model,
                 processors=processors,
             )
@@ -235,7 +237,11 @@ class _Comparison:
         verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
         traced = row_files.trace(instance, found.trace, found.own_seconds, verdict)
         fixed = self._fixed(instance, entry)
-        return fixed | _measured(found) | _valued(instance, verdict) | traced | _made(found, load)
+        # The process that solves tells the version of the solver inside its package.
+        version = found.versions.get(entry.inside, "")
+        inside = {"inside": f"{entry.inside} {version}".strip()}
+        made = inside | _made(found, load)
+        return fixed | _measured(found) | _valued(instance, verdict) | traced | made
 
     def _fixed(self, instance: Instance, entry: Entry) -> Row:
         """The part of a row that is known before the run."""
@@ -252,6 +258,7 @@ class _Comparison:
             "solver": entry.name,
             "options": entry.options,
             "library": entry.library,
+            "tells": instance.family.name in entry.tells,
             "repeats": self.repeats,
             "time_limit": self.limits.seconds,
             "memory_limit": self.limits.memory,

@@ -19,7 +19,8 @@ from ..libraries.by_model import ByModel
 from ..libraries.roster import ROSTER, Listed, families_of
 from .compiling import has_loops
 from .fingerprint import fingerprint
-from .solving import library_of
+from .solving import library_of, solver_inside
+from .telling import tells
 
 __all__ = ["Entry", "listed", "named", "planned"]
 
@@ -35,17 +36,20 @@ before and after its own clock: an answer that comes later than the limit does n
 class Entry:
     """A solver with its name, its description, and the bytes that are sent to its process.
 
-    `library` is the package that solves, with its version; `takes_model` tells that the solver
+    `library` is the package that solves, with its version; `inside` names the solver inside it, if
+    there is one; `takes_model` tells that the solver
     takes the programme as arrays; `has_loops`, that loops of margin's are compiled when it is first
-    called.
+    called. `tells` has the names of the families of which it tells better answers on the way.
     """
 
     name: str
     options: str
     library: str
+    inside: str
     pickled: bytes
     takes_model: bool
     has_loops: bool
+    tells: frozenset[str]
 
 
 def named(solvers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -123,9 +127,11 @@ def planned(
             name=name,
             options=_described(limited),
             library=library_of(limited),
+            inside=solver_inside(limited),
             pickled=_pickled(name, limited),
             takes_model=callable(getattr(limited, "solve_instance", None)),
             has_loops=has_loops(limited),
+            tells=frozenset(family.name for family in FAMILIES if tells(limited, family)),
         )
     plan = []
     for instance in instances:

@@ -34,6 +34,9 @@ _PATIENCE = 10.0
 _WAITED_SHARE = 0.1
 """A limit that is reached says nothing of a solver that waited for longer than this share of it."""
 
+_NEARLY = 0.8
+"""A solver that had this share of its limit for itself ended by its own fault at the limit."""
+
 _SLOW_SHARE = 0.5
 _SLOW_SECONDS = 0.5
 """The clock of a solver's process is slow if it shows less than this share of our seconds, minus
@@ -98,6 +101,8 @@ class Task:
         The number of solves after the first.
     limits
         What the process may use.
+    inside
+        The name of the solver inside its package, whose version is asked for; see `inside`.
     takes_model
         Whether the solver takes the programme as arrays (`Instance.model`). They are then written
         before the clock of a solve starts.
@@ -109,6 +114,7 @@ class Task:
     solver: bytes
     repeats: int
     limits: Limits
+    inside: str = ""
     takes_model: bool = False
     processors: tuple[int, ...] = ()
 
@@ -155,7 +161,7 @@ class Found:
     detail
         What went wrong.
     versions
-        The versions of the libraries that were loaded.
+        The versions of the libraries that were loaded, and of the solver inside one of them.
     """
 
     repeat: int
@@ -192,14 +198,16 @@ class Found:
     def is_lost(self, limit: float) -> bool:
         """Whether the machine, and not the solver, may be the reason of how the solve ended.
 
-        That is also so if it reached a time limit, but waited long for a processor meanwhile. A
-        process that was ended after it had the whole limit for itself is not lost.
+        That is also so if it reached a time limit, but waited long for a processor meanwhile. It is
+        not lost if it had nearly the whole limit (80 %) for itself.
         """
         if self.lost:
             return True
-        is_late = self.end == "time" or self.claim.get("status") == "TIME_LIMIT"
+        was_ended = self.end == "time"
+        is_late = was_ended or self.claim.get("status") == "TIME_LIMIT"
         has_waited = self.waited > _WAITED_SHARE * limit
-        had_its_time = self.end == "time" and self.watched - self.waited >= limit
+        own = self.watched - self.waited if was_ended else self.own_seconds
+        had_its_time = own >= _NEARLY * limit
         return is_late and has_waited and not had_its_time
 
 
@@ -220,6 +228,7 @@ def run(task: Task, stop: threading.Event) -> list[Found]:
         told = {
             "repeats": task.repeats,
             "memory_limit": task.limits.memory,
+            "inside": task.inside,
             "takes_model": task.takes_model,
             "processors": task.processors,
         }

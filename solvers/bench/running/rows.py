@@ -26,6 +26,7 @@ COLUMNS: dict[str, str] = {
     "solver": _TEXT,
     "options": _TEXT,
     "library": _TEXT,
+    "inside": _TEXT,
     "repeat": _WHOLE,
     "repeats": _WHOLE,
     "cold": _FLAG,
@@ -46,6 +47,7 @@ COLUMNS: dict[str, str] = {
     "cpu": _NUMBER,
     "peak_memory": _WHOLE,
     "runaways": _WHOLE,
+    "tells": _FLAG,
     "trace_seconds": _NUMBERS,
     "trace_gaps": _NUMBERS,
     "time_limit": _NUMBER,
@@ -63,7 +65,7 @@ COLUMNS: dict[str, str] = {
 }
 """The columns and their types. Times are in seconds, memory is in bytes."""
 
-_LATER = ("library", "waited")
+_LATER = ("library", "inside", "waited", "tells")
 """The columns that files written by earlier versions may lack."""
 
 _KEY = (

@@ -1,4 +1,7 @@
-"""Which library solves when a solver is called: a row of a comparison names it with its version."""
+"""Which library solves when a solver is called, and which solver is inside the library.
+
+A row of a comparison names both with their versions.
+"""
 
 import importlib.metadata
 from typing import Any
@@ -21,9 +24,10 @@ from ..libraries.by_model import ByModel
 from ..libraries.ipfn import Ipfn
 from ..libraries.mbi import Mbi
 from ..libraries.trust_constr import TrustConstr
+from .inside import CBC, HIGHS, HIGHS_OF_SCIPY, SCIP
 from .machine import LIBRARIES
 
-__all__ = ["library_of"]
+__all__ = ["library_of", "solver_inside"]
 
 _BY_CLASS: dict[type, str] = {
     **dict.fromkeys((LBFGS, TrustExact, Milp, TrustConstr), "scipy"),
@@ -69,6 +73,24 @@ def library_of(solver: Any) -> str:
         return f"{package} {importlib.metadata.version(package)}"
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def solver_inside(solver: Any) -> str:
+    """The name of the solver inside the package of `library_of`; empty if it is the package itself.
+
+    Examples
+    --------
+    >>> from margin.solvers import bench
+    >>> [solver_inside(bench.ROSTER[name].make()) for name in ("cbc", "scip", "pulp-highs", "scs")]
+    ['CBC', 'SCIP', 'HiGHS', '']
+    """
+    asked = solver.engine if isinstance(solver, ByModel) else solver
+    module = _module_of(asked)
+    if module == "pulp":
+        return CBC if getattr(asked, "solver", None) == "PULP_CBC_CMD" else ""
+    if module == "scipy":
+        return HIGHS_OF_SCIPY if isinstance(asked, Milp | MinimaxLP) else ""
+    return {"highspy": HIGHS, "pyscipopt": SCIP}.get(module, "")
 
 
 def _module_of(solver: Any) -> str:

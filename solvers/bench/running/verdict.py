@@ -10,11 +10,14 @@ from ..families.family import Check
 from ..instance import Instance
 from .process import Found
 
-__all__ = ["Outcome", "Verdict", "gap_to", "judged"]
+__all__ = ["WAITED", "Outcome", "Verdict", "gap_to", "judged"]
 
 _CLOCK_SHARE = 0.5
 _CLOCK_SECONDS = 0.5
 """A solver's seconds are called wrong if they differ from ours by this share, and by this much."""
+
+WAITED = "it waited"
+"""How the cause begins of what was lost at a time limit, for want of a processor."""
 
 _SIGNS = {"minimise": 1.0, "maximise": -1.0}
 
@@ -54,8 +57,8 @@ class Verdict:
         ``raised``, ``memory`` and ``died`` say how a solve without an answer ended.
         ``unsupported``: the solver says that it does not take problems of this kind, and counts
         as not tried. ``lost``: the machine is the reason: the process ended before the solver
-        began, was killed by somebody else, or waited for a processor until a time limit. This says
-        nothing of the solver, and counts as not tried.
+        began, was killed by somebody else, or waited for a processor until a time limit, of which
+        it had less than 80 % for itself. This counts as not tried.
     cause
         Why it is not solved; empty if it is.
     check
@@ -98,7 +101,7 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
         The time limit, in seconds.
     """
     if found.is_lost(limit):
-        waited = f"it waited {found.waited:.3g} s for a processor; run it on a quieter machine"
+        waited = f"{WAITED} {found.waited:.3g} s for a processor; run it on a quieter machine"
         cause = found.detail if found.lost else waited
         return Verdict(outcome=Outcome.LOST, cause=cause, check=None, gap=math.nan)
     ends = {

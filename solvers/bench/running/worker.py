@@ -7,7 +7,6 @@ programme as arrays: they are written before the clock of each solve, because th
 equally long.
 """
 
-import inspect
 import json
 import os
 import pickle
@@ -15,7 +14,7 @@ import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter  # names of our own: a solver may replace those of the module
+from time import perf_counter, thread_time  # a solver may replace those of the module
 from typing import Any
 
 from ...status import Status, UnsolvedError
@@ -23,8 +22,10 @@ from ..families.family import Claim
 from ..instance import Instance, load
 from ..libraries.by_model import Answered
 from .fingerprint import fingerprint
+from .inside import version_inside
 from .machine import loaded_versions
 from .messages import encoded, packed_answer
+from .telling import parameters_of
 from .tree import own_peak
 
 __all__ = ["answer_of", "claim_of", "main"]
@@ -61,13 +62,14 @@ def main() -> None:
         channel.send({"kind": "begin", "repeat": repeat})
         begun = perf_counter()
         seconds = _cpu_seconds()
+        reporter = _Reporter(channel, begun, seconds)
         answer: Any = None
         error = ""
         is_memory = False
         try:
             if solver is None:
                 solver = pickle.loads((folder / "solver.pickle").read_bytes())
-            answer = answer_of(solver, instance, _reporter(channel, begun, seconds))
+            answer = answer_of(solver, instance, reporter)
         except MemoryError as raised:
             is_memory = True
             error = _text(raised)
@@ -75,8 +77,8 @@ def main() -> None:
             error = _text(raised)
         # The processor seconds are read last at the begin and first at the end: the wall time
         # covers them.
-        cpu = _cpu_seconds() - seconds
-        wall = perf_counter() - begun
+        cpu = _cpu_seconds() - seconds - reporter.cpu
+        wall = perf_counter() - begun - reporter.wall
         channel.send({"kind": "solved"})
         kind, arrays = packed_answer(answer)
         told = {
@@ -90,7 +92,7 @@ def main() -> None:
             "answer": kind,
             "changed": not error and fingerprint(instance) != before,
             "claim": {} if error else claim_of(instance, answer),
-            "versions": loaded_versions(type(solver).__module__),
+            "versions": _versions(type(solver).__module__, task["inside"]),
         }
         channel.send(told, arrays)
         if error:
@@ -98,6 +100,12 @@ def main() -> None:
     channel.send({"kind": "end"})
     # A solver may have left threads or functions that would keep the interpreter from ending.
     os._exit(0)
+
+
+def _versions(module: str, inside: str) -> dict[str, str]:
+    """The versions of what is loaded, and of the solver inside its package."""
+    version = version_inside(inside)
+    return loaded_versions(module) | ({inside: version} if version else {})
 
 
 def _limit(task: dict[str, Any]) -> None:
@@ -129,17 +137,15 @@ def _solve(solver: Any, instance: Instance, improved: Callable[[Any], None]) -> 
     if callable(whole):
         return whole(instance, improved=improved)
     method = getattr(solver, instance.family.method)
-    try:
-        parameters = inspect.signature(method).parameters
-    except (TypeError, ValueError):  # a method of compiled code
-        parameters = {}  # type: ignore[assignment]
-    if "improved" in parameters:
+    if "improved" in parameters_of(method):
         return method(instance.problem, improved=improved)
     return instance.family.solve(solver, instance.problem)
 
 
-def _reporter(channel: _Channel, begun: float, before: float) -> Callable[[Any], None]:
-    """A function that takes each better answer that a solver finds on its way.
+class _Reporter:
+    """Is called with each better answer that a solver finds on its way, and sends it.
+
+    Sending is our work, so its seconds do not count.
 
     Parameters
     ----------
@@ -147,16 +153,32 @@ def _reporter(channel: _Channel, begun: float, before: float) -> Callable[[Any],
         Where the answers are sent.
     begun, before
         The clock and the processor seconds when the solve began.
+
+    Attributes
+    ----------
+    wall, cpu
+        The seconds that were spent on sending.
     """
 
-    def improved(answer: Any) -> None:
-        cpu = _cpu_seconds() - before
-        elapsed = perf_counter() - begun
-        kind, arrays = packed_answer(answer)
-        told = {"kind": "improved", "seconds": elapsed, "cpu": cpu, "answer": kind}
-        channel.send(told, arrays)
+    def __init__(self, channel: _Channel, begun: float, before: float) -> None:
+        self._channel = channel
+        self._begun = begun
+        self._before = before
+        self.wall = 0.0
+        self.cpu = 0.0
 
-    return improved
+    def __call__(self, answer: Any) -> None:
+        """Send an answer at once."""
+        # The answer may be anybody's object, so what it does when it is read counts.
+        kind, arrays = packed_answer(answer)
+        spent = thread_time()
+        cpu = _cpu_seconds() - self._before - self.cpu
+        reached = perf_counter()
+        elapsed = reached - self._begun - self.wall
+        told = {"kind": "improved", "seconds": elapsed, "cpu": cpu, "answer": kind}
+        self._channel.send(told, arrays)
+        self.wall += perf_counter() - reached
+        self.cpu += thread_time() - spent
 
 
 def claim_of(instance: Instance, answer: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable
 
+from ..running.verdict import WAITED
 from .times import NOT_TRIED, Row, by_family, counting, in_words
 
 __all__ = ["busy", "notes", "uneven"]
@@ -46,7 +47,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
     ...     row | {"instance": "one", "solver": "D", "outcome": "lost", "cause": "it waited 9 s"},
     ... ]
     >>> for line in notes(rows):
-    ...     print(line)
+    ...     print(line.partition("; 1 lost")[0])
     cover: B was tried on 1 of 2 instances
     cover: an answer of B to one is wrong: no cover
     cover: C raised an error on 1 of 2 instances (two): KeyError: 3
@@ -111,7 +112,20 @@ def _lacking(solver: str, own: list[Row], instances: int) -> list[str]:
     first = {row["outcome"]: row["cause"] for row in reversed(left) if row["cause"]}
     why = "; ".join(first[name] for name in NOT_TRIED if name in first)
     counted = f"; not counted: {why}" if why else ""
-    return [f"{solver} was tried on {len(tried)} of {in_words(instances)}{counted}"]
+    line = f"{solver} was tried on {len(tried)} of {in_words(instances)}{counted}"
+    return [f"{line}{_at_the_limit(left)}"]
+
+
+def _at_the_limit(left: list[Row]) -> str:
+    """How many instances the machine lost, and how many of them at the limit; empty if none."""
+    lost = {row["instance"]: row["cause"] for row in left if row["outcome"] == "lost"}
+    if not lost:
+        return ""
+    late = sum(cause.startswith(WAITED) for cause in lost.values())
+    return (
+        f"; {len(lost)} lost, {late} of them at the time limit, which might have been failures, so "
+        "there is no mean"
+    )
 
 
 def _edited(solver: str, own: list[Row]) -> list[str]:

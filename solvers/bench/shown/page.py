@@ -2,13 +2,13 @@
 
 import html
 import io
-import json
 import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .facts import facts
 from .notes import busy, uneven
 from .pictures import (
     INK,
@@ -173,8 +173,12 @@ def _section(
 
 
 def _solved_by(rows: list[Row]) -> list[str]:
-    """A sentence with the library of each solver, if the rows tell it."""
-    found = {row["solver"]: row["library"] for row in rows if row.get("library")}
+    """A sentence with the library of each solver and the solver inside, if the rows tell them."""
+    found = {}
+    for row in rows:
+        if row.get("library"):
+            inside = f"{row['inside']} in " if row.get("inside") else ""
+            found[row["solver"]] = f"{inside}{row['library']}"
     if not found:
         return []
     named = ", ".join(f"{solver} by {library}" for solver, library in found.items())
@@ -226,33 +230,7 @@ def _svg(figure: Any, salt: str, name: str) -> str:
 
 def _made(rows: list[Row]) -> str:
     """How the rows were made: machine, versions, limits, dates."""
-    versions: dict[str, set[str]] = {}
-    for row in rows:
-        for library, version in json.loads(row["versions"]).items():
-            versions.setdefault(library, set()).add(version)
-    libraries = ", ".join(f"{name} {'/'.join(sorted(versions[name]))}" for name in sorted(versions))
-    dates = sorted(row["date"][:10] for row in rows)
-    loads = [row["load"] for row in rows]
-    facts = [
-        f"{len(rows)} solves",
-        " to ".join(dict.fromkeys([dates[0], dates[-1]])),
-        *_values(rows, "machine", "{}"),
-        *_values(rows, "threads", "threads of each: {}"),
-        *_values(rows, "jobs", "solves at a time: {}"),
-        *_values(rows, "time_limit", "time limit {:g} s"),
-        *_values(rows, "tolerance", "gap {:g}"),
-        f"load of the machine {min(loads):.1f} to {max(loads):.1f}",
-        *_values(rows, "margin", "margin {}"),
-        *_values(rows, "commit", "commit {}"),
-        *_values(rows, "python", "Python {}"),
-        libraries,
-    ]
-    return f'<p class="quiet">{html.escape("; ".join(facts))}</p>'
-
-
-def _values(rows: list[Row], name: str, form: str) -> list[str]:
-    """The values of a column that are not empty, each once."""
-    return [form.format(value) for value in dict.fromkeys(row[name] for row in rows) if value]
+    return f'<p class="quiet">{html.escape("; ".join(facts(rows)))}</p>'
 
 
 def _wrong(rows: list[Row]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .proofs import is_proved
 from .times import (
     NOT_TRIED,
     ORDER,
@@ -44,7 +45,8 @@ def shifted_geometric_means(
     """The shifted geometric mean of each solver's seconds: exp(mean(log(t + shift))) - shift.
 
     An instance that is not solved counts with the time limit, and no time is above it; one that was
-    not tried is left out.
+    not tried is left out. Where the machine lost instances, mostly failures are left out, so the
+    mean is too small: `summary` then has none.
     The shift keeps instances of microseconds from deciding everything (Achterberg, Constraint
     Integer Programming, 2007, appendix A.3). Mittelmann's tables shift by 10 seconds, for
     instances of minutes.
@@ -76,15 +78,15 @@ def primal_integral(row: Row) -> float:
     The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
     to the size of the best known objective, at least 0.01, and at most 1. It keeps its last value
     until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
-    the limit. A solver that does not tell its answers on the way has one step, at its end. NaN if
-    no best objective is known.
+    the limit. NaN if no best objective is known, or if the solver does not tell its answers on the
+    way (`tells` of the row): when it found them is then unknown.
 
     References
     ----------
     Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013),
     equation (3), divided by the time limit.
     """
-    if row["best_known"] is None:
+    if row["best_known"] is None or not row.get("tells"):
         return math.nan
     limit = float(row["time_limit"])
     total, since, gap = 0.0, 0.0, 1.0
@@ -102,6 +104,8 @@ def primal_integrals(
     warm: bool = True,
 ) -> dict[str, float]:
     """The mean primal integral of each solver, over the instances whose best objective is known.
+
+    It is NaN for a solver that does not tell its answers on the way.
 
     One solve stands for each instance: the fastest warm one, whose time the means count, too. If
     some solves ended worse than others, it is one of the worst.
@@ -160,13 +164,14 @@ def _worst(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
     return worst
 
 
-def _place(line: dict[str, Any]) -> tuple[int, float]:
+def _place(line: dict[str, Any]) -> tuple[bool, int, float]:
     """The key by which the lines of a family are in order: most solved first, then least time.
 
-    So a solver that solves more is never below one that solves less, whatever failures cost.
+    So a solver that solves more is never below one that solves less, whatever failures cost. Those
+    that lost instances are not ranked, and come last.
     """
-    solved = int(line["solved"])
-    return -solved, float(line["mean seconds"]) if solved else math.inf
+    mean = float(line["mean seconds"])
+    return bool(line["lost"]), -int(line["solved"]), math.inf if math.isnan(mean) else mean
 
 
 def _measure(lines: list[dict[str, Any]]) -> float:
@@ -174,7 +179,7 @@ def _measure(lines: list[dict[str, Any]]) -> float:
 
     A solver that takes the easy instances only is no measure of those that solve the others.
     """
-    solving = [line for line in lines if line["solved"]]
+    solving = [line for line in lines if not math.isnan(line["mean seconds"])]
     full = [line for line in solving if not line["not tried"]]
     chosen = full or solving
     return max(float(chosen[0]["mean seconds"]), 1e-9) if chosen else 1.0
@@ -202,12 +207,15 @@ def summary(
 
     `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
     `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
-    ``died``. `not tried` counts the other instances of the family: the solver does not take them
-    (``unsupported``), the machine failed it (``lost``), or there are no rows. A solver that solved
-    no instance has no mean (NaN). `ratio` is that of the mean to the mean of the first solver that
-    was tried on all instances; it is below 1 for a solver that is faster and solves less. `first
-    solve` is the median time of the first solves of the instances that it solved, at most the time
-    limit; NaN if it solved none.
+    ``died``. `proved` counts the solved ones that the solver calls optimal; `proved_only` ranks by
+    these. `not tried` counts the other instances of the family: the solver does not take them
+    (``unsupported``), the machine failed it (``lost``), or there are no rows. `lost` counts those
+    of the second kind. A solver that solved no instance, or lost one, has no mean (NaN), and who
+    lost one has no primal integral and comes last: a loss at the time limit might have been a
+    failure. `ratio` is that of the mean to the mean of the first solver that was tried on all
+    instances; it is below 1 for a solver that is faster and solves less. `first solve` is the
+    median time of the first solves of the instances that it solved, at most the time limit; NaN if
+    it solved none.
 
     Parameters
     ----------
@@ -221,7 +229,11 @@ def summary(
         table = times(part, clock=clock, warm=warm, gap=gap)
         means = shifted_geometric_means(part, shift=shift, clock=clock, warm=warm, gap=gap)
         integrals = primal_integrals(part, clock=clock, warm=warm)
-        ended = _worst(counting(part, warm))
+        listed = counting(part, warm)
+        ended = _worst(listed)
+        counted = {
+            solver: [row for row in listed if row["solver"] == solver] for solver in table.solvers
+        }
         found: list[dict[str, Any]] = []
         for place, solver in enumerate(table.solvers):
             column = table.seconds[:, place]
@@ -230,20 +242,25 @@ def summary(
             solves = [table.instances[one] for one in np.flatnonzero(np.isfinite(column))]
             unsolved = [table.instances[one] for one in np.flatnonzero(np.isinf(column))]
             counts = _counts(ended[solver][instance] for instance in unsolved)
-            # Without a solved instance, the mean would be the time limit.
-            mean = means[solver] if solved else math.nan
+            unproved = {row["instance"] for row in counted[solver] if not is_proved(row)}
+            lost = list(ended[solver].values()).count("lost")
+            # Without a solved instance, the mean would be the time limit. What is lost at the limit
+            # would mostly be failures: without them, the mean would be too small.
+            mean = means[solver] if solved and not lost else math.nan
             found.append(
                 {
                     "family": family,
                     "solver": solver,
                     "instances": tried,
                     "solved": solved,
+                    "proved": len(set(solves) - unproved),
                     **counts,
                     "not tried": len(column) - tried,
+                    "lost": lost,
                     "mean seconds": mean,
                     "ratio": math.nan,  # known when all means are
                     "first solve": _first_solve(part, solver, solves, clock),
-                    "primal integral": integrals[solver],
+                    "primal integral": math.nan if lost else integrals[solver],
                     "peak MB": _peak(part, solver) / 1e6,
                 }
             )

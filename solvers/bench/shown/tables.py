@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from .facts import facts
 from .summaries import SHIFT, summary
 from .times import Clock, Row
 
@@ -15,6 +16,9 @@ Format = Literal["markdown", "latex", "csv"]
 
 _LEAST_INTEGRAL = 1e-3
 """Smallest primal integral, and smallest difference of two, that a table shows."""
+
+_NOISE = 0.1
+"""Two means that differ by less than this share may be equal: the machine alone moves them so."""
 
 _LATEX = str.maketrans(
     {
@@ -43,7 +47,8 @@ def table_of(
     rows
         The rows of a comparison.
     form
-        "markdown", "latex" (with the package booktabs) or "csv" (all digits).
+        "markdown", "latex" (with the package booktabs; comments say what it was made with and what
+        the columns hold) or "csv" (all digits).
     shift, clock, warm, gap
         See `shifted_geometric_means`.
 
@@ -52,32 +57,43 @@ def table_of(
     ValueError
         If the form is unknown.
     """
-    lines = summary(rows, shift=shift, clock=clock, warm=warm, gap=gap)
+    listed = list(rows)
+    lines = summary(listed, shift=shift, clock=clock, warm=warm, gap=gap)
     writers = {"markdown": _markdown, "latex": _latex, "csv": _csv}
     if form not in writers:
         raise ValueError(f"form must be markdown, latex or csv, but it is {form!r}; choose one")
-    return writers[form](lines)
+    written = writers[form](lines)
+    if form == "latex":
+        # Comments, so that nobody has to look for what a table of a paper was made with.
+        told = ["; ".join(facts(listed)), *caption(clock)]
+        return "".join(f"% {' '.join(text.split())}\n" for text in told) + written
+    return written
 
 
 def caption(clock: Clock = "cpu") -> list[str]:
     """What the columns of a `summary` hold, in words: one line for each kind."""
     kind = "processor" if clock == "cpu" else "wall"
     return [
-        "instances: those that the solver was tried on, the sum of the five columns that follow; "
-        "other: no answer, an error, the end of the process, or the memory limit; not tried: the "
-        "solver does not take them, the machine failed it, or it did not run on them",
+        "instances: those that the solver was tried on, the sum of solved, feasible, time, wrong "
+        "and other; proved: the solved ones that the solver calls optimal; other: no answer, an "
+        "error, the end of the process, or the memory limit",
+        "not tried: the solver does not take them, the machine failed it, or it did not run on "
+        "them; lost: those that the machine failed; a solver that lost any has no mean, no primal "
+        "integral, and comes last, as a loss might have been a failure",
         "time: ended after the time limit, or an answer that came later than it; solvers are in "
         "order of solved, then of mean seconds",
         f"mean seconds: the geometric mean of the {kind} seconds, shifted by {SHIFT:g} s; an "
         "instance that is not solved counts with the time limit, no time is above it, and a solver "
         "that solved none has no mean",
         "ratio: that of the mean to the mean of the first solver that was tried on all instances; "
-        "below 1 for one that is faster and solves less; one with * is over fewer instances",
+        "below 1 for one that is faster and solves less; one with * is over fewer instances, and "
+        f"one with ~ is within {_NOISE:.0%} of 1, which may be noise",
         f"first solve: the median {kind} seconds of the first solves, with the imports, of the "
         "instances that were solved; - if none was",
         "primal integral: the mean gap over the seconds of the time limit, from 0 (the best "
         "known at once) to 1 (no answer in time); gaps are relative to the size of the best known "
-        "objective, at least 0.01, and at most 1; it is of the fastest warm solve, as the mean",
+        "objective, at least 0.01, and at most 1; it is of the fastest warm solve, as the mean; - "
+        "for a solver that does not tell its answers on the way",
     ]
 
 
@@ -95,7 +111,8 @@ def shown(name: str, line: dict[str, Any]) -> str:
         return f"{value:.0f}"
     if name == "ratio":
         number = f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-        return f"{number}*" if line["not tried"] else number
+        near = "~" if value != 1 and 1 / (1 + _NOISE) <= value <= 1 + _NOISE else ""
+        return f"{near}{number}*" if line["not tried"] else f"{near}{number}"
     return f"{value:.3g}"
 
 

@@ -268,3 +268,20 @@ def test_runs_with_different_limits_are_not_ranked_together(tmp_path, capsys):
     assert main(["bench", "show", path, "--limits", "2", "--format", "csv"]) == 0
     shown = capsys.readouterr().out
     assert "cover,B," in shown and "cover,A," not in shown
+
+
+def test_rows_can_be_ranked_by_proofs(tmp_path, capsys):
+    """A quick answer without a claim of optimality ranks first by answers, and last by proofs."""
+    path = tmp_path / "rows.parquet"
+    (easy, *_) = bench.instances(family="exact-entropy", size="small")
+    (row,) = bench.compare([easy], {"sure": bench.ROSTER["IPF"].make()}, repeats=0)
+    write([row, row | {"solver": "quick", "status": "UNPROVEN", "cpu": row["cpu"] / 2}], path)
+    order = {}
+    for words in ([], ["--proved"]):
+        assert main(["bench", "show", str(path), *words, "--json"]) == 0
+        lines = json.loads(capsys.readouterr().out)["summary"]
+        order[bool(words)] = [(line["solver"], line["solved"], line["proved"]) for line in lines]
+    assert order == {
+        False: [("quick", 1, 0), ("sure", 1, 1)],
+        True: [("sure", 1, 1), ("quick", 0, 0)],
+    }

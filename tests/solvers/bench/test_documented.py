@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 from margin.solvers import Status, backends, bench
+from margin.solvers.bench.running.machine import LIBRARIES
+from margin.solvers.bench.running.plan import _here
+from margin.solvers.bench.running.solving import _module_of, solver_inside
+from margin.solvers.bench.running.telling import tells
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "howto" / "compare_solvers.md"
@@ -35,6 +39,46 @@ def words(cell):
 def test_the_largest_violation_of_each_family_is_told():
     told = [(name, float(value), unit) for name, value, unit in table("family | largest violation")]
     assert told == [(family.name, family.tolerance, family.unit) for family in bench.FAMILIES]
+
+
+def test_who_tells_answers_on_the_way_is_told():
+    told = {
+        name: set(words(families))
+        for names, families in table("solvers | tell their better answers to")
+        for name in words(names)
+    }
+    families = {
+        name: {family.name for family in bench.FAMILIES if tells(_here(listed.make()), family)}
+        & set(listed.families)
+        for name, listed in bench.ROSTER.items()
+    }
+    assert told == {name: found for name, found in families.items() if found}
+
+
+def test_the_libraries_that_take_a_seed_are_told():
+    (line,) = [
+        line for line in PAGE.read_text().split("\n- ") if "All repeats use the same" in line
+    ]
+    told = re.findall(r"`(\w+)`", line.partition("take a seed")[0])
+    assert told == [
+        name
+        for name, listed in bench.ROSTER.items()
+        if name.islower() and hasattr(getattr(listed.make(), "engine", None), "seed")
+    ]
+
+
+def test_the_solver_inside_a_package_is_told():
+    told = {
+        name: (library, inside)
+        for names, library, inside in table("solvers | `library`")
+        for name in words(names)
+    }
+    found = {
+        name: (LIBRARIES[_module_of(getattr(solver, "engine", solver))], solver_inside(solver))
+        for name, solver in ((name, listed.make()) for name, listed in bench.ROSTER.items())
+        if solver_inside(solver)
+    }
+    assert told == found
 
 
 TYPES = {
@@ -162,6 +206,24 @@ def test_a_looser_tolerance_of_a_library_breaks_constraints(name):
         ]
         broken[tolerance] = sum(not check.feasible for check in found)
     assert broken[1e-4] > 0 == broken[1e-6]
+
+
+def test_the_instances_and_those_that_are_proved_are_counted():
+    instances = bench.instances()
+    sizes = ("small", "medium", "large")
+
+    def counted(family):
+        chosen = [one for one in instances if family in (one.family.name, "all")]
+        parts = [[one for one in chosen if one.size == size] for size in sizes]
+        return [f"{len(part)} ({sum(one.proved for one in part)})" for part in [*parts, chosen]]
+
+    told = {name: counts for name, *counts in table("family | small", DOCS / "bench.md")}
+    assert told == {name: counted(name) for name in told}
+    assert list(told) == [*(family.name for family in bench.FAMILIES), "all"]
+    readme = " ".join((DOCS.parent / "README.md").read_text().split())
+    proved = sum(one.proved for one in instances)
+    assert f"[{len(instances)} named instances](docs/bench.md)" in readme
+    assert f"the best value of {proved} of them proved" in readme
 
 
 def arrays_told():

@@ -9,6 +9,9 @@ from cases import random_tables
 
 from margin.solvers import BestResponse, Status, bench
 from margin.solvers.bench import Cover, Instance
+from margin.solvers.bench.engines.clarabel import conic
+from margin.solvers.bench.engines.ecos import EcosEngine
+from margin.solvers.bench.models.implied import least_needed
 from margin.solvers.testing import examples
 
 
@@ -90,8 +93,6 @@ def test_it_finds_the_best_answer(name, family):
     solver = listed.make()
     if isinstance(solver, bench.ByModel):
         answer = solver.solve_instance(instance)
-        if (name, family) == ("ecos", "consistency"):
-            pytest.skip("ECOS ends with numerical problems, and says so")
         assert answer.claim.status is Status.OPTIMAL
         answer = answer.answer
     else:
@@ -114,3 +115,75 @@ def test_an_engine_refuses_what_it_does_not_take():
     for name in ("osqp", "piqp", "proxqp", "qpalm", "scs", "ecos", "daqp", "pdlp"):
         ended = bench.ROSTER[name].make().engine(instance.model)
         assert ended.status in (Status.UNSUPPORTED, Status.MISSING) and ended.point is None, name
+
+
+def _model(**more):
+    """Minimise t subject to x = 1 and x exp(-t / x) <= 1, with the columns x and t."""
+    cone = [[0, -1], [1, 0], [0, 0]]
+    fixed = {"cost": [0, 1], "matrix": [[1, 0]], "lower": [1], "upper": [1]}
+    return bench.Model(**{**fixed, "cone": cone, "shift": [0, 0, 1], **more})
+
+
+@pytest.mark.parametrize(
+    ("more", "is_kept"),
+    [
+        ({"least": [0, 3]}, [False, True]),  # the second entry of the cone is x
+        ({"least": [0.5, 3]}, [True, True]),  # this bound says more than the cone
+        ({"least": [-1, -np.inf]}, [False, False]),
+        ({"least": [0, 0], "most": [0, np.inf]}, [True, True]),  # an equation
+        ({"least": [0, 0], "cone": [[0, -1], [-1, 0], [0, 0]]}, [True, True]),  # it is -x
+        ({"least": [-2, 0], "cone": [[0, -1], [2, 0], [0, 0]], "shift": [0, 4, 1]}, [False, True]),
+        ({"least": [-1.9, 0], "cone": [[0, -1], [2, 0], [0, 0]], "shift": [0, 4, 1]}, [True, True]),
+        ({"least": [0, 0], "cone": [[0, -1], [1, 1], [0, 0]]}, [True, True]),  # a sum
+        ({"least": [0, 0], "cone": [[1, 0], [0, 1], [0, 0]]}, [True, False]),  # a may be negative
+        ({"least": [0, 0], "cone": [[0, 0], [0, 0], [0, 1]], "shift": [0, 1, 0]}, [True, False]),
+    ],
+)
+def test_bounds_that_cones_imply_are_left_out(more, is_kept):
+    model = _model(**more)
+    assert np.isfinite(least_needed(model)).tolist() == is_kept
+    _, _, above, _, _ = conic(model)
+    assert len(above) == sum(is_kept & (model.least != model.most))
+
+
+SEEDS = {
+    "highs": ("quiet", lambda solver: solver.getOptionValue("random_seed")[1]),
+    "scip": ("to_scip", lambda solver: solver.getParam("randomization/randomseedshift")),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_an_engine_passes_its_seed_on(name, monkeypatch):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed or "ortools" in sys.modules:
+        pytest.skip(f"{listed.needs} is not installed, or cannot be loaded")
+    engine = dataclasses.replace(listed.make().engine, seed=7)
+    module = sys.modules[type(engine).__module__]
+    function, asked = SEEDS[name]
+    make = getattr(module, function)
+    made = []
+
+    def kept(*arguments):
+        made.append(make(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(module, function, kept)
+    engine(bench.Model(cost=[1], matrix=[[1]], lower=[1], upper=[2]))
+    (solver,) = made
+    assert asked(solver[0] if isinstance(solver, tuple) else solver) == 7
+
+
+ECOS_FAMILIES = ("exact-entropy", "penalised-entropy", "least-squares", "minimax", "consistency")
+
+
+@pytest.mark.parametrize("family", [*ECOS_FAMILIES, "nonnegativity"])
+def test_ecos_solves_all_small_instances(family):
+    """A formulation of ours that is hard for it would else be called its failure."""
+    pytest.importorskip("ecos")
+    solver = bench.ByModel(engine=EcosEngine())
+    for instance in bench.instances(family=family, size="small"):
+        answered = solver.solve_instance(instance)
+        check = instance.check(answered.answer)
+        assert answered.claim.status in (Status.OPTIMAL, Status.ITERATION_LIMIT), instance.name
+        assert check.feasible, instance.name
+        assert instance.gap(check.objective) < 1e-6, instance.name

@@ -89,6 +89,41 @@ def test_a_warm_solve_does_not_load_the_library_again(name):
     assert min(row["cpu"] for row in warm) < cold["cpu"] / 3
 
 
+@pytest.mark.parametrize("name", ["highs", "scip", "cpsat"])
+def test_a_library_tells_its_better_answers_on_the_way(name):
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    (row,) = bench.compare([CLASSES], {name: listed.make()}, repeats=0)
+    assert row["outcome"] == "solved" and row["tells"], row["cause"]
+    # Each finds a worse answer first.
+    assert row["trace_gaps"][0] > row["trace_gaps"][-1] == 0
+    assert row["trace_seconds"][-2] <= row["trace_seconds"][-1] <= row["wall"]
+
+
+INSIDE = {
+    "cbc": ("CBC", r"\d+\.\d+\.\d+"),
+    "highs": ("HiGHS", r"\d+\.\d+\.\d+"),
+    "scip": ("SCIP", r"\d+\.\d+\.\d+"),
+    "Milp": ("HiGHS of scipy", r"\d+\.\d+\.\d+"),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_row_has_the_version_of_the_solver_inside_the_package(name):
+    """The version of a package says nothing of the solver that it holds."""
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    rows = bench.compare([CLASSES], {name: listed.make()}, repeats=0)
+    inside, version = INSIDE[name]
+    assert re.fullmatch(f"{inside} {version}", rows[0]["inside"])
+    versions = json.loads(rows[0]["versions"])
+    assert rows[0]["inside"] == f"{inside} {versions[inside]}"
+    pytest.importorskip("matplotlib")
+    assert f"{name} by {rows[0]['inside']} in {rows[0]['library']}" in bench.page(rows)
+
+
 def test_what_a_solver_does_not_take_is_not_charged_to_it():
     listed = bench.ROSTER["rc2"]
     if not listed.is_installed:

@@ -77,6 +77,40 @@ def test_a_limit_that_is_reached_on_a_free_machine_is_the_solvers_own():
     assert not Found(repeat=0, end="answered", waited=9.0).is_lost(10.0)
 
 
+@pytest.mark.parametrize(("waited", "is_lost"), [(0.9, False), (1.4, False), (1.6, True)])
+def test_a_solver_that_had_nearly_its_limit_is_not_lost_at_it(waited, is_lost):
+    """It stopped at 9.5 of 10 seconds by its own clock, which counts the waiting."""
+    stopped = Found(repeat=0, claim={"status": "TIME_LIMIT"}, wall=9.5, waited=waited)
+    assert stopped.is_lost(10.0) == is_lost
+
+
+def test_who_lost_instances_at_the_limit_is_not_ranked(instance, monkeypatch):
+    """Else it would seem faster than it is, as only the slow instances are missing."""
+    others = [
+        Instance.of(examples()["binary pairs"], name=name, family="exact-entropy")
+        for name in ("two", "three")
+    ]
+    killed = [Found(repeat=0, lost=True)] * 3
+    losses = [lost(), lost(), lost()]
+    good = [answered(one) for one in (instance, *others)]
+    for missing, late in ((losses, 1), (killed, 0)):
+        results = [good[0], *missing, good[1], good[1], good[2], good[2]]
+        runner(monkeypatch, results)
+        rows = bench.compare([instance, *others], {"A": IPF(), "B": IPF()}, repeats=0)
+        first, second = bench.summary(rows)
+        assert (first["solver"], first["lost"], first["ratio"]) == ("A", 0, 1)
+        assert (second["solved"], second["lost"], second["not tried"]) == (2, 1, 1)
+        assert math.isnan(second["mean seconds"]) and math.isnan(second["ratio"])
+        told = bench.summary([row | {"tells": True, "best_known": 1.0} for row in rows])
+        assert not math.isnan(told[0]["primal integral"])
+        assert math.isnan(told[1]["primal integral"])
+        note = f"1 lost, {late} of them at the time limit"
+        assert note in "".join(bench.notes(rows))
+        # If nobody has a mean, there is no measure.
+        (alone,) = bench.summary([row for row in rows if row["solver"] == "B"])
+        assert alone["solved"] == 2 and math.isnan(alone["ratio"])
+
+
 @pytest.mark.parametrize(("watched", "is_lost"), [(10.0, True), (14.0, False)])
 def test_a_solver_that_had_the_whole_limit_for_itself_is_not_lost(watched, is_lost):
     """An endless solver on a busy machine is a failure of the solver."""

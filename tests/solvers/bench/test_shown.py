@@ -13,6 +13,7 @@ from margin.solvers import bench
 from margin.solvers.bench.running.rows import primal_gap
 from margin.solvers.bench.running.verdict import Outcome, gap_to
 from margin.solvers.bench.shown.pictures import _style as style
+from margin.solvers.bench.shown.tables import caption, shown
 
 LIMIT = 10.0
 
@@ -32,6 +33,7 @@ def row(instance, solver, cpu, outcome="solved", **more):
         "feasible": outcome in ("solved", "feasible"),
         "best_known": 1.0,
         "time_limit": LIMIT,
+        "tells": True,
         "trace_seconds": [cpu] if outcome == "solved" else [],
         "trace_gaps": [0.0] if outcome == "solved" else [],
         "peak_memory": 10**8,
@@ -128,7 +130,7 @@ def test_a_line_adds_up_to_all_instances(grid, gap):
     assert line["wrong"] == bench.failures(rows)["A"]["wrong"]
     written = bench.table_of(rows, gap=gap).splitlines()
     is_marked = {text.split(" | ")[1]: "*" in text for text in written[2:]}
-    assert is_marked["A"] == bool(line["not tried"])
+    assert is_marked["A"] == (line["not tried"] > 0 and not line["lost"])
 
 
 def test_who_takes_the_easy_instances_only_is_no_measure():
@@ -215,6 +217,48 @@ def test_the_primal_integral_by_hand(trace, expected):
     )
     assert bench.primal_integral(made) == pytest.approx(expected)
     assert math.isnan(bench.primal_integral(made | {"best_known": None}))
+    assert math.isnan(bench.primal_integral(made | {"tells": False}))
+
+
+CLAIMS = [
+    ({"status": "OPTIMAL", "claimed_bound": None}, True),
+    ({"status": "OPTIMAL", "claimed_bound": 1.00005}, True),
+    ({"status": "OPTIMAL", "claimed_bound": 2.0}, False),  # a bound that proves less
+    ({"status": "UNPROVEN", "claimed_bound": 1.0}, False),
+    ({"status": None, "claimed_bound": None}, False),
+    ({"status": "OPTIMAL", "claimed_bound": None, "outcome": "wrong"}, False),
+    ({"status": "OPTIMAL", "claimed_bound": None, "outcome": "time"}, False),
+]
+
+
+@pytest.mark.parametrize(("claim", "is_proved"), CLAIMS)
+def test_solved_needs_no_proof_but_proved_does(claim, is_proved):
+    made = {"sense": "maximise", "objective": 1.0}
+    rows = [row("one", "quick", 1.0, **made) | claim]
+    rows += [row("one", "sure", 2.0, **made, status="OPTIMAL", claimed_bound=1.0)]
+    lines = {line["solver"]: line for line in bench.summary(rows)}
+    assert lines["quick"]["proved"] == is_proved and lines["sure"]["proved"] == 1
+    # By proofs, a quick answer without one is no better than none.
+    first, second = bench.summary(bench.proved_only(rows))
+    assert first["solver"] == ("quick" if is_proved else "sure")
+    assert first["solved"] == first["proved"] == 1
+    assert (second["solved"], second["proved"]) == (int(is_proved),) * 2
+    # All solves of an instance must be proved, and what failed stays as it failed.
+    again = [*rows, rows[0] | {"cold": False, "status": "UNPROVEN", "outcome": "solved"}]
+    assert {line["proved"] for line in bench.summary(again)} == {0, 1}
+    kept = [one["outcome"] for one in bench.proved_only(rows)]
+    outcome = rows[0]["outcome"]
+    unproved = "feasible" if outcome == "solved" and not is_proved else outcome
+    assert kept == [unproved, "solved"]
+
+
+def test_a_solver_that_tells_nothing_on_the_way_has_no_primal_integral():
+    """When it found its answer is not known: its last line is the end of its proof."""
+    rows = [row("one", "A", 5.0), row("one", "B", 5.0, tells=False)]
+    integrals = {line["solver"]: line["primal integral"] for line in bench.summary(rows)}
+    assert integrals["A"] == 0.5 and math.isnan(integrals["B"])
+    (written,) = [line for line in bench.table_of(rows).splitlines() if "| B |" in line]
+    assert written.split(" | ")[-2] == "-"
 
 
 def test_the_worst_solve_of_an_instance_counts():
@@ -235,12 +279,24 @@ def test_tables_for_papers():
     assert r"a\_b\&c" in latex and latex.count(r"\midrule") == 1
     markdown = bench.table_of(ROWS)
     assert markdown.splitlines()[0].startswith(
-        "| family | solver | instances | solved | feasible | time | wrong | other | not tried |"
+        "| family | solver | instances | solved | proved | feasible | time | wrong | other | "
+        "not tried | lost |"
     )
-    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 | 1 | 0 | 0 | 0 |")
+    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 | 0 | 1 | 0 | 0 | 0 |")
+    comments = [line for line in latex.splitlines() if line.startswith("%")]
+    assert len(comments) == 1 + len(caption()) and "time limit 10 s" in comments[0]
+    assert "machine" in comments[0] and "numpy 2" in comments[0]
+    assert any("one with * is over fewer instances" in line for line in comments)
+    assert latex.splitlines()[len(comments)].startswith(r"\begin{tabular}")
     assert bench.table_of(ROWS, "csv").splitlines()[0].startswith("family,solver,instances")
     with pytest.raises(ValueError, match="form must be"):
         bench.table_of(ROWS, "word")
+
+
+@pytest.mark.parametrize(("cpu", "ratio"), [(1.0, "1.0"), (1.09, "~1.1"), (1.12, "1.1")])
+def test_a_ratio_within_the_noise_has_a_mark(cpu, ratio):
+    lines = bench.summary([row("one", "A", 1.0), row("one", "B", cpu)])
+    assert [shown("ratio", line) for line in lines] == ["1.0", ratio]
 
 
 def test_no_rows_are_refused():
