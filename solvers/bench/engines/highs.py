@@ -72,7 +72,7 @@ class HighsEngine(Library):
         end_threads_of_highs(highspy)
         solver.passModel(to_highs(highspy, model))
         if improved is not None:
-            _tell(highspy, solver, improved)
+            _tell(highspy, solver, model.columns, improved)
         solver.run()
         ended = solver.getModelStatus()
         status = _STATUS.get(ended.name, Status.FAILED)
@@ -97,13 +97,20 @@ class HighsEngine(Library):
         )
 
 
-def _tell(highspy: Any, solver: Any, improved: Callable[[Floats], None]) -> None:
+def _tell(
+    highspy: Any,
+    solver: Any,
+    columns: int,
+    improved: Callable[[Floats], None],
+) -> None:
     """Let HiGHS call a function with each better point of an integer programme."""
     kind = highspy.cb.HighsCallbackType.kCallbackMipImprovingSolution
 
     def called(which: Any, _message: str, told: Any, _control: Any, _data: Any) -> None:
-        if which == kind:
-            improved(np.array(told.mip_solution))
+        point = np.array(told.mip_solution) if which == kind else np.zeros(0)
+        # Early versions of highspy pass on the first entries alone.
+        if point.shape == (columns,):
+            improved(point)
 
     solver.setCallback(called, None)
     solver.startCallback(kind)
