@@ -18,6 +18,10 @@ So the errors of all counts of the table add up to
     sum over S of v_S / cells * prod over S of (n - s) * prod over the rest of V of s.
 
 Without a level s is 1.
+
+The variance of one count is the diagonal element. The count of a node of g cells has g - g**2 / n
+from G (I - J / n) G', and g**2 / n from G (J / n) G': counts of the same numbers of cells g along
+all attributes have equal variances.
 """
 
 import math
@@ -31,11 +35,14 @@ from ..domain.domain import Domain, View
 from ..domain.workload import Workload
 from ..solvers import Tables
 from ..synopses.noisy_tables import LEAST_VARIANCE
+from .profiles import Profile, frontier, largest_variance
 
 __all__ = [
     "Precision",
     "asked_levels",
-    "counts_of",
+    "cells_of_counts",
+    "largest_cells",
+    "largest_errors",
     "of_components",
     "of_views",
     "spreads",
@@ -48,6 +55,9 @@ Precision = Callable[[NDArray[np.int64]], Floats]
 """A function from sets of axes, shape (n, k), to the precisions of the estimates of all their
 components, shape (n, 2 ** k): one divided by v_S; zero where a component is not measured, and
 infinite where it is known."""
+
+_Asked = tuple[str, str | None]
+"""An attribute, and the level at which it is asked."""
 
 _AT_ONCE = 1 << 20
 """Largest number of components that are looked up together."""
@@ -76,7 +86,18 @@ def table_errors(
     """
     workload.check_listed()
     errors = np.zeros(len(workload))
-    for rows, axes, traces in _by_length(domain, workload, grams or {}):
+    found: dict[_Asked, tuple[float, float]] = {}
+
+    def traces_at(asked: _Asked) -> tuple[float, float]:
+        if asked not in found:
+            name, level = asked
+            by_queries = level is None and name in (grams or {})
+            found[asked] = _traces_of_gram(grams[name]) if by_queries else traces_of(domain, *asked)
+        return found[asked]
+
+    for rows, axes, along in _by_length(domain, workload):
+        traces = np.array([[traces_at(asked) for asked in table] for table in along])
+        traces = traces.reshape(len(rows), axes.shape[1], 2)
         spread = spreads(traces)
         # A component that adds nothing to the counts need not be measured.
         variance = np.zeros_like(spread)
@@ -85,6 +106,66 @@ def table_errors(
         cells = np.array(domain.sizes)[axes].prod(axis=1)
         errors[rows] = (spread * variance).sum(axis=1) / cells
     return [float(error) for error in errors]
+
+
+def largest_errors(
+    domain: Domain,
+    workload: Workload,
+    precision: Precision,
+) -> list[float]:
+    """The largest expected squared error of a count of each table, in squared rows.
+
+    It is infinite if a component of the table is not measured. If the levels of an attribute have
+    nodes of many different numbers of cells, it is an upper bound; see `profiles.frontier`.
+
+    Parameters
+    ----------
+    domain, workload, precision
+        As in `table_errors`.
+    """
+    workload.check_listed()
+    errors = np.zeros(len(workload))
+    profiles: dict[_Asked, Profile] = {}
+    for rows, axes, along in _by_length(domain, workload):
+        with np.errstate(divide="ignore"):
+            variances = 1.0 / precision(axes)
+        for row, table, of_table in zip(rows, along, variances, strict=True):
+            for asked in table:
+                if asked not in profiles:
+                    profiles[asked] = _profile(domain, *asked)
+            errors[row] = _largest(table, of_table, profiles)
+            errors[row] /= math.prod(domain[name].size for name, _ in table)
+    return [float(error) for error in errors]
+
+
+def _profile(domain: Domain, name: str, level: str | None) -> Profile:
+    """The largest variances of the counts of an attribute at a level; see `frontier`."""
+    cells = cells_of_counts(domain, name, level)
+    of_total = cells**2 / domain[name].size
+    return frontier(cells - of_total, of_total)
+
+
+def _largest(
+    table: Sequence[_Asked],
+    variances: Floats,
+    profiles: Mapping[_Asked, Profile],
+) -> float:
+    """The largest variance of a count of a table, times its cells, from those of components."""
+    names = tuple(name for name, _ in table)
+    by_name = {asked[0]: profiles[asked] for asked in table}
+    components = {}
+    for mask, variance in enumerate(variances.tolist()):
+        component = tuple(name for place, name in enumerate(names) if mask >> place & 1)
+        # A component that adds nothing to the counts need not be measured.
+        adds = [
+            by_name[name][:, 0 if name in component else 1].max(initial=0.0) > 0 for name in names
+        ]
+        if not all(adds):
+            continue
+        if math.isinf(variance):
+            return math.inf
+        components[component] = variance
+    return largest_variance(names, components, by_name)[0]
 
 
 def weighted(workload: Workload, errors: Sequence[float]) -> float:
@@ -102,24 +183,32 @@ def asked_levels(workload: Workload) -> Iterator[tuple[View, tuple[str | None, .
         yield view, (None,) * len(view)
 
 
-def counts_of(domain: Domain, name: str, level: str | None) -> int:
-    """The number of counts of an attribute at one of its levels."""
+def cells_of_counts(domain: Domain, name: str, level: str | None) -> Floats:
+    """For each count of an attribute at one of its levels the number of cells that it adds up."""
     attribute = domain[name]
     if attribute.levels is None or level is None:
-        return attribute.size
+        return np.ones(attribute.size)
     group = attribute.levels.groups[attribute.levels.index(level)]
-    return int(group.max()) + 1
+    return np.bincount(group).astype(np.float64)
+
+
+def largest_cells(domain: Domain, view: View, levels: Sequence[str | None]) -> float:
+    """The largest number of cells of a view that a count at these levels adds up."""
+    pairs = zip(view, levels, strict=True)
+    return math.prod(float(cells_of_counts(domain, *asked).max()) for asked in pairs)
 
 
 def traces_of(domain: Domain, name: str, level: str | None) -> tuple[float, float]:
     """The traces s and n - s of an attribute at a level: of a component without it, and with it."""
-    attribute = domain[name]
-    if attribute.levels is None or level is None:
-        return 1.0, attribute.size - 1.0
-    group = attribute.levels.groups[attribute.levels.index(level)]
-    of_nodes = np.bincount(group).astype(np.float64)
-    together = float((of_nodes**2).sum()) / attribute.size
-    return together, attribute.size - together
+    size = domain[name].size
+    together = float((cells_of_counts(domain, name, level) ** 2).sum()) / size
+    return together, size - together
+
+
+def _traces_of_gram(gram: Floats) -> tuple[float, float]:
+    """The same for any queries W, from W'W: the traces of W P W', with P as above."""
+    of_total = float(gram.sum()) / len(gram)
+    return of_total, float(np.trace(gram)) - of_total
 
 
 def spreads(traces: Floats) -> Floats:
@@ -189,38 +278,26 @@ def of_components(
 def _by_length(
     domain: Domain,
     workload: Workload,
-    grams: Mapping[str, Floats],
-) -> Iterator[tuple[list[int], NDArray[np.int64], Floats]]:
+) -> Iterator[tuple[list[int], NDArray[np.int64], list[list[_Asked]]]]:
     """The tables of a workload in groups of equally many attributes, a bounded number at a time.
 
     For each group: the places of its tables in the workload; their axes, ascending, shape (n, k);
-    and the traces of these attributes, shape (n, k, 2). Attributes of one value are left out: they
-    have no component.
+    and the attributes of each table with their levels, in the same order. Attributes of one value
+    are left out: they have no component.
     """
-    traces: dict[tuple[str, str | None], tuple[float, float]] = {}
-    groups: dict[int, list[tuple[int, list[tuple[int, tuple[float, float]]]]]] = {}
+    groups: dict[int, list[tuple[int, list[_Asked]]]] = {}
     for row, (view, levels) in enumerate(asked_levels(workload)):
-        along = []
-        for asked in zip(view, levels, strict=True):
-            name, level = asked
-            if domain[name].size == 1:
-                continue
-            if asked not in traces and level is None and name in grams:
-                # For any queries W the traces are those of W P W', with P as above.
-                of_total = float(grams[name].sum()) / domain[name].size
-                traces[asked] = of_total, float(np.trace(grams[name])) - of_total
-            elif asked not in traces:
-                traces[asked] = traces_of(domain, name, level)
-            along.append((domain.position[name], traces[asked]))
-        groups.setdefault(len(along), []).append((row, sorted(along)))
+        pairs = zip(view, levels, strict=True)
+        along = [asked for asked in pairs if domain[asked[0]].size > 1]
+        along.sort(key=lambda asked: domain.position[asked[0]])
+        groups.setdefault(len(along), []).append((row, along))
     for length, listed in groups.items():
         step = max(1, _AT_ONCE >> length)
         for start in range(0, len(listed), step):
             some = listed[start : start + step]
-            axes = [[axis for axis, _ in along] for _, along in some]
-            pairs = [[pair for _, pair in along] for _, along in some]
+            axes = [[domain.position[name] for name, _ in along] for _, along in some]
             yield (
                 [row for row, _ in some],
                 np.array(axes, dtype=np.int64).reshape(len(some), length),
-                np.array(pairs, dtype=np.float64).reshape(len(some), length, 2),
+                [along for _, along in some],
             )

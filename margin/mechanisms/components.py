@@ -32,9 +32,9 @@ from ..solvers import Evidence, concentration_of_component
 from ..solvers.basis import contrasts
 from ..synopses.noisy_tables import LEAST_VARIANCE
 from .asked import check_reach
-from .by_table import of_components, table_errors, weighted
+from .by_table import Precision, largest_errors, of_components, table_errors, weighted
 
-__all__ = ["Components", "closure", "precise_shares", "unknown"]
+__all__ = ["Components", "closure", "precise_shares", "subsets", "unknown"]
 
 
 _MOST_SETS = 1 << 24
@@ -159,12 +159,18 @@ class Components:
 
     def table_errors(self, budget: Budget) -> list[float]:
         """The expected squared error of each table of the workload, summed over its counts."""
-        precision = of_components(
+        return table_errors(self.domain, self.workload, self._precision(budget))
+
+    def largest_errors(self, budget: Budget) -> list[float]:
+        """The largest expected squared error of a count of each table of the workload."""
+        return largest_errors(self.domain, self.workload, self._precision(budget))
+
+    def _precision(self, budget: Budget) -> Precision:
+        return of_components(
             self.domain,
             self.precisions(budget),
             uses_known=self.skip_known,
         )
-        return table_errors(self.domain, self.workload, precision)
 
     def precisions(self, budget: Budget) -> dict[View, float]:
         """For each set of `sets` one divided by the noise variance of its moments times the total
@@ -259,7 +265,7 @@ class Components:
     def _subsets(self, view: View) -> Iterable[View]:
         ordered = _sorted(self.domain, view)
         varying = [name for name in ordered if self.domain[name].size > 1]
-        return _subsets(varying, self.order)
+        return subsets(varying, self.order)
 
     def _marginal(
         self,
@@ -328,13 +334,13 @@ def closure(
         most = min(workload.kway, workload.kway if order is None else order)
         names = [name for name in domain if domain[name].size > 1]
         _check_reach(name, sum(math.comb(len(names), size) for size in range(most + 1)))
-        return list(_subsets(names, most))
+        return list(subsets(names, most))
     _check_reach(name, sum(_number_of_subsets(len(view), order) for view in workload))
     varying = {name for name in domain if domain[name].size > 1}
     sets: set[View] = set()
     for view in workload:
         names = [name for name in _sorted(domain, view) if name in varying]
-        sets.update(_subsets(names, order))
+        sets.update(subsets(names, order))
     position = domain.position
     return sorted(sets, key=lambda subset: (len(subset), [position[name] for name in subset]))
 
@@ -390,10 +396,11 @@ def _sorted(domain: Domain, view: Iterable[str]) -> View:
     return tuple(sorted(view, key=lambda name: position[name]))
 
 
-def _subsets(
+def subsets(
     names: Sequence[str],
     order: int | None = None,
 ) -> Iterable[View]:
+    """All subsets of some names, of at most `order` of them, small ones first."""
     most = len(names) if order is None else min(order, len(names))
     return itertools.chain.from_iterable(
         itertools.combinations(names, size) for size in range(most + 1)

@@ -1,6 +1,6 @@
 """`plan`: the error to expect, before anything is spent."""
 
-from .expected import Expectation, Priced, PricedByTable, TableExpectation
+from .expected import Expectation, Priced, PricedByCount, PricedByTable, TableExpectation
 from .planning import plan
 from .result import LONGEST, Plan, printed, printed_tables
 
@@ -9,6 +9,7 @@ __all__ = [
     "Expectation",
     "Plan",
     "Priced",
+    "PricedByCount",
     "PricedByTable",
     "TableExpectation",
     "plan",

@@ -6,12 +6,19 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..domain.domain import Domain
 from ..domain.workload import Workload
-from ..mechanisms.by_table import asked_levels, counts_of
+from ..mechanisms.by_table import asked_levels, cells_of_counts
 from ..mechanisms.expressions import expression
 from ..mechanisms.query_bases.queries import asked_queries
 from ..privacy.budget import Budget
 
-__all__ = ["Expectation", "Priced", "PricedByTable", "TableExpectation", "counts_asked"]
+__all__ = [
+    "Expectation",
+    "Priced",
+    "PricedByCount",
+    "PricedByTable",
+    "TableExpectation",
+    "counts_asked",
+]
 
 
 @runtime_checkable
@@ -42,6 +49,21 @@ class PricedByTable(Protocol):
     ) -> list[float]:
         """For each view of the workload the expected squared error, summed over its counts at the
         levels that are asked; infinite if the view is reconstructed."""
+
+
+@runtime_checkable
+class PricedByCount(Protocol):
+    """The interface of a mechanism that also tells the largest expected error in each table."""
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> list[float]:
+        """For each view of the workload the largest expected squared error of a count at the levels
+        that are asked; infinite if the view is reconstructed."""
 
 
 @dataclass(
@@ -130,11 +152,17 @@ class TableExpectation:
     typical_error
         The typical error of one count, in rows: the root of the mean squared error of the noise,
         before negative counts are removed. None if the table is reconstructed.
+    largest_error
+        The largest typical error of a count, in rows. Counts differ if nodes of a level add up
+        different numbers of cells: most often, the largest node has the largest error. If there are
+        many different numbers, it may be slightly too large. None if the table is reconstructed, or
+        if the mechanism does not tell it (`largest_errors`).
     """
 
     view: tuple[str, ...]
     counts: int
     typical_error: float | None
+    largest_error: float | None = None
 
     @property
     def reconstructed(self) -> bool:
@@ -156,7 +184,9 @@ def counts_asked(domain: Domain, workload: Workload, *, cells_alone: bool) -> li
             if asked not in counts:
                 name, level = asked
                 by_queries = level is None and name in queries
-                counts[asked] = queries[name].count if by_queries else counts_of(domain, *asked)
+                counts[asked] = (
+                    queries[name].count if by_queries else len(cells_of_counts(domain, *asked))
+                )
             count *= counts[asked]
         found.append(count)
     return found

@@ -12,7 +12,13 @@ from ..errors import MarginError
 from ..mechanisms.by_table import asked_levels
 from ..notebook import html_table
 from ..privacy.budget import Budget
-from .expected import Expectation, PricedByTable, TableExpectation, counts_asked
+from .expected import (
+    Expectation,
+    PricedByCount,
+    PricedByTable,
+    TableExpectation,
+    counts_asked,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -30,6 +36,13 @@ _TWO_SCALES = (
     "other mechanisms do not"
 )
 """How the errors of the candidates of `Auto` compare with those of other mechanisms."""
+
+_TABLES_LEGEND = (
+    "per count: the typical error of one count of the table (the root of the mean squared error)",
+    "largest: the largest typical error of a count of the table: counts of a level that add up "
+    "more categories have a larger error",
+)
+"""What the columns of the printed tables mean."""
 
 LONGEST = 160
 """Largest number of letters of an expression that a printed plan shows."""
@@ -126,14 +139,19 @@ class Plan:
                 "from the data; name another row"
             )
         errors = row.mechanism.table_errors(self.domain, self.workload, self.budget)
+        largest = [math.inf] * len(errors)
+        if isinstance(row.mechanism, PricedByCount):
+            largest = row.mechanism.largest_errors(self.domain, self.workload, self.budget)
         counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
+        rows = zip(self.workload.names, counts, errors, largest, strict=True)
         return tuple(
             TableExpectation(
                 view=tuple(view),
                 counts=count,
-                typical_error=math.sqrt(error / count) if math.isfinite(error) else None,
+                typical_error=_root(error / count),
+                largest_error=_root(most),
             )
-            for view, count, error in zip(self.workload.names, counts, errors, strict=True)
+            for view, count, error, most in rows
         )
 
     @property
@@ -217,6 +235,11 @@ class Plan:
         return draw(self, axes)
 
 
+def _root(squared: float) -> float | None:
+    """The square root; None for an error that is not finite."""
+    return math.sqrt(squared) if math.isfinite(squared) else None
+
+
 _PYTHON_HINTS = (
     "release(mechanism=...) takes the expressions; pass it the workload of the plan",
     "*: the first choice of release for this workload and number of rows, unless it learns better",
@@ -271,13 +294,14 @@ def printed(
 def printed_tables(plan: Plan, number: int | None = None) -> str:
     """The expected error of each table of a plan as text, by the mechanism of a row."""
     tables = plan.tables(number)
-    rows = [("table", "counts", "per count")]
+    rows = [("table", "counts", "per count", "largest")]
     for table in tables:
-        error = table.typical_error
-        shown = "reconstructed" if error is None else f"{error:,.1f}"
-        rows.append((",".join(table.view), f"{table.counts:,}", shown))
+        typical = "reconstructed" if table.reconstructed else f"{table.typical_error:,.1f}"
+        largest = "-" if table.largest_error is None else f"{table.largest_error:,.1f}"
+        rows.append((",".join(table.view), f"{table.counts:,}", typical, largest))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        f"{view:<{widths[0]}}  {counts:>{widths[1]}}  {error:>{widths[2]}}"
-        for view, counts, error in rows
-    )
+    lines = []
+    for view, *numbers in rows:
+        shown = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True)]
+        lines.append("  ".join([f"{view:<{widths[0]}}", *shown]))
+    return "\n".join([*lines, *_TABLES_LEGEND])

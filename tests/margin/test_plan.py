@@ -463,8 +463,8 @@ def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
     command = ["plan", "--domain", str(domain), "--rho", "0.5", "--workload", "place@state", "sex"]
     assert main([*command, "--rows", "100", "--tables"]) == 0
     said = capsys.readouterr().out
-    listed = [line.split() for line in said.splitlines()[-3:]]
-    assert listed[0] == ["table", "counts", "per", "count"]
+    listed = [line.split() for line in said.splitlines()[-5:-2]]
+    assert listed[0] == ["table", "counts", "per", "count", "largest"]
     assert [line[:2] for line in listed[1:]] == [["place@state", "2"], ["sex", "2"]]
     assert main([*command, "--json", "--tables", "2"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -474,6 +474,11 @@ def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
     # Each cell of two tables with half of the budget has variance 2: a state has 2.5 on average.
     assert [table["typical_error"] for table in by_name["Direct"]] == [
         pytest.approx(math.sqrt(2 * 5 / 2), rel=1e-3),
+        pytest.approx(math.sqrt(2), rel=1e-3),
+    ]
+    # The larger state has four counties.
+    assert [table["largest_error"] for table in by_name["Direct"]] == [
+        pytest.approx(math.sqrt(2 * 4), rel=1e-3),
         pytest.approx(math.sqrt(2), rel=1e-3),
     ]
     assert not any(table["reconstructed"] for table in by_name["Direct"])

@@ -23,7 +23,7 @@ from ...solvers import (
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible, reconstruction_for
 from ..asked import check_reach
-from ..by_table import of_components, table_errors, weighted
+from ..by_table import largest_errors, of_components, table_errors, weighted
 from ..components import Components, closure
 from ..query_bases.plan import AskedComponents
 from ..query_bases.queries import asked_queries
@@ -207,6 +207,20 @@ class Residual:
             return follows.table_errors(asked)
         precision = of_components(domain, self.precisions(domain, asked, budget))
         return table_errors(domain, asked, precision)
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
+        follows = self._following(domain, asked, budget)
+        if follows is not None:
+            return follows.largest_errors(asked)
+        precision = of_components(domain, self.precisions(domain, asked, budget))
+        return largest_errors(domain, asked, precision)
 
     def precisions(
         self,

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,7 +22,7 @@ from ...solvers.fitted import TREE_FALL
 from ...synopses import LevelSynopsis
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
-from ..by_table import asked_levels, weighted
+from ..by_table import asked_levels, cells_of_counts, weighted
 from ..components import precise_shares
 from ..query_bases.queries import asked_queries
 
@@ -129,6 +129,26 @@ class LevelCounts:
 
         Without a workload the one table is that of all attributes, at all levels of the attribute.
         """
+        return self._errors(domain, workload, budget, np.sum)
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        # The largest product of variances is the product of the largest.
+        return self._errors(domain, workload, budget, np.max)
+
+    def _errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+        of: Callable[[Floats], float],
+    ) -> list[float]:
+        """For each table the product over the attributes of the sums, or maxima, of variances."""
         asked = self._asked(domain, workload)
         plan = _Plan(self, domain, asked)
         events = linear_events(
@@ -139,7 +159,7 @@ class LevelCounts:
             together=True,
         )
         variances = [max(variance_of(event), LEAST_VARIANCE) for event in events]
-        of_nodes = [float(level.sum()) for level in plan.tree.node_variances(variances)]
+        of_nodes = plan.tree.node_variances(variances)
         of_total = plan.tree.variance_of(variances, np.ones(plan.tree.sizes[-1]))
         asks_levels = asked.asked.get(plan.attribute) == "levels"
         queries = asked_queries(domain, asked)
@@ -149,15 +169,20 @@ class LevelCounts:
             error = of_total
             if plan.attribute in level:
                 named = level[plan.attribute]
-                place = -1 if named is None else plan.levels.index(named)
-                error = sum(of_nodes) if named is None and asks_levels else of_nodes[place]
+                if named is None and asks_levels:
+                    error = float(of(np.concatenate(of_nodes)))
+                else:
+                    place = -1 if named is None else plan.levels.index(named)
+                    error = float(of(of_nodes[place]))
             # The combinations of the other attributes have independent noise, which adds up in
             # every count: a count of m combinations has m times the variance.
             for name in plan.others:
-                if name in queries and name in level and level[name] is None:
-                    error *= float(np.trace(queries[name].gram))
-                else:
+                if name not in level:
                     error *= domain[name].size
+                elif name in queries and level[name] is None:
+                    error *= float(of(queries[name].cells))
+                else:
+                    error *= float(of(cells_of_counts(domain, name, level[name])))
             errors.append(error)
         return errors
 

@@ -19,7 +19,7 @@ from ...private import Private, Strategy
 from ...private.linear import linear_events, variance_of
 from ...synopses import TableSynopsis
 from ..asked import check_reach
-from ..by_table import asked_levels
+from ..by_table import asked_levels, cells_of_counts
 
 __all__ = ["Product"]
 
@@ -133,13 +133,31 @@ class Product:
     ) -> list[float]:
         """The expected squared error of each table of a workload, summed over its counts, in
         squared rows."""
+        return self._errors(workload, budget, np.sum)
+
+    def largest_errors(
+        self,
+        workload: Workload,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, in squared rows."""
+        # The largest product of variances is the product of the largest.
+        return self._errors(workload, budget, np.max)
+
+    def _errors(
+        self,
+        workload: Workload,
+        budget: Budget,
+        of: Callable[[Floats], float],
+    ) -> list[float]:
+        """For each table the product over the attributes of the sums, or maxima, of variances."""
         noise = self._noise(budget)
         errors = []
         for view, levels in asked_levels(workload):
             level = dict(zip(self.domain.axes(view), levels, strict=True))
             # The covariance of the full table is a product over the attributes.
             factors = [
-                self._cells(axis, level[axis]) if axis in level else self._total(axis)
+                float(of(self._cells(axis, level[axis]))) if axis in level else self._total(axis)
                 for axis in range(len(self.domain))
             ]
             errors.append(noise * math.prod(factors))
@@ -176,18 +194,20 @@ class Product:
         )
         return variance_of(event)
 
-    def _cells(self, axis: int, level: str | None) -> float:
-        """The factor of one attribute in the summed variance of a marginal that contains it: the
-        sum of the variances of all its codes, or of all nodes of a level."""
+    def _cells(self, axis: int, level: str | None) -> Floats:
+        """The factors of one attribute in the variances of a marginal that contains it: the
+        variances of all its codes, or of all nodes of a level."""
         covariance = self.covariances.get(axis)
+        name = self.domain.attributes[axis]
         if covariance is None:
-            return float(self.domain.sizes[axis])
-        levels = self.domain[self.domain.attributes[axis]].levels
+            return cells_of_counts(self.domain, name, level)
+        levels = self.domain[name].levels
         if levels is None or level is None:
-            return float(np.trace(covariance))
+            return covariance.diagonal()
         # The variance of a sum is the sum of the covariances of all pairs of codes of its node.
         group = levels.groups[levels.index(level)]
-        return float(covariance[group[:, None] == group].sum())
+        of_codes = np.where(group[:, None] == group, covariance, 0.0).sum(axis=1)
+        return np.bincount(group, weights=of_codes)
 
     def _total(self, axis: int) -> float:
         """The factor of one attribute in the summed variance of a marginal without it: the variance

@@ -77,6 +77,15 @@ class OrderedQueries(ABC):
         removed: the summed error of its counts, in squared rows."""
         return self._product(domain).table_errors(asked(domain, workload), budget)
 
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        return self._product(domain).largest_errors(asked(domain, workload), budget)
+
     def range_error(
         self,
         domain: Domain,

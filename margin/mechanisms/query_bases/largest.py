@@ -9,32 +9,21 @@ from scipy import sparse
 from ..._types import Floats
 from ...domain.domain import View
 from ...solvers.strategy.bounded_weights import bounded_weights
+from ..profiles import Profile, frontier, largest_variance
 from .basis import AxisBasis
 from .queries import AxisQueries
 
-__all__ = ["largest_variance", "least_largest", "profile"]
+__all__ = ["least_largest", "profile"]
 
 _TOLERANCE = 1e-3
 """Relative excess of the largest variance over the bound at which the search ends."""
 
-_MOST_PROFILE = 48
-"""Largest number of queries of one attribute that are told apart."""
-
 _MOST_ROUNDS = 50
 """Largest number of rounds in which queries are added to the programme."""
 
-Profile = Floats
-"""For some queries on one attribute the error variances by noise of variance one in its rows, and
-in the total, shape (queries, 2)."""
-
 
 def profile(basis: AxisBasis, queries: AxisQueries) -> Profile:
-    """The pairs of error variances of the queries of an attribute that no other pair exceeds in
-    both.
-
-    If there are more than `_MOST_PROFILE`, neighbours are replaced by their larger variances: upper
-    bounds.
-    """
+    """The largest pairs of error variances of the queries of an attribute; see `frontier`."""
     covariance, spread = basis.covariance, basis.spread
     if queries.kind == "cells":
         own, total = covariance.diagonal(), spread**2
@@ -53,40 +42,7 @@ def profile(basis: AxisBasis, queries: AxisQueries) -> Profile:
         variances = prefix.diagonal()
         own = variances[first] + variances[last] - 2 * prefix[first, last]
         total = (sums[last] - sums[first]) ** 2
-    # From the largest variance by the rows down, only a larger one by the total is new.
-    order = np.lexsort((-total, -own))
-    rising = np.maximum.accumulate(total[order])
-    is_new = np.concatenate([[True], rising[1:] > rising[:-1]])
-    found = np.stack([own[order][is_new], total[order][is_new]], axis=1)
-    if len(found) <= _MOST_PROFILE:
-        return found
-    # Variances by the rows fall and those by the total rise along the list.
-    bounds = np.arange(_MOST_PROFILE + 1) * len(found) // _MOST_PROFILE
-    return np.stack([found[bounds[:-1], 0], found[bounds[1:] - 1, 1]], axis=1)
-
-
-def largest_variance(
-    view: View,
-    variances: Mapping[View, float],
-    profiles: Mapping[str, Profile],
-) -> tuple[float, tuple[int, ...]]:
-    """The largest error variance of the queries of a view, and the place of its factors.
-
-    A query is a product of one query for each attribute. Its variance is the sum over the
-    components S of their variance times the products of the variances by the rows of the attributes
-    in S and by the total of the others.
-    """
-    total = np.zeros([len(profiles[name]) for name in view])
-    for mask in range(1 << len(view)):
-        component = tuple(name for bit, name in enumerate(view) if mask >> bit & 1)
-        if component not in variances:
-            continue
-        part = np.full((), variances[component])
-        for name in view:
-            part = np.multiply.outer(part, profiles[name][:, 0 if name in component else 1])
-        total += part
-    places = np.unravel_index(int(total.argmax()), total.shape)
-    return float(total.max()), tuple(int(place) for place in places)
+    return frontier(own, total)
 
 
 def least_largest(

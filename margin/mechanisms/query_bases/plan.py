@@ -19,7 +19,8 @@ from ...private.strategy import sensitivities
 from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..by_table import asked_levels
-from ..components import closure, precise_shares, unknown
+from ..components import closure, precise_shares, subsets, unknown
+from ..profiles import Profile, largest_variance
 from .basis import AxisBasis, cell_basis, rounded
 from .choice import Option, options
 from .largest import least_largest, profile
@@ -233,7 +234,8 @@ class AskedComponents:
                 if asked[0] not in self.bases:
                     continue
                 if asked not in costs:
-                    costs[asked] = self._axis_costs(*asked, queries)
+                    gram = self._axis_queries(*asked, queries).gram
+                    costs[asked] = self.bases[asked[0]].costs(gram)
                 of_rows, of_total = costs[asked]
                 outside = [(part, cost * of_total) for part, cost in parts]
                 inside = [((*part, asked[0]), cost * of_rows) for part, cost in parts]
@@ -247,18 +249,45 @@ class AskedComponents:
             )
         return errors
 
-    def _axis_costs(
+    def largest_errors(self, workload: Workload) -> list[float]:
+        """The largest expected squared error of a query that is asked of each table.
+
+        It is infinite if a component of the table is not measured. If the queries of an attribute
+        have many different variances, it is an upper bound; see `frontier`.
+        """
+        measured = dict(zip(self.sets, self.variances, strict=True))
+        queries = asked_queries(self.domain, workload)
+        found: dict[tuple[str, str | None], Profile] = {}
+        errors = []
+        for view, levels in asked_levels(workload):
+            profiles = {}
+            along = [asked for asked in zip(view, levels, strict=True) if asked[0] in self.bases]
+            for asked in sorted(along, key=lambda pair: self.domain.position[pair[0]]):
+                if asked not in found:
+                    axis_queries = self._axis_queries(*asked, queries)
+                    found[asked] = profile(self.bases[asked[0]], axis_queries)
+                profiles[asked[0]] = found[asked]
+            # What is known has no error.
+            needed = [part for part in subsets(tuple(profiles)) if not self.domain.knows(part)]
+            variances = {part: measured.get(part, math.inf) for part in needed}
+            if math.inf in variances.values():
+                errors.append(math.inf)
+            else:
+                errors.append(largest_variance(tuple(profiles), variances, profiles)[0])
+        return errors
+
+    def _axis_queries(
         self,
         name: str,
         level: str | None,
         queries: Mapping[str, AxisQueries],
-    ) -> tuple[float, float]:
-        """What noise in an attribute's component and in its total adds to the asked queries."""
+    ) -> AxisQueries:
+        """The queries of an attribute that a view asks, at the level that it names."""
         declared = self.domain[name].levels
         asked = queries.get(name, AxisQueries("cells", self.domain[name].size))
         if declared is not None and level is not None:
             asked = AxisQueries.levels([declared.groups[declared.index(level)]])
-        return self.bases[name].costs(asked.gram)
+        return asked
 
     @cached_property
     def precisions(self) -> dict[View, float]:

@@ -50,6 +50,19 @@ class AxisQueries:
         return self.size
 
     @property
+    def cells(self) -> Floats:
+        """The number of codes of each query, shape (count,)."""
+        codes = np.arange(1.0, self.size + 1)
+        if self.kind == "prefixes":
+            return codes
+        if self.kind == "ranges":
+            # There are n ranges of one code, and so on to one range of n codes.
+            return np.repeat(codes, np.arange(self.size, 0, -1))
+        if self.kind == "levels":
+            return np.concatenate([np.bincount(group) for group in self._groups]).astype(np.float64)
+        return np.ones(self.size)
+
+    @property
     def gram(self) -> Floats:
         """The matrix W'W, shape (n, n).
 

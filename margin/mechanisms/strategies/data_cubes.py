@@ -19,7 +19,7 @@ from ...solvers import Consistency, Newton, NonNegativity, ResidualConsistency, 
 from ...solvers.tables.linear_consistency import MOST_CELLS, AbsoluteConsistency, MaximumConsistency
 from ...synopses import ViewSynopsis
 from ..asked import asked, check_reach
-from ..by_table import of_views, table_errors, weighted
+from ..by_table import Precision, largest_errors, of_views, table_errors, weighted
 
 __all__ = ["DataCubes"]
 
@@ -159,16 +159,29 @@ class DataCubes:
         DomainError
             When `consistency` is not `ResidualConsistency()`: for others no closed form is known.
         """
+        views = asked(domain, workload)
+        return table_errors(domain, views, self._precision(domain, views, budget))
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        views = asked(domain, workload)
+        return largest_errors(domain, views, self._precision(domain, views, budget))
+
+    def _precision(self, domain: Domain, views: Workload, budget: Budget) -> Precision:
         if not isinstance(self.consistency, ResidualConsistency):
             name = type(self.consistency).__name__
             raise DomainError(
                 "the error of DataCubes can be computed in advance only with "
                 f"ResidualConsistency(), but consistency is {name}; use ResidualConsistency()"
             )
-        views = asked(domain, workload)
         chosen = [sorted(domain.axes(view)) for view in self.cuboids(domain, views, budget)]
         variances = [noise.variance for noise in budget.counts_at_once(len(chosen))]
-        return table_errors(domain, views, of_views(domain, chosen, variances))
+        return of_views(domain, chosen, variances)
 
 
 class _Lattice:

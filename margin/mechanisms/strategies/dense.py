@@ -170,6 +170,15 @@ class Dense:
 
     def table_errors(self, budget: Budget) -> list[float]:
         """The expected squared error of each table of the workload, summed over its counts."""
+        return [float(table.sum()) for table in self._count_errors(budget)]
+
+    def largest_errors(self, budget: Budget) -> list[float]:
+        """The largest expected squared error of a count of each table of the workload."""
+        return [float(table.max()) for table in self._count_errors(budget)]
+
+    def _count_errors(self, budget: Budget) -> list[Floats]:
+        """The expected squared errors of the counts of each table, each of the shape of the
+        table."""
         (event,) = linear_events(
             budget,
             [self.strategy],
@@ -181,12 +190,12 @@ class Dense:
         for view, levels in asked_levels(self.workload):
             cells = slice(start, start + self.domain.cells(view))
             # The sums over the nodes of a level, of the rows W of its cells and of those of W C:
-            # the trace of G W C W' G' is the sum of the products of their entries.
+            # the diagonal of G W C W' G' is the sum of the products of their entries.
             table = LevelView(self.domain, view, levels)
             shape = (*self.domain.shape(view), -1)
             rows = table.rolled_up(self._workload[cells].reshape(shape))
             spread = table.rolled_up(self._spread[cells].reshape(shape))
-            errors.append(float((rows * spread).sum()) * variance_of(event))
+            errors.append((rows * spread).sum(axis=-1) * variance_of(event))
             start = cells.stop
         return errors
 

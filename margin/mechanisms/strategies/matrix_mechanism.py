@@ -33,6 +33,9 @@ class Prepared(Protocol):
     def table_errors(self, budget: Budget, /) -> list[float]:
         """The expected squared error of each table of the workload, summed over its counts."""
 
+    def largest_errors(self, budget: Budget, /) -> list[float]:
+        """The largest expected squared error of a count of each table of the workload."""
+
 
 class StrategyDesign(Protocol):
     """The interface of a strategy: a way to choose linear queries for a workload.
@@ -136,6 +139,16 @@ class MatrixMechanism:
         removed: the summed error of its counts, in squared rows."""
         prepared = self._prepared(domain, asked(domain, workload), budget)
         return prepared.table_errors(budget)
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        prepared = self._prepared(domain, asked(domain, workload), budget)
+        return prepared.largest_errors(budget)
 
     def _prepared(
         self,

@@ -19,7 +19,7 @@ from ...private import Private
 from ...solvers import ResidualConsistency, Tables
 from ...synopses.noisy_tables import in_view_order, tables_of
 from ..asked import error_of_views
-from ..by_table import of_views, table_errors
+from ..by_table import Precision, largest_errors, of_views, table_errors
 from ..components import closure, precise_shares
 from .data_cubes import DataCubes
 
@@ -132,10 +132,16 @@ class Weighted:
 
     def table_errors(self, budget: Budget) -> list[float]:
         """The expected squared error of each table of the workload, summed over its counts."""
+        return table_errors(self.domain, self.workload, self._precision(budget))
+
+    def largest_errors(self, budget: Budget) -> list[float]:
+        """The largest expected squared error of a count of each table of the workload."""
+        return largest_errors(self.domain, self.workload, self._precision(budget))
+
+    def _precision(self, budget: Budget) -> Precision:
         variances = variances_of(budget.counts_at_once(self.shares))
         axes = [sorted(self.domain.axes(view)) for view in self.views]
-        precision = of_views(self.domain, axes, variances)
-        return table_errors(self.domain, self.workload, precision)
+        return of_views(self.domain, axes, variances)
 
     def _tables(
         self,

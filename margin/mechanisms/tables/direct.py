@@ -10,7 +10,7 @@ from ...private import Private
 from ...solvers import NonNegativity, Simplex
 from ...synopses import MarginalSynopsis
 from ..asked import asked
-from ..by_table import weighted
+from ..by_table import asked_levels, largest_cells, weighted
 
 __all__ = ["Direct"]
 
@@ -71,4 +71,18 @@ class Direct:
         # The counts of a level are sums of cells: together they have the noise of all cells.
         return [
             domain.cells(view) * noise.variance for view, noise in zip(views, noises, strict=True)
+        ]
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        views = asked(domain, workload)
+        noises = budget.counts_at_once(len(views))
+        return [
+            largest_cells(domain, *table) * noise.variance
+            for table, noise in zip(asked_levels(views), noises, strict=True)
         ]

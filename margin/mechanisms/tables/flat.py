@@ -12,7 +12,7 @@ from ...solvers import NonNegativity
 from ...synopses import TableSynopsis
 from ...synopses.noisy_tables import tables_of
 from ..asked import asked, check_reach
-from ..by_table import weighted
+from ..by_table import asked_levels, largest_cells, weighted
 
 __all__ = ["Flat"]
 
@@ -88,6 +88,25 @@ class Flat:
         (noise,) = budget.counts_at_once(1)
         # Every table, at any level, adds up all cells of the full table.
         return [math.prod(domain.sizes) * noise.variance] * len(asked(domain, workload))
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        self._check(domain)
+        (noise,) = budget.counts_at_once(1)
+        views = asked(domain, workload)
+        found = []
+        for view, levels in asked_levels(views):
+            # A count adds up all cells of the attributes that its table lacks.
+            cells = (
+                math.prod(domain.sizes) / domain.cells(view) * largest_cells(domain, view, levels)
+            )
+            found.append(cells * noise.variance)
+        return found
 
     def _check(self, domain: Domain) -> None:
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"

@@ -70,3 +70,12 @@ class Fourier:
         """The expected squared error of each table of the workload, before negative counts are
         removed: the summed error of its counts, in squared rows."""
         return Components("Fourier", domain, asked(domain, workload)).table_errors(budget)
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        return Components("Fourier", domain, asked(domain, workload)).largest_errors(budget)

@@ -28,7 +28,7 @@ from ...solvers import (
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import estimate
 from ..asked import asked, error_of_views
-from ..by_table import of_views, table_errors
+from ..by_table import Precision, largest_errors, of_views, table_errors
 from ..query_bases.removal import removal
 from .paper_views import PaperViews, UsesRows, noise_error
 from .selection import BestViews, Selection
@@ -222,13 +222,28 @@ class PriView:
         It is infinite for a table that is not measured but reconstructed.
         """
         asked_for = asked(domain, workload)
-        views, variances = self._variances(
-            domain,
-            None if workload is None else asked_for,
-            budget,
-        )
-        axes = [sorted(domain.axes(view)) for view in views]
-        return table_errors(domain, asked_for, of_views(domain, axes, variances))
+        precision = self._precision(domain, None if workload is None else asked_for, budget)
+        return table_errors(domain, asked_for, precision)
+
+    def largest_errors(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> list[float]:
+        """The largest expected squared error of a count of each table, as in `table_errors`."""
+        asked_for = asked(domain, workload)
+        precision = self._precision(domain, None if workload is None else asked_for, budget)
+        return largest_errors(domain, asked_for, precision)
+
+    def _precision(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> Precision:
+        views, variances = self._variances(domain, workload, budget)
+        return of_views(domain, [sorted(domain.axes(view)) for view in views], variances)
 
     def planned(
         self,

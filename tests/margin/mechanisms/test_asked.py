@@ -14,9 +14,9 @@ from margin.domain.workload import Workload
 from margin.mechanisms import Residual
 from margin.mechanisms.by_table import weighted
 from margin.mechanisms.components import precise_shares
+from margin.mechanisms.profiles import largest_variance
 from margin.mechanisms.query_bases.basis import rounded
 from margin.mechanisms.query_bases.choice import options
-from margin.mechanisms.query_bases.largest import largest_variance
 from margin.mechanisms.query_bases.plan import AskedComponents
 from margin.mechanisms.query_bases.queries import AxisQueries, asked_queries
 from margin.noise.laws import variances_of

@@ -11,7 +11,7 @@ from margin import mechanisms as all_mechanisms
 from margin.designs import least_squares_error
 from margin.domain.level_views import attribute_at, level_view
 from margin.mechanisms import strategies
-from margin.mechanisms.by_table import of_views, table_errors, weighted
+from margin.mechanisms.by_table import largest_errors, of_views, table_errors, weighted
 from margin.mechanisms.query_bases.queries import asked_queries
 from margin.private import Private
 
@@ -67,8 +67,11 @@ def test_errors_of_views_are_those_of_least_squares():
 
 def test_a_table_that_no_view_holds_has_no_closed_form():
     precision = of_views(DOMAIN, [(0, 1), (2,)], [1.0, 1.0])
-    errors = table_errors(DOMAIN, WORKLOAD, precision)
-    assert [math.isinf(error) for error in errors] == [False, True, True, False, True]
+    for errors in (
+        table_errors(DOMAIN, WORKLOAD, precision),
+        largest_errors(DOMAIN, WORKLOAD, precision),
+    ):
+        assert [math.isinf(error) for error in errors] == [False, True, True, False, True]
 
 
 @pytest.mark.parametrize("asks", [{"place": "levels"}, {"age": "ranges"}, {"age": "prefixes"}])
@@ -138,6 +141,15 @@ def expected(measured, names, gram=None):
     return float(np.trace(covariance if gram is None else gram @ covariance))
 
 
+def largest(measured, names, queries=None):
+    """The largest error variance of a count of a table, or of some queries, by least squares."""
+    rows = np.concatenate([rows for rows, _ in measured])
+    noise = np.concatenate([np.full(len(rows), variance) for rows, variance in measured])
+    covariance = np.linalg.pinv(rows.T @ (rows / noise[:, None]), hermitian=True)
+    own = matrix(names) if queries is None else queries @ matrix(names)
+    return float((own @ covariance @ own.T).diagonal().max())
+
+
 @pytest.mark.parametrize("budget", [ZCDP("0.5"), PureDP(1)], ids=repr)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
 def test_the_error_of_each_table_is_that_of_what_is_measured(mechanism, budget, measured):
@@ -146,11 +158,13 @@ def test_the_error_of_each_table_is_that_of_what_is_measured(mechanism, budget, 
         codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=WORKLOAD, seed=0
     )
     errors = mechanism.table_errors(DOMAIN, WORKLOAD, budget)
+    most = mechanism.largest_errors(DOMAIN, WORKLOAD, budget)
     for place, (names, error) in enumerate(zip(TABLES, errors, strict=True)):
         # `Direct` answers each table from its own measurement alone.
         direct = isinstance(mechanism, all_mechanisms.Direct)
         own = [measured[place]] if direct else measured
         assert error == pytest.approx(expected(own, names), rel=1e-4), names
+        assert most[place] == pytest.approx(largest(own, names), rel=1e-4), names
     found = mechanism.expected_error(DOMAIN, WORKLOAD, budget)
     assert found == pytest.approx(weighted(WORKLOAD, errors), rel=1e-4)
 
@@ -183,12 +197,14 @@ def test_so_it_is_where_more_than_cells_is_asked(asks, mechanism, budget, measur
     )
     queries = asked_queries(DOMAIN, workload)
     errors = mechanism.table_errors(DOMAIN, workload, budget)
-    for names, error in zip(TABLES, errors, strict=True):
-        gram = np.ones((1, 1))
+    most = mechanism.largest_errors(DOMAIN, workload, budget)
+    for names, error, largest_error in zip(TABLES, errors, most, strict=True):
+        rows = np.ones((1, 1))
         for name in names:
             size = attribute_at(DOMAIN, name).size
-            gram = np.kron(gram, queries[name].gram if name in queries else np.eye(size))
-        assert error == pytest.approx(expected(measured, names, gram), rel=1e-4), names
+            rows = np.kron(rows, queries[name].matrix if name in queries else np.eye(size))
+        assert error == pytest.approx(expected(measured, names, rows.T @ rows), rel=1e-4), names
+        assert largest_error == pytest.approx(largest(measured, names, rows), rel=1e-4), names
 
 
 @pytest.mark.parametrize(
@@ -208,6 +224,10 @@ def test_a_plan_tells_the_error_of_each_table_of_each_row(budget):
         tables = found.tables(number)
         assert [table.view for table in tables] == [tuple(names) for names in TABLES]
         assert [table.counts for table in tables] == counts
+        for table in tables:
+            assert table.reconstructed == (table.largest_error is None)
+            if not table.reconstructed:
+                assert table.typical_error <= table.largest_error * (1 + 1e-9)
         assert any(table.reconstructed for table in tables) == bool(row.missed or row.error is None)
         if row.error is None or row.missed:
             continue
