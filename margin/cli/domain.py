@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +143,7 @@ def _check(parsed: argparse.Namespace) -> Said:
     for misfit in found.misfits:
         lines += [f"  {misfit.column}: {line}" for line in misfit.lines()]
     lines += [f"  {statement.line()}" for statement in found.false]
+    lines += [f"  {line}" for line in _unchecked(found)]
     listed = {misfit.column for misfit in found.misfits}
     for one in found.gathered:
         if one.line() and one.column not in listed:
@@ -162,6 +164,7 @@ def _check(parsed: argparse.Namespace) -> Said:
         "attributes": [misfit.to_json() for misfit in found.misfits],
         "statements": [vars(statement) for statement in found.false],
         "rows_against_rules": found.rows_against_rules,
+        "unchecked": [vars(one) for one in found.unchecked],
         "units": None if found.units is None else vars(found.units),
         "gathered": [vars(one) for one in found.gathered],
         "unreadable": [vars(one) for one in found.unread],
@@ -187,15 +190,41 @@ def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
     if domain.impossible or domain.determined:
         rows = found.rows_against_rules
         broken = f"{rows:,} row breaks" if rows == 1 else f"{rows:,} rows break"
-        parts.append(f"{broken if rows else 'no row breaks'} a rule")
+        unchecked = sum(one.kind != "known" for one in found.unchecked)
+        checked = len(domain.impossible) + len(domain.determined) - unchecked
+        if checked:
+            which = "a rule that was checked" if unchecked else "a rule"
+            parts.append(f"{broken if rows else 'no row breaks'} {which}")
+        if unchecked:
+            parts.append(f"{_counted(unchecked, 'rule')} not checked")
     totals = [statement for statement in found.false if statement.kind in ("rows", "known")]
     if any(statement.kind == "rows" or statement.differing for statement in totals):
         parts.append("public totals differ")
     elif totals:
         parts.append("a draw decides whether public totals agree")
+    elif any(one.kind == "known" for one in found.unchecked):
+        parts.append("not all public totals were checked")
     elif domain.rows is not None and (unit is None or not misfits):
         parts.append("public totals agree")
     return "; ".join(parts)
+
+
+def _unchecked(found: "Fit") -> list[str]:
+    """How many rules and known tables were not checked for lack of each set of columns."""
+    numbers: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for one in found.unchecked:
+        kind = "known table" if one.kind == "known" else "rule"
+        numbers[kind, tuple(one.columns)] += 1
+    lines = []
+    for (kind, columns), number in numbers.items():
+        named = ", ".join(map(repr, columns))
+        lack = f"column {named} is" if len(columns) == 1 else f"columns {named} are"
+        lines.append(f"{_counted(number, kind)} not checked: {lack} missing or cannot be read")
+    return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun} was" if number == 1 else f"{number:,} {noun}s were"
 
 
 def _warn(text: str) -> None:

@@ -31,7 +31,7 @@ from ..folders import FilesSource
 from ..opening import open_source
 from ..rows_per_person import possible_identities
 from ..source import Source, Tabular
-from .statements import FalseStatement, Rules, Totals
+from .statements import FalseStatement, Rules, Totals, Unchecked
 from .units import CellBounds, UnitNumbers, UnitRows
 from .unread import Unread, unread_files
 
@@ -252,6 +252,9 @@ class Fit:
         One for each column that can be read and declares a category of other or of missing values.
     unread
         One for each file that cannot be read. All other fields are about the rows that can be read.
+    unchecked
+        The rules, determined attributes and known tables that name a column that is missing or
+        cannot be read.
     """
 
     misfits: list[Misfit]
@@ -260,6 +263,7 @@ class Fit:
     units: UnitNumbers | None = None
     gathered: list[Gathered] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
+    unchecked: list[Unchecked] = field(default_factory=list)
 
     @property
     def fits(self) -> bool:
@@ -285,8 +289,8 @@ def check_fit(
     A release does not check what the domain states about rows, because a refusal would reveal that
     a row exists. This function does: it counts the rows that break a rule or contradict a
     determined attribute, and compares the public number of rows and the known tables with the
-    table. Statements about a column that cannot be read are left out. Files that cannot be read are
-    listed, and the others are looked at. Public totals are not compared then.
+    table. Statements about a column that cannot be read are listed as unchecked. Files that cannot
+    be read are listed, and the others are looked at. Public totals are not compared then.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.
@@ -390,7 +394,8 @@ def check_fit(
         if not unread and (unit is None or all(one.fits for one in found)):
             false += totals.found()
     gathered = [column.gathered() for column in columns if column.gathers]
-    return Fit(found, false, rules.rows, numbers, gathered, unread)
+    unchecked = rules.unchecked + totals.unchecked
+    return Fit(found, false, rules.rows, numbers, gathered, unread, unchecked)
 
 
 def _unread(error: MixedTypesError) -> Fit:

@@ -18,7 +18,7 @@ from ...domain.level_views import attribute_at
 from ...domain.rules import Rule, checked_rules
 from .units import CellBounds
 
-__all__ = ["Codes", "FalseStatement", "Rules", "Totals"]
+__all__ = ["Codes", "FalseStatement", "Rules", "Totals", "Unchecked"]
 
 Codes = Mapping[str, NDArray[np.integer[Any]]]
 """The codes of some rows by attribute, shape (rows,); `UNSEEN` where a value has no category."""
@@ -56,6 +56,8 @@ class FalseStatement:
     counts
         Those that differ most: the categories, the declared count, and the smallest and the largest
         count in the table, over all draws.
+    follows_from
+        Of a number of rows the view of a known table that has it as total; else None.
     """
 
     kind: str
@@ -65,10 +67,17 @@ class FalseStatement:
     drawn: int = 0
     units: int = 0
     counts: list[tuple[str, int, int, int]] | None = None
+    follows_from: list[str] | None = None
 
     def line(self) -> str:
         """The statement and how it is wrong, in words."""
         written = _short(self.declared)
+        if self.kind == "rows" and self.follows_from:
+            return (
+                f'"$rows": the known table of {_short(self.follows_from)} adds up to '
+                f"{self.declared:,} rows, but {self.rows:,} are counted; declare the counts of the "
+                "same people and period, or leave the table out"
+            )
         if self.kind == "rows":
             return (
                 f'"$rows": {self.declared:,} rows are declared, but {self.rows:,} are counted; '
@@ -110,6 +119,23 @@ class FalseStatement:
         return f"{'; '.join(told)}; {', and '.join(advice)}, or leave the table out"
 
 
+@dataclass(frozen=True)
+class Unchecked:
+    """A statement of a domain that could not be compared with a table.
+
+    Attributes
+    ----------
+    kind, declared
+        As in `FalseStatement`.
+    columns
+        The columns that it names and that are missing, or cannot be read.
+    """
+
+    kind: str
+    declared: Any
+    columns: list[str]
+
+
 class Rules:
     """The rules and determined attributes of a domain, and how many rows break them so far.
 
@@ -121,16 +147,19 @@ class Rules:
     domain
         The domain.
     readable
-        The attributes whose columns can be read. Rules that name others are left out.
+        The attributes whose columns can be read. Rules that name others are not checked.
 
     Attributes
     ----------
     rows
         Number of rows that break at least one rule.
+    unchecked
+        The rules that name other attributes.
     """
 
     def __init__(self, domain: Domain, readable: set[str]) -> None:
         self.rows = 0
+        self.unchecked: list[Unchecked] = []
         stated: list[tuple[str, Any, list[Rule]]] = []
         for form in domain.impossible:
             stated.append(("impossible", form, list(checked_rules(domain, [form]))))
@@ -141,7 +170,9 @@ class Rules:
         self._listed: list[list[dict[str, Flags]]] = []
         for kind, form, rules in stated:
             names = {name for rule in rules for name, _ in rule}
-            if names <= readable:
+            if names - readable:
+                self.unchecked.append(Unchecked(kind, form, sorted(names - readable)))
+            else:
                 self._statements.append(FalseStatement(kind, form, 0))
                 self._listed.append([_flags(domain, rule) for rule in rules])
 
@@ -172,12 +203,14 @@ class Totals:
     domain
         The domain.
     readable
-        The attributes whose columns can be read. Known tables of others are left out.
+        The attributes whose columns can be read. Known tables of others are not checked.
 
     Attributes
     ----------
     sizes
         The number of cells of each known table.
+    unchecked
+        The known tables of other attributes.
     """
 
     def __init__(self, domain: Domain, readable: set[str]) -> None:
@@ -185,6 +218,11 @@ class Totals:
         self._rows = 0
         known = checked_known(domain, domain.known.items())
         self._tables = [table for table in known if set(table.view) <= readable]
+        self.unchecked = [
+            Unchecked("known", list(table.names), sorted(set(table.view) - readable))
+            for table in known
+            if not set(table.view) <= readable
+        ]
         self.sizes = [table.counts.size for table in self._tables]
         self._counts = [np.zeros(size, np.int64) for size in self.sizes]
         # Of a release that counts all rows, both bounds are the count.
@@ -224,7 +262,10 @@ class Totals:
         found = []
         declared = self._domain.rows
         if declared not in (None, self._rows):
-            found.append(FalseStatement("rows", declared, self._rows))
+            # All known tables have the same total.
+            known = next(iter(self._domain.known), None)
+            view = None if known is None else list(known)
+            found.append(FalseStatement("rows", declared, self._rows, follows_from=view))
         for table, bounds in zip(self._tables, self._bounds, strict=True):
             counts = table.counts.ravel()
             if (bounds.lowest != counts).any() or (bounds.highest != counts).any():

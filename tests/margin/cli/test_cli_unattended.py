@@ -136,6 +136,7 @@ def test_a_check_tells_rows_without_a_unit(folder, capsys):
         "attributes": [],
         "statements": [],
         "rows_against_rules": 0,
+        "unchecked": [],
         "units": {
             "rows": 50,
             "units": 25,

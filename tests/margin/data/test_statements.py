@@ -165,6 +165,31 @@ def test_statements_of_columns_that_are_not_there_are_left_out():
     found = check_fit({"a": [0, 1]}, domain)
     assert [misfit.column for misfit in found.misfits] == ["b"]
     assert told(found) == {("impossible", '{"a": 0}'): 1}
+    unchecked = [(one.kind, one.declared, one.columns) for one in found.unchecked]
+    assert unchecked == [("impossible", rules[0], ["b"]), ("known", ["b"], ["b"])]
+
+
+@pytest.mark.parametrize("others", [[], [{"b": "x"}]], ids=["none", "one"])
+def test_the_command_says_which_rules_were_not_checked(others, tmp_path, capsys):
+    """No rule can be called kept that was not looked at."""
+    table, domain = tmp_path / "t.csv", tmp_path / "d.json"
+    table.write_text("b\ny\n")
+    rules = [{"a": 1, "b": "x"}, {"a": 0, "b": "y"}, *others]
+    form = {"a": 2, "b": ["x", "y"], "$impossible": rules}
+    form["$known"] = [{"view": ["a"], "counts": [0, 1]}]
+    domain.write_text(json.dumps(form))
+    assert main(["domain", "check", str(table), str(domain)]) == 2
+    out = capsys.readouterr().out
+    kept = "no row breaks a rule that was checked; " if others else ""
+    heading = "2 rules were not checked; not all public totals were checked"
+    assert f"1 of 2 attributes do not fit; {kept}{heading}\n" in out
+    assert ("no row breaks" in out) == bool(others)
+    assert "  2 rules were not checked: column 'a' is missing or cannot be read\n" in out
+    assert "  1 known table was not checked: column 'a' is missing or cannot be read" in out
+    assert main(["domain", "check", str(table), str(domain), "--json"]) == 2
+    unchecked = json.loads(capsys.readouterr().out)["unchecked"]
+    assert [one["columns"] for one in unchecked] == [["a"]] * 3
+    assert {"kind": "impossible", "declared": rules[0], "columns": ["a"]} in unchecked
 
 
 def test_the_domain_of_last_year_is_found_out(tmp_path, capsys):
@@ -201,7 +226,8 @@ def test_the_command_compares_files_of_known_tables(tmp_path, capsys):
     command = ["domain", "check", str(table), str(domain), "--known", str(known)]
     assert main(command) == 2
     out = capsys.readouterr().out
-    assert "public totals differ" in out and '"$rows": 2 rows are declared, but 3' in out
+    assert "public totals differ" in out and "rows are declared" not in out
+    assert '"$rows": the known table of ["sex"] adds up to 2 rows, but 3 are counted' in out
     assert '"$known" of ["sex"]: 1 count differs (sex=F: 1 declared, 2 counted)' in out
     assert main([*command, "--unit", "id", "--rows-per-person", "1"]) == 0
     assert "public totals agree" in capsys.readouterr().out
