@@ -131,8 +131,8 @@ def _marginal(parsed: argparse.Namespace) -> Said:
 def _info(parsed: argparse.Namespace) -> Said:
     from ..domain.level_views import attribute_at
     from ..privacy.statement import not_protected
-    from ..privacy.strength import given, spent_before, strength
-    from ..privacy.words import how_strong
+    from ..privacy.strength import given, strength
+    from ..privacy.words import how_strong, with_earlier
     from ..store import FORMAT
 
     synopsis = opened(parsed)
@@ -152,11 +152,13 @@ def _info(parsed: argparse.Namespace) -> Said:
     if provenance.private:
         lines["guarantee"] = statement.guarantee
         lines["protects"] = statement.whom
+        earlier = with_earlier(statement, provenance.base, synopsis.domain)
+        if earlier:
+            lines["adds up"] = earlier
         lines["strength"] = how_strong(statement, synopsis.domain).removeprefix("Strength: ")
         more = {
             "unprotected": not_protected(synopsis.domain),
             "given": given(statement, synopsis.domain),
-            "adds up": spent_before(statement, provenance.base, synopsis.domain),
         }
         lines |= {title: text for title, text in more.items() if text}
     else:

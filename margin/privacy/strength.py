@@ -349,9 +349,9 @@ def _added(
             "different kinds or units, so there is no single number."
         )
     who = "both" if len(earlier) == 1 else f"all {1 + len(earlier)}"
-    said = f"For a person in {who}, the guarantees add up: {_over(whole, 1).numbers}"
+    said = f"For a person in {who}, the guarantees add up: {_over(whole, 1).in_full}"
     if found.steps > 1:
-        said += f", and given the public totals {found.numbers}"
+        said += f", and given the public totals {found.in_full}"
     return f"{said}."
 
 

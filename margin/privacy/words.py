@@ -9,14 +9,14 @@ from .budget import Neighbours
 from .statement import ONE_ROW, Statement, not_protected
 from .strength import (
     Strength,
-    beside,
     for_contents,
+    given,
     spent_before,
     strength,
     with_base,
 )
 
-__all__ = ["how_strong", "in_a_paragraph", "in_words"]
+__all__ = ["how_strong", "in_a_paragraph", "in_words", "with_earlier"]
 
 _EVENT = 0.01
 """Probability of the event in the example."""
@@ -50,10 +50,10 @@ def in_words(
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _who(statement, found),
-        how_strong(statement, domain),
+        with_earlier(statement, base, domain, charges=False),
+        " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
         _what_not(),
         known,
-        _earlier(statement, base, domain),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -63,7 +63,8 @@ def in_a_paragraph(
     domain: Domain,
     base: Mapping[str, Any] | None = None,
 ) -> str:
-    """The statement, how strong it is, and what a reader must know besides it; see `beside`.
+    """The statement, how strong it is, and what is known; before these, what the release and those
+    in its base add up to.
 
     Examples
     --------
@@ -74,8 +75,11 @@ def in_a_paragraph(
     """
     sentences = [
         statement.describe(),
+        with_earlier(statement, base, domain),
+        _alone(base),
         how_strong(statement, domain),
-        beside(statement, domain, base),
+        not_protected(domain),
+        given(statement, domain),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -197,13 +201,25 @@ def _example(statement: Statement, found: Strength) -> str:
     )
 
 
-def _earlier(
+def _alone(base: Mapping[str, Any] | None) -> str:
+    """Say that what follows leaves out the earlier releases; empty if there are none."""
+    if base is None or base["kind"] != "release":
+        return ""
+    return "What follows is the strength of this release alone."
+
+
+def with_earlier(
     statement: Statement,
     base: Mapping[str, Any] | None,
     domain: Domain | None,
+    *,
+    charges: bool = True,
 ) -> str:
-    """Say which earlier releases were used, and how strong the protection is with them."""
-    said = spent_before(statement, base, domain, charges=False)
+    """Say which earlier releases were used, and how strong the protection is with them.
+
+    `charges` is as for `spent_before`.
+    """
+    said = spent_before(statement, base, domain, charges=charges)
     found = with_base(statement, base, domain)
     contents = with_base(statement, base, domain, contents=True)
     if found is None or contents is None:

@@ -13,7 +13,7 @@ from margin import ZCDP, ApproxDP, Domain, Neighbours, PureDP
 from margin.cli.main import main
 from margin.privacy.statement import Statement
 from margin.privacy.strength import beside, for_contents, spent_before, strength
-from margin.privacy.words import how_strong, in_words
+from margin.privacy.words import how_strong, in_a_paragraph, in_words
 from margin.publication import publish
 from margin.report.content import content
 
@@ -85,6 +85,24 @@ def test_the_guarantees_of_a_base_add_up():
     assert "a public table (example.org)" in spent_before(statement, public)
 
 
+def test_a_sum_of_rho_stands_first_and_as_an_epsilon():
+    """The number of this release alone must not be taken for that of both."""
+    statement = Statement(budget=ZCDP("0.029"), unit="pid")
+    said = in_a_paragraph(statement, PUBLIC, earlier(ZCDP("0.029"), unit="pid"))
+    both = strength(Statement(budget=ZCDP("0.058"), unit="pid"), PUBLIC)
+    assert f"the guarantees add up: rho = 0.058 ({_as_epsilon('0.058')})" in said
+    assert f"given the public totals rho = 4 x 0.058 = 0.232 ({both.converted})" in said
+    order = ["Together, they change", "of this release alone.", "Strength: given the public totals"]
+    places = [said.index(part) for part in order]
+    assert places == sorted(places)
+    # Without an earlier release there is nothing to set apart.
+    assert "alone" not in in_a_paragraph(statement, PUBLIC)
+
+
+def _as_epsilon(rho):
+    return strength(Statement(budget=ZCDP(rho)), OPEN).converted
+
+
 def test_one_counted_row_of_a_person_is_said():
     one = Statement(budget=PureDP(1), unit="person_id")
     assert one.guarantee.endswith("all rows of a person (one of them is counted)")
@@ -145,7 +163,7 @@ CONTENTS = "the odds of any conclusion about what their row says"
     ],
 )
 def test_the_page_states_the_factor_together_with_earlier_releases(budget, domain, factors):
-    said = in_words(Statement(budget=budget), domain, earlier(budget))[-1]
+    said = in_words(Statement(budget=budget), domain, earlier(budget))[1]
     for odds, factor in factors.items():
         assert f"change {odds} by a factor of at most {factor}" in said
     assert said.count("by a factor") == len(factors)
