@@ -125,6 +125,8 @@ def charged(
 
 
 def _create(parsed: argparse.Namespace) -> Said:
+    from ..privacy.strength import for_contents
+
     ledger = margin.Ledger(parsed.ledger)
     is_new = ledger.register(
         parsed.dataset,
@@ -134,16 +136,24 @@ def _create(parsed: argparse.Namespace) -> Said:
     )
     dataset = ledger.dataset(parsed.dataset).name
     statement = ledger.statement(dataset)
+    contents = for_contents(statement)
     values = {
         "ledger": str(parsed.ledger),
         "dataset": dataset,
         "created": is_new,
         "budget": _total(statement),
         "statement": statement.to_json(),
+        "given_totals": dataclasses.asdict(contents),
     }
     guarantee = f"{statement.guarantee}; protects {statement.protects}"
     if not is_new:
         guarantee = f"is registered already: {guarantee}"
+    if contents.steps > 1:
+        guarantee += (
+            f"; if a release declares public totals (--known, $rows), {_what(statement)} is "
+            f"protected with {contents.in_full} in all, and whether someone is in the table is not "
+            "hidden"
+        )
     text = printable(f"{parsed.ledger}: {dataset}: {guarantee}")
     return Said(text, values, is_kept=True)
 
@@ -170,6 +180,8 @@ def _show(parsed: argparse.Namespace) -> Said:
         strength = ledger.strength(name)
         if strength is not None and strength.steps > 1:
             lines.append(f"  {_given_totals(statement, strength, totals)}")
+        elif strength is not None and strength.is_rho:
+            lines.append(f"  spent in all: {strength.in_full}")
         charges = ledger.charged(name)
         for place, charge in enumerate(charges):
             changed = changed_domain(charge.statement.domain, charges[:place])
@@ -254,12 +266,15 @@ def _given_totals(
         reasons.append(f"{declared} of {len(totals)} releases declared public totals")
     if unknown:
         reasons.append(f"{unknown} of {len(totals)} do not say whether they did")
-    one = statement.unit is None and statement.rows == 1
-    what = "what a row says" if one else "what the rows of a person say"
     return (
-        f"{what} is protected with {strength.in_full} in all, since {' and '.join(reasons)}; "
-        "whether someone is in the table is not hidden"
+        f"{_what(statement)} is protected with {strength.in_full} in all, since "
+        f"{' and '.join(reasons)}; whether someone is in the table is not hidden"
     )
+
+
+def _what(statement: "Statement") -> str:
+    one = statement.unit is None and statement.rows == 1
+    return "what a row says" if one else "what the rows of a person say"
 
 
 def _verify(parsed: argparse.Namespace) -> Said:

@@ -12,6 +12,8 @@ from ..errors import MarginError
 from ..mechanisms.by_table import asked_levels
 from ..notebook import html_table
 from ..privacy.budget import Budget
+from ..privacy.statement import Statement
+from ..privacy.strength import given
 from .expected import (
     Expectation,
     PricedByCount,
@@ -156,7 +158,14 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about the levels that the workload asks, as lines."""
+        """What to know about public totals, and about the levels that the workload asks, as
+        lines."""
+        # With public totals, the budget alone says less than what it protects.
+        protected = given(Statement(budget=self.budget), self.domain)
+        return tuple(filter(None, [protected, *self._of_levels()]))
+
+    def _of_levels(self) -> tuple[str, ...]:
+        """For each level of which the leaves are measured a line that says so."""
         if not self.workload.levels:
             return ()
         lowest: set[str] = set()

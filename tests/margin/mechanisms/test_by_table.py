@@ -257,6 +257,12 @@ def test_a_plan_says_that_leaves_are_measured_where_only_a_level_is_asked():
     assert not margin.plan(DOMAIN, workload=[["place@county"]], budget=PureDP(1)).remarks
 
 
+def test_a_plan_says_what_is_protected_given_public_totals():
+    known = Domain(DOMAIN, known={("sex",): [3, 4]})
+    (remark,) = margin.plan(known, workload=[["sex", "age"]], budget=PureDP(1)).remarks
+    assert "what a row says is protected with epsilon = 2 x 1 = 2" in remark
+
+
 def test_the_error_per_count_counts_what_is_asked():
     """Ranges are more counts than cells, each with its own error."""
     workload = Workload.of(DOMAIN, [["age"], ["place@state", "sex"]], asked={"age": "ranges"})

@@ -517,6 +517,9 @@ def test_the_commands(tmp_path, capsys):
     path, releases = tmp_path / "agency.db", tmp_path / "releases"
     releases.mkdir()
     run("ledger", "create", path, "--dataset", "census", "--epsilon", "2")
+    created = capsys.readouterr().out
+    assert "if a release declares public totals" in created
+    assert "what a row says is protected with epsilon = 2 x 2 = 4 in all" in created
     run(
         "ledger",
         "create",
@@ -928,6 +931,17 @@ def test_one_public_total_counts_for_all_releases(tmp_path, kind, public):
         assert strength.steps == 1 and strength.numbers == f"{name} = 2"
     # What may still be spent is the plain sum.
     assert ledger.remaining("people") == 1 and ledger.verify() == 2
+
+
+def test_show_tells_the_sum_of_rho_as_an_epsilon(tmp_path, capsys):
+    path = tmp_path / "agency.db"
+    ledger = Ledger(path)
+    ledger.register("people", ZCDP(3))
+    for _ in range(2):
+        margin.release(TABLE, domain={"sex": 2}, budget=ZCDP(1), ledger=ledger.dataset("people"))
+    run("ledger", "show", path)
+    whole = ledger.strength("people")
+    assert f"spent in all: rho = 2 ({whole.converted})" in capsys.readouterr().out
 
 
 def test_known_counts_are_public_totals_and_replaced_rows_are_not_doubled(tmp_path):
