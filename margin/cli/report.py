@@ -8,6 +8,7 @@ from typing import Any
 
 from ..interrupts import watched
 from .arguments.imprint import add_imprint, hint, imprint_of, read_about
+from .arguments.workload import FORMS, views_of
 from .common import (
     Said,
     add_command,
@@ -36,9 +37,17 @@ def _add_report(commands: Any) -> None:
             "margin report people.margin",
             'margin report people.margin -o census.html --title "Census" --licence "CC BY 4.0"',
             "margin report people.margin --about about.json",
+            "margin report people.margin --tables age,sex region,sex",
         ],
     )
     add_synopsis(report)
+    report.add_argument(
+        "--tables",
+        nargs="+",
+        metavar="T",
+        help="the only tables that the page shows, with the smaller tables of their attributes: "
+        f"{FORMS}; default: as many tables as fit",
+    )
     report.add_argument(
         "-o",
         "--output",
@@ -93,6 +102,7 @@ def _report(parsed: argparse.Namespace) -> Said:
         output,
         title=parsed.title or parsed.file.stem,
         imprint=imprint_of(parsed),
+        tables=None if parsed.tables is None else views_of(synopsis.domain, parsed.tables),
     )
     hint(parsed, synopsis)
     size = output.stat().st_size

@@ -4,7 +4,7 @@ import base64
 import itertools
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from ..domain.domain import Domain, View
 from ..domain.level_views import attribute_at, split_level
 from ..domain.levels import LEVEL_MARK
 from ..domain.marginal import Marginal
-from ..errors import MarginError
+from ..domain.workload import Workload
+from ..errors import DomainError, MarginError
 from ..interrupts.share import tell
 from ..plots.results import answered
 from ..privacy.budget import PureDP
@@ -72,6 +73,7 @@ def content(
     title: str,
     live: bool,
     imprint: Imprint | None = None,
+    tables: Iterable[Iterable[str]] | None = None,
 ) -> dict[str, Any]:
     """Collect the data of a page, as JSON values.
 
@@ -85,17 +87,24 @@ def content(
         Whether the page can ask a server for marginals that it does not hold.
     imprint
         Who publishes the page, and when; None for today's date alone.
+    tables
+        The tables that the page shows, with the smaller tables of their attributes; None for as
+        many tables as fit.
     """
     provenance = synopsis.provenance
     assert provenance is not None
     mechanism = provenance.mechanism
     summed = isinstance(synopsis, ViewSynopsis) and synopsis.base is None and synopsis.noise is None
     imprint = imprint or Imprint()
-    views = _views(synopsis, summed=summed)
-    answers = _answers(synopsis, summed=summed)
-    lower = [answer["axes"] for answer in answers]
-    lower += [view["axes"] for view in views if view["counts"] is not None]
-    answers += _level_answers(synopsis, lower)
+    # A page of named tables holds no counts of views: readers could add them up to other tables.
+    views = _views(synopsis, summed=summed and tables is None)
+    if tables is None:
+        answers = _answers(synopsis, summed=summed)
+        lower = [answer["axes"] for answer in answers]
+        lower += [view["axes"] for view in views if view["counts"] is not None]
+        answers += _level_answers(synopsis, lower)
+    else:
+        answers = _named_answers(synopsis, Workload.of(synopsis.domain, tables))
     most = min(_MOST_ASKED, len(synopsis.domain))
     if not live:
         shown = [table for table in [*views, *answers] if table["counts"] is not None]
@@ -339,6 +348,30 @@ def _level_answers(synopsis: Synopsis, lower: Sequence[Sequence[int]]) -> list[d
         chosen.append(asked)
     log.info("answering the levels of the page")
     return [packed_marginal(marginal, synopsis) for marginal in answered(synopsis, chosen)]
+
+
+def _named_answers(synopsis: Synopsis, tables: Workload) -> list[dict[str, Any]]:
+    """Answer the tables of a workload, and the smaller tables of their attributes: a reader chooses
+    one attribute after the other."""
+    domain = synopsis.domain
+    tables.check_listed()
+    parts = {
+        frozenset(part): part
+        for view in tables.names
+        for size in range(1, len(view) + 1)
+        for part in itertools.combinations(view, size)
+    }
+    cells = sum(math.prod(attribute_at(domain, name).size for name in part) for part in parts)
+    largest = max(map(len, parts))
+    if cells > _VIEW_CELLS or largest > _MOST_ASKED:
+        raise DomainError(
+            f"the tables of a page, with their parts, must have at most {_VIEW_CELLS:,} cells and "
+            f"{_MOST_ASKED} attributes each, but these have {cells:,} cells and up to {largest} "
+            "attributes; name fewer or smaller tables"
+        )
+    # Smaller tables come first.
+    views = sorted(parts.values(), key=len)
+    return [packed_marginal(marginal, synopsis) for marginal in synopsis.marginals(views)]
 
 
 def _candidates(names: Sequence[str]) -> Iterator[View]:

@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ def write_report(
     *,
     title: str | None = None,
     imprint: Imprint | None = None,
+    tables: Iterable[Iterable[str]] | None = None,
 ) -> dict[Source, int]:
     """Write a synopsis as a single HTML page.
 
@@ -64,6 +66,9 @@ def write_report(
     imprint
         Who publishes the page, and when. By default, the page has today's date and a proposal how
         to cite it.
+    tables
+        The tables that the page shows, with the smaller tables of their attributes. By default, as
+        many tables as fit.
 
     Returns
     -------
@@ -72,6 +77,8 @@ def write_report(
 
     Raises
     ------
+    DomainError
+        If one of `tables` is not a view of the domain, or they are too many for a page.
     FileError
         If the synopsis is not the result of a release or simulation, or if the file cannot be
         written.
@@ -88,6 +95,7 @@ def write_report(
         title=title or place.stem,
         live=False,
         imprint=imprint,
+        tables=tables,
     )
     text = page(holds)
     with replacing(place) as file:

@@ -64,6 +64,37 @@ def saved(synopsis, tmp_path):
     return tmp_path / "people.margin"
 
 
+def test_a_page_of_named_tables_holds_these_and_their_parts(saved, synopsis, tmp_path, capsys):
+    page = tmp_path / "r.html"
+    tables = ["sex,region", "age"]
+    assert main(["report", str(saved), "-o", str(page), "--tables", *tables]) == 0
+    assert "4 tables" in capsys.readouterr().out
+    data = held(page.read_text())
+    assert all(view["counts"] is None for view in data["views"])
+    names = synopsis.domain.attributes
+    shown = {frozenset(names[axis] for axis in answer["axes"]) for answer in data["answers"]}
+    assert shown == set(map(frozenset, [["sex", "region"], ["sex"], ["region"], ["age"]]))
+    for answer in data["answers"]:
+        marginal = synopsis.marginal([names[axis] for axis in answer["axes"]])
+        assert doubles(answer["counts"]) == pytest.approx(marginal.counts.ravel())
+        assert answer["source"] == "measured"
+    assert data["most"] == 2
+    # By default the page holds more.
+    write_report(synopsis, page)
+    assert len(held(page.read_text())["answers"]) > 4
+    with pytest.raises(margin.DomainError, match="unknown attribute 'nonsense'"):
+        write_report(synopsis, page, tables=[["sex", "nonsense"]])
+
+
+def test_a_page_of_named_tables_starts_with_one_that_it_holds(browser, synopsis, domain, tmp_path):
+    write_report(synopsis, tmp_path / "r.html", tables=[["region", "sex"]])
+    open_page(browser, tmp_path / "r.html")
+    first = next(name for name in domain if name in ("region", "sex"))
+    assert browser.find_element("id", "asked").text == first
+    boxes = browser.find_elements("css selector", "#attributes input")
+    assert sum(box.is_enabled() for box in boxes) == 2
+
+
 def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path):
     write_report(synopsis, tmp_path / "r.html", title="A <title> & more")
     text = (tmp_path / "r.html").read_text()

@@ -93,9 +93,9 @@ function picker() {
   order.forEach((axis) => fields.append(boxes[axis].parentElement));
   element("levels").hidden = attributes.length === data.attributes.length;
   fade(fields);
-  // Show one attribute at the start.
-  boxes[0].checked = true;
-  selected = [0];
+  // Show one attribute at the start: the first one that the page holds.
+  selected = [Math.max(0, boxes.findIndex((_, axis) => data.live || answerable([axis])))];
+  boxes[selected[0]].checked = true;
   element("search").addEventListener("input", (event) => {
     const wanted = folded(event.target.value.trim());
     boxes.forEach((box, axis) => {
