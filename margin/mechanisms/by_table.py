@@ -24,6 +24,7 @@ from G (I - J / n) G', and g**2 / n from G (J / n) G': counts of the same number
 all attributes have equal variances.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -86,17 +87,15 @@ def table_errors(
     """
     workload.check_listed()
     errors = np.zeros(len(workload))
-    found: dict[_Asked, tuple[float, float]] = {}
-
-    def traces_at(asked: _Asked) -> tuple[float, float]:
-        if asked not in found:
-            name, level = asked
-            by_queries = level is None and name in (grams or {})
-            found[asked] = _traces_of_gram(grams[name]) if by_queries else traces_of(domain, *asked)
-        return found[asked]
-
+    # A name without a level stands for all queries that are asked of the attribute.
+    of_asked: dict[_Asked, tuple[float, float]] = {
+        (name, None): _traces_of_gram(gram) for name, gram in (grams or {}).items()
+    }
     for rows, axes, along in _by_length(domain, workload):
-        traces = np.array([[traces_at(asked) for asked in table] for table in along])
+        for asked in itertools.chain.from_iterable(along):
+            if asked not in of_asked:
+                of_asked[asked] = traces_of(domain, *asked)
+        traces = np.array([[of_asked[asked] for asked in table] for table in along])
         traces = traces.reshape(len(rows), axes.shape[1], 2)
         spread = spreads(traces)
         # A component that adds nothing to the counts need not be measured.

@@ -207,7 +207,7 @@ class Product:
         # The variance of a sum is the sum of the covariances of all pairs of codes of its node.
         group = levels.groups[levels.index(level)]
         of_codes = np.where(group[:, None] == group, covariance, 0.0).sum(axis=1)
-        return np.bincount(group, weights=of_codes)
+        return np.bincount(group, weights=of_codes).astype(np.float64)
 
     def _total(self, axis: int) -> float:
         """The factor of one attribute in the summed variance of a marginal without it: the variance
