@@ -107,6 +107,7 @@ def test_what_a_row_says_has_an_epsilon_too_if_totals_are_known(folder, capsys, 
     total = ["--epsilon", "1"] if budget[0] == "--epsilon" else ["--epsilon", "3"]
     total += [] if budget[0] == "--epsilon" else ["--delta", "1e-7"]
     assert main(["ledger", "create", "l.db", "--dataset", "x", *total]) == 0
+    assert "if a release declares public totals" in capsys.readouterr().out
     options = [*budget, "--ledger", "l.db", "--dataset", "x"]
     options += ["--known", "known.csv"] if given else []
     assert main([*RELEASE, *options]) == 0
