@@ -40,6 +40,8 @@ def _run() -> int:
         except Exception as error:  # as when memory is short
             return _failed(error)
         return command()
+    except SystemExit as ended:  # the parser has printed the version, the help or an error
+        return ended.code if isinstance(ended.code, int) else 0
     except KeyboardInterrupt as error:
         print(f"margin: {str(error) or _BEFORE}", file=sys.stderr)
         return 130

@@ -12,6 +12,7 @@ __all__ = [
     "DomainError",
     "Fate",
     "FileError",
+    "LedgerLockedError",
     "MarginError",
     "ResourceError",
     "SolverError",
@@ -109,6 +110,20 @@ class FileError(MarginError):
     ... except margin.FileError:
     ...     print("there is no such file")
     there is no such file
+    """
+
+
+class LedgerLockedError(FileError):
+    """The error for a ledger that other processes have locked for too long.
+
+    Nothing has been charged, and the ledger is sound: try again later. The command line ends with
+    exit code 75.
+
+    Examples
+    --------
+    >>> import margin
+    >>> issubclass(margin.LedgerLockedError, margin.FileError)
+    True
     """
 
 

@@ -105,6 +105,14 @@ def test_the_notebook_runs(tmp_path):
     assert kinds(run) == kinds(kept)
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+def test_extras_are_installed_from_a_path(page):
+    """pip takes a bare name, such as margin[sign], for a package of its index, also beside a folder
+    of this name."""
+    named = re.findall(r"pip install [^`\n]*?([^\s'\"]*)\[[a-z,]+\]", page.read_text())
+    assert set(named) <= {"."}
+
+
 # A mechanism is documented by a section of one of the pages in docs/mechanisms, whose heading is
 # its name as code.
 SECTION = re.compile(r"^## `(\w+)`$\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)

@@ -2,19 +2,19 @@
 
 import argparse
 import difflib
-import os
 import re
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import margin
 
 from .._secrecy import masked
 from ..errors import FileError
+from .printing import Said, painted, printed
 
 if TYPE_CHECKING:
     from ..privacy.budget import Budget
@@ -49,28 +49,6 @@ INTERRUPTED = 130
 """The exit code of a command that Ctrl-C or SIGTERM ended."""
 
 
-class Said(NamedTuple):
-    """The output of a command.
-
-    Attributes
-    ----------
-    text
-        A text for people.
-    values
-        The same content as JSON values.
-    code
-        The exit code.
-    is_kept
-        Whether a file or a ledger keeps the result. The command has then succeeded, even if its
-        output cannot be printed.
-    """
-
-    text: str
-    values: Any
-    code: int = 0
-    is_kept: bool = False
-
-
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports an error in one line.
 
@@ -84,6 +62,13 @@ class Parser(argparse.ArgumentParser):
 
     options: Collection[str] = ()
     chosen: str = ""
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help to stdout; exit with code 2 if that is not possible."""
+        text = self.format_help().rstrip("\n")
+        code = printed(Said(text, None), text)
+        if code:
+            self.exit(code)
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
@@ -257,24 +242,6 @@ def split_names(given: Iterable[str], known: Collection[str] = ()) -> list[str]:
         parts = [word] if word in known else word.split(",")
         names += [part for part in parts if part in known or part.strip()]
     return names
-
-
-_STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
-
-
-def painted(
-    text: str,
-    style: str,
-    stream: TextIO,
-) -> str:
-    """Colour a text, if the stream is a terminal that shows colours.
-
-    A user switches colours off with the environment variable NO_COLOR.
-    """
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if unwanted or not stream.isatty():
-        return text
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 def printable(text: object) -> str:

@@ -1,7 +1,6 @@
 """The entry point of the command line. The other files of this folder define the commands."""
 
 import argparse
-import errno
 import json
 import os
 import re
@@ -13,7 +12,7 @@ from typing import Any, NoReturn
 
 from .._secrecy import masked
 from .._version import __version__, installed_commit
-from ..errors import BudgetSpentError, MarginError, fates_of
+from ..errors import BudgetSpentError, LedgerLockedError, MarginError, fates_of
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
 from ..interrupts.shortage import shortage
@@ -39,10 +38,14 @@ from .common import (
     painted,
 )
 from .outputs import add_force, check_release_file, numbered
+from .printing import printed
 
 __all__ = ["command", "main"]
 
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _BUDGET_LOST = 0, 1, 2, 3, 4
+
+_TRY_AGAIN = 75
+"""The exit code for a locked ledger: EX_TEMPFAIL of sysexits.h."""
 
 _SEVERAL = ("+", "*")
 """The `nargs` of options that take several values."""
@@ -89,6 +92,7 @@ exit codes:
   2 user error, which the message explains
   3 the ledger refuses the release, since too little of the budget is left
   4 the release failed after its budget was spent; there is no file
+  75 the ledger is locked by another process; nothing was charged, so try again later
   130 interrupted
 """
 
@@ -104,7 +108,8 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
     explains, 3 for a release that costs more than what is left in the ledger, 4 for a release that
-    failed after its budget was spent, and 130 for an interrupt. Before the command begins, an
+    failed after its budget was spent, 75 for a ledger that other processes have locked for too
+    long, and 130 for an interrupt. Before the command begins, an
     interrupt is the exception KeyboardInterrupt. Once the command has written its result, signals
     are ignored, also after this function has returned: a scheduler must not take a complete release
     for a failed one.
@@ -155,11 +160,7 @@ def _run(parsed: argparse.Namespace) -> int:
         said: Said | None = parsed.command(parsed)
     if said is None:
         return _SUCCESS
-    try:
-        print(_as_json(said.values) if parsed.json else said.text, flush=True)
-    except (OSError, UnicodeError) as error:
-        return _unprinted(said, error)
-    return said.code
+    return printed(said, _as_json(said.values) if parsed.json else said.text)
 
 
 def _as_json(values: Any) -> str:
@@ -170,25 +171,6 @@ def _as_json(values: Any) -> str:
         indent=1,
         ensure_ascii=not is_unicode,
     )
-
-
-def _unprinted(said: Said, error: OSError | UnicodeError) -> int:
-    """Say on stderr that the output of a command could not be printed; the result is the exit code.
-
-    A scheduler must not repeat a release whose file is written, so such a command has succeeded.
-    """
-    if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has enough
-        return said.code
-    problem = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-    if getattr(error, "errno", None) == errno.EBADF:
-        problem = "it is closed"
-    start = f"{painted('margin:', 'bad', sys.stderr)} stdout cannot be written ({problem})"
-    if said.is_kept:
-        first = said.text.partition("\n")[0]
-        print(f"{start}, but the command is complete: {first}", file=sys.stderr)
-        return said.code
-    print(f"{start}; print to another place, or free some space", file=sys.stderr)
-    return said.code or _USER_ERROR
 
 
 def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:
@@ -291,7 +273,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, BudgetSpentError):
         return _BUDGET_SPENT, masked(str(error))
     if isinstance(error, MarginError):
-        code = _BUDGET_LOST if error.budget_is_lost else _USER_ERROR
+        code = _TRY_AGAIN if isinstance(error, LedgerLockedError) else _USER_ERROR
+        code = _BUDGET_LOST if error.budget_is_lost else code
         return code, "; ".join([masked(str(error)), *fates_of(error)])
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
@@ -312,8 +295,8 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         commit = installed_commit()
-        print(f"margin {__version__}" + (f", commit {commit}" if commit else ""))
-        parser.exit()
+        version = f"margin {__version__}" + (f", commit {commit}" if commit else "")
+        parser.exit(printed(Said(version, None), version))
 
 
 def _parser() -> Parser:

@@ -36,6 +36,7 @@ from .outputs import add_force, check_release_file, numbered
 from .receipts import changed_domain
 
 if TYPE_CHECKING:
+    from ..privacy.budget import Budget
     from ..privacy.ledger import Dataset, Token
 
 __all__ = ["add_commands"]
@@ -220,6 +221,7 @@ def _released(
         domain = with_known(domain, known)
     if ledger is not None:
         _tell_changed(ledger, domain, declared)
+        _tell_converted(ledger, budget)
     synopsis = margin.release(
         data,
         domain=domain,
@@ -255,6 +257,23 @@ def _tell_changed(
     meaning = _ADDED if last in with_fewer else _DIFFERS
     start = painted("margin:", "beware", sys.stderr)
     print(f"{start} {printable(changed)}; {meaning}", file=sys.stderr)
+
+
+def _tell_converted(ledger: "Dataset", budget: "Budget") -> None:
+    """Say on stderr, before the charge, if an epsilon pays from a budget that is spent as rho.
+
+    A job that forgets its --rho would have much more noise, and nobody would notice.
+    """
+    from ..privacy.budget import PureDP
+
+    whole = ledger.ledger.statement(ledger.name).budget
+    if not isinstance(budget, PureDP) or isinstance(whole, PureDP):
+        return
+    rho = text(budget.epsilon**2 / 2)
+    start = painted("margin:", "beware", sys.stderr)
+    told = f"epsilon = {text(budget.epsilon)} is charged to {ledger.name!r} as rho = {rho}"
+    advice = f"--rho {rho} costs the same, and has less noise for nearly all workloads"
+    print(f"{start} {printable(told)}; {advice}", file=sys.stderr)
 
 
 def _described(

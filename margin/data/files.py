@@ -136,7 +136,7 @@ class FileSource:
         if self._is_compressed:
             damaged = (
                 f"{self.described} must be a complete gzip file, but its checksum is wrong or its "
-                "end is missing; copy it again"
+                f"end is missing; copy it again{self._hint}"
             )
             quietly(self._read_through, damaged)
         read = []
@@ -226,7 +226,7 @@ class FileSource:
         if not readings[best]:
             raise DataError(
                 f"the first line of {self.described} must name the columns, but the file has no "
-                "header; add one"
+                f"header; add one{self._hint}"
             )
         return [Field(name, best) for name in readings[best]]
 
@@ -235,11 +235,11 @@ class FileSource:
         never their content."""
         # DuckDB names no kind for most errors in Parquet files.
         if self._is_parquet or not is_about_content(error):
-            return unknown(error, self.described)
+            return f"{unknown(error, self.described)}{self._hint}"
         if self._is_json:
             return (
                 f"{self.described} is not well-formed: it must be encoded in UTF-8 and hold one "
-                "record per line, or one array of records; correct it"
+                f"record per line, or one array of records; correct it{self._hint}"
             )
         line = _LINE.match(str(error))
         # DuckDB counts records: a row with line breaks inside quotes is one of them.
@@ -247,6 +247,7 @@ class FileSource:
         return (
             f"{self.described} is not well-formed{where}: it must be encoded in UTF-8, with as "
             "many cells in every row as in the header, quotes closed and line ends all alike"
+            f"{self._hint}"
         )
 
     @property
@@ -257,6 +258,12 @@ class FileSource:
     def described(self) -> str:
         """The file, for a message."""
         return f"data file {masked(self.shown or str(self.path))!r}"
+
+    @property
+    def _hint(self) -> str:
+        """Where the holder of the data finds the whole path, if the message does not show it."""
+        is_hidden = self.shown not in ("", str(self.path))
+        return "; margin domain check names the file" if is_hidden else ""
 
     @property
     def _is_parquet(self) -> bool:
@@ -315,7 +322,7 @@ class FileSource:
 
         wrong = (
             f"{self.described} must be a Parquet file, by its ending, but cannot be read as one; "
-            "check that the file is complete"
+            f"check that the file is complete{self._hint}"
         )
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
         return [Field(field.name, kind=field.type) for field in schema]
@@ -354,7 +361,7 @@ class FileSource:
         except OSError as error:
             raise_shortage(error)
             problem = f"cannot be read ({type(error).__name__}); check its permissions"
-        raise DataError(f"{self.described} {problem}")
+        raise DataError(f"{self.described} {problem}{self._hint}")
 
 
 @dataclass(frozen=True)

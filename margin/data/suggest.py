@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..domain.attribute import UNSEEN, Attribute, Value
@@ -16,6 +16,7 @@ from ..domain.values import faithful
 from ..errors import DataError
 from ..interrupts.share import tell, within
 from .advance import telling_query
+from .checks.unread import unread_files
 from .encode import check_type, quietly
 from .failures import MixedTypesError, is_about_content, unknown
 from .files import MEMORY, FileSource, connected, measure
@@ -214,7 +215,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
 
     The mark also lists the categories of one attribute that look like spellings of each other, such
     as "Female" and "female". If the files of a folder hold a column in different types, it names
-    the first file of each type.
+    the first file of each type, and it names the files that were left out, because they cannot be
+    read.
 
     Parameters
     ----------
@@ -229,9 +231,30 @@ def suggest_domain(data: object) -> dict[str, Any]:
     """
     try:
         source = open_source(data)
-        return _suggested(source)
+        return _of_files(source) if isinstance(source, FilesSource) else _suggested(source)
     except MixedTypesError as error:
         raise DataError(error.named) from None
+
+
+def _of_files(source: FilesSource) -> dict[str, Any]:
+    """The draft for many files. Those that cannot be read are left out, and the draft names them.
+
+    The draft is for the holder of the data alone, so it shows their whole paths.
+    """
+    whole = replace(source, shows_folders=True)
+    try:
+        return _suggested(whole)
+    except DataError:
+        # Only now is it worth the time to read each file by itself.
+        unread = unread_files(whole, to_the_end=True)
+        lost = {one.file for one in unread}
+        paths = tuple(path for path in whole.paths if str(path) not in lost)
+        if not unread or not paths:
+            raise
+    draft = _suggested(replace(whole, paths=paths))
+    listed = "; ".join(one.line() for one in unread)
+    note = f"{draft[DRAFT]}; left out, because they cannot be read: {listed}"
+    return {**draft, DRAFT: note}
 
 
 def _suggested(source: Source) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .._numbers import UNIT, shown, text
-from ..errors import BudgetError, BudgetSpentError, DomainError
+from ..errors import BudgetError, BudgetSpentError, DomainError, LedgerLockedError
 from .budget import Budget
 from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Bound, Statement, for_data_set
@@ -519,7 +519,12 @@ class Charge:
         said = dataclasses.replace(self._statement, budget=budget)
         ledger, name = self._ledger.ledger, self._ledger.name
         label = self._ledger.label
-        return ledger._charge(name, said, self._mark, self._total_is_public, label)
+        try:
+            return ledger._charge(name, said, self._mark, self._total_is_public, label)
+        except LedgerLockedError:
+            # SQLite did not begin or did not commit, so there is no charge to look for.
+            self._begun = False
+            raise
 
     def is_made(self) -> bool | None:
         """True if the charge is on the disk; None if a user's own ledger was charged, which cannot

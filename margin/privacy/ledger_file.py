@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import FileError
+from ..errors import FileError, LedgerLockedError
 
 __all__ = ["Entry", "append", "reading", "writing"]
 
@@ -240,6 +240,7 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
     mode = "rw" if new is None else "rwc"
     uri = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={mode}"
     problem = ""
+    is_locked = False
     try:
         connection = sqlite3.connect(
             uri,
@@ -258,10 +259,12 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
             yield db
     except sqlite3.Error as error:
         problem = _explained(error)
+        is_locked = problem == _PROBLEMS["SQLITE_BUSY"]
     except UnicodeDecodeError:
         problem = _PROBLEMS["SQLITE_CORRUPT"]
     if problem:
-        raise FileError(f"the ledger {str(shown)!r} {problem} (nothing has been released)")
+        kind = LedgerLockedError if is_locked else FileError
+        raise kind(f"the ledger {str(shown)!r} {problem} (nothing has been released)")
 
 
 def _check_there(path: Path) -> None:
@@ -295,7 +298,7 @@ def _explained(error: sqlite3.Error) -> str:
 
 
 _PROBLEMS = {
-    "SQLITE_BUSY": "is locked by another process; try again",
+    "SQLITE_BUSY": "is locked by another process; try again later",
     "SQLITE_READONLY": "cannot be written; its file or folder is read-only, so change that",
     "SQLITE_CANTOPEN": "cannot be opened; its folder must exist and be writable, so check it",
     "SQLITE_FULL": "cannot be extended, because the disk is full; free some space",

@@ -32,12 +32,15 @@ class Unread:
         return self.problem if repr(self.file) in self.problem else f"{self.file!r}: {self.problem}"
 
 
-def unread_files(source: Source) -> list[Unread]:
-    """The files of a source whose columns cannot be found."""
+def unread_files(source: Source, *, to_the_end: bool = False) -> list[Unread]:
+    """The files of a source whose columns cannot be found; or that cannot be read to their end."""
     unread = []
     for file in _files(source):
         try:
-            file.fields()
+            fields = file.fields()
+            if to_the_end and fields:
+                for _ in file.columns([fields[0].name]):
+                    pass
         except DataError as error:
             unread.append(Unread(str(file.path), str(error)))
     return unread

@@ -47,6 +47,22 @@ def release(folder, capsys):
     return run
 
 
+@pytest.mark.parametrize("whole", [margin.ZCDP(9), margin.ApproxDP(9, "1e-6"), margin.PureDP(9)])
+@pytest.mark.parametrize("given", ["--epsilon=0.1", "--rho=0.005", "--epsilon=1 --delta=1e-6"])
+def test_an_epsilon_that_is_spent_as_rho_is_told(folder, capsys, whole, given):
+    (folder / "d.json").write_text(json.dumps(FIRST))
+    margin.Ledger("l.db").register("whole", whole)
+    paid = ["--ledger", "l.db", "--dataset", "whole", *given.split(), "-o", "o.margin"]
+    code = main(["release", "t.csv", "--domain", "d.json", *paid])
+    # Only an epsilon is charged to an epsilon.
+    assert code == (2 if whole.kind == "pure" and given != "--epsilon=0.1" else 0)
+    told = "margin: epsilon = 0.1 is charged to 'whole' as rho = 0.005; --rho 0.005 costs the same"
+    is_converted = whole.kind != "pure" and given == "--epsilon=0.1"
+    assert (told in capsys.readouterr().err) == is_converted
+    if is_converted:
+        assert str(float(margin.Ledger("l.db").spent("whole"))) == "0.005"
+
+
 def shown(capsys):
     assert main(["ledger", "show", "l.db"]) == 0
     return capsys.readouterr().out

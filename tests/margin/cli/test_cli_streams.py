@@ -65,12 +65,27 @@ def test_a_release_is_complete_whatever_becomes_of_its_output(redirected, folder
     assert margin.load("ü.margin").provenance.token == charge.token and charge.label == "Größe"
 
 
+ONLY_PRINTED = [["ledger", "show", "l.db"], ["--version"], ["--help"], ["release", "--help"]]
+
+
 @posix
 @pytest.mark.parametrize("redirected", [">&-", f">{FULL}"])
-def test_what_is_only_printed_is_an_error_without_a_reader(redirected, folder):
-    done = ran(["ledger", "show", "l.db"], redirected)
+@pytest.mark.parametrize("line", ONLY_PRINTED)
+def test_what_is_only_printed_is_an_error_without_a_reader(line, redirected, folder):
+    done = ran(line, redirected)
     assert done.returncode == 2 and b"stdout cannot be written (" in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+@posix
+@pytest.mark.parametrize("line", ONLY_PRINTED)
+def test_a_reader_that_has_enough_is_no_error(line, folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    whole = [sys.executable, "-m", "margin", *line]
+    done = subprocess.run(whole, stdout=writer, stderr=subprocess.PIPE, timeout=120)
+    os.close(writer)
+    assert done.returncode == 0 and not done.stderr
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from fractions import Fraction as F
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 (ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 BEGINS = f"weekly: the release of 2026-W47 begins, by margin {margin.__version__}"
 LAST = "# margin takes the place of this script"
+(QUERY,) = re.findall(r"^```\n(set -- --sql .*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (TIMEOUT,) = re.findall(r"(timeout \S+ \S+ \S+) \./weekly\.sh", PAGE)
 
 pytestmark = [
@@ -47,6 +49,7 @@ def weekly(tmp_path):
     own = {
         "PATH": path,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "EACH": "--epsilon 0.1",
         "TOTAL": "--epsilon 0.25",
     }
 
@@ -83,6 +86,7 @@ def test_the_codes_of_the_weekly_script(weekly, tmp_path):
     # The budget is used up.
     spent = weekly("2026-W48")
     assert spent.returncode == 3 and not (tmp_path / "releases" / "2026-W48.margin").exists()
+    assert len(ledger.charged("clicks")) == 2
     # A table that does not fit, and a run that is active.
     assert weekly("2026-W49", UNIT="nobody").returncode == 2
     with subprocess.Popen(
@@ -94,6 +98,32 @@ def test_the_codes_of_the_weekly_script(weekly, tmp_path):
         assert other.stdout is not None and other.stdout.readline() == "locked\n"
         assert weekly("2026-W50").returncode == 75
         other.communicate()
+    assert len(ledger.charged("clicks")) == 2
+
+
+WRONG = ["", "--help", "--setups", "2026-W00", "2026-W54", "2026-W99", "2026-W1", "26-W47"]
+WRONG += ["2026-W470", "2026-47", "x2026-W47", "2026-w47", "2026-W47'", "../2026-W47", "2026-W47\n"]
+
+
+@pytest.mark.parametrize("week", WRONG)
+def test_a_word_that_is_no_week_is_refused_before_anything_is_done(weekly, tmp_path, week):
+    wrong = weekly(week)
+    assert wrong.returncode == 2 and wrong.stderr.startswith("weekly: expected a week such as")
+    assert not (tmp_path / "releases").exists()
+
+
+def test_all_weeks_of_a_year_have_the_form(weekly):
+    """Without a budget, a run ends after the look at its week."""
+    for week in (1, 9, 10, 19, 20, 49, 50, 53):
+        assert "EACH must be set" in weekly(f"2026-W{week:02}", EACH="").stderr
+
+
+@pytest.mark.parametrize(("word", "name"), [("2026-W47", "EACH"), ("--setup", "TOTAL")])
+def test_a_budget_has_no_default(weekly, tmp_path, word, name):
+    before = (tmp_path / "ledger.db").read_bytes()
+    forgotten = weekly(word, **{name: ""})
+    assert forgotten.returncode == 2 and f"{name} must be set" in forgotten.stderr
+    assert (tmp_path / "ledger.db").read_bytes() == before
 
 
 def test_only_the_setup_makes_a_ledger(weekly, tmp_path):
@@ -108,14 +138,25 @@ def test_only_the_setup_makes_a_ledger(weekly, tmp_path):
 
 
 def test_the_two_budgets_of_the_page(weekly, tmp_path, capsys):
-    (each, total), (in_rho, total_in_rho) = re.findall(r'^EACH="(.*)" TOTAL="(.*)" \./', PAGE, re.M)
-    assert each == "--epsilon 0.1" and f'EACH:-"{each}"' in SCRIPT and f'TOTAL:-"{total}"' in SCRIPT
+    total, total_in_rho = re.findall(r'^TOTAL="(.*)" \./', PAGE, re.MULTILINE)
+    each, in_rho = re.findall(r'(?:&& |has `)EACH="(.*?)"', PAGE)
+    assert (each, total) == ("--epsilon 0.1", "--epsilon 5")
     (tmp_path / "ledger.db").unlink()
     assert weekly("--setup", TOTAL=total_in_rho).returncode == 0
     assert weekly("2026-W47", EACH=in_rho).returncode == 0
     left = margin.Ledger(tmp_path / "ledger.db").remaining("clicks")
     spent = margin.Ledger(tmp_path / "ledger.db").spent("clicks")
     assert left // spent == 51
+
+    # An epsilon that is charged to this budget is converted, and the release says so.
+    forgotten = weekly("2026-W48", EACH=each)
+    said = "epsilon = 0.1 is charged to 'clicks' as rho = 0.005"
+    assert forgotten.returncode == 0 and said in forgotten.stderr and f"`{said}`" in PAGE
+    assert margin.Ledger(tmp_path / "ledger.db").remaining("clicks") == left - F("0.005")
+    (tmp_path / "ledger.db").unlink()
+    shutil.rmtree(tmp_path / "releases")
+    assert weekly("--setup", TOTAL=total).returncode == 0
+    assert weekly("2026-W47", EACH=in_rho).returncode == 2
 
     # What one week costs by itself, and what the plan says of both.
     main(["ledger", "create", str(tmp_path / "one.db"), "--dataset", "x", *in_rho.split()])
@@ -153,10 +194,101 @@ def test_a_run_without_the_ledger_of_the_releases_charges_nothing(weekly, tmp_pa
     assert [path.name for path in (tmp_path / "releases").iterdir()] == ["2026-W47.margin"]
 
 
-def alarmed():
+PLANTED = """
+import os, signal, sqlite3, sys
+import margin
+import margin.privacy.ledger_file
+from margin.__main__ import run
+
+def fail(*_, **__):
+    raise margin.FileError("planted")
+
+def hold():
+    margin.privacy.ledger_file._WAIT = 0.05
+    holder.execute("BEGIN EXCLUSIVE")
+
+holder = sqlite3.connect("ledger.db", isolation_level=None)
+if " ".join(sys.argv[1:]).startswith("{command}"):
+    {what}
+sys.exit(run())
+"""
+
+
+def planted(tmp_path, command, what):
+    """Let a command of `margin` do something else first; the result is the usual program."""
+    program = tmp_path / "bin" / "margin"
+    usual = program.read_text()
+    (tmp_path / "planted.py").write_text(PLANTED.format(command=command, what=what))
+    program.write_text(usual.replace("-m margin", f'"{tmp_path / "planted.py"}"'))
+    return usual
+
+
+@pytest.mark.parametrize("command", ["ledger check", "ledger show", "release"])
+def test_a_locked_ledger_is_tried_again_later(weekly, tmp_path, command):
+    usual = planted(tmp_path, command, "hold()")
+    stopped = weekly("2026-W47")
+    assert stopped.returncode == 75 and "is locked by another process" in stopped.stderr
+    (tmp_path / "bin" / "margin").write_text(usual)
+    assert not margin.Ledger(tmp_path / "ledger.db").charged("clicks")
+    assert weekly("2026-W47").returncode == 0
+
+
+OTHERWISE = {
+    1: "sys.exit(1)",
+    2: 'open("ledger.db", "w").write("something else, which is no ledger")',
+    127: "sys.exit(127)",
+    143: "sys.exit(143)",
+}
+"""Ends of a look at the ledger that say nothing of the releases, by their codes."""
+
+
+@pytest.mark.parametrize("code", OTHERWISE)
+def test_only_a_ledger_without_a_charge_is_told_as_such(weekly, tmp_path, code):
+    planted(tmp_path, "ledger check", OTHERWISE[code])
+    stopped = weekly("2026-W47")
+    assert stopped.returncode == code and "must be the ledger of all" not in stopped.stderr
+    assert f"the ledger was not checked (code {code})" in stopped.stderr
+    assert ("is not a ledger" in stopped.stderr) == (code == 2)
+
+
+def test_a_new_start_after_code_4_charges_nothing(weekly, tmp_path):
+    usual = planted(tmp_path, "release", "margin.Synopsis.save = fail")
+    assert weekly("2026-W47").returncode == 4
+    (tmp_path / "bin" / "margin").write_text(usual)
+    assert weekly("2026-W47").returncode == 70
+    assert len(margin.Ledger(tmp_path / "ledger.db").charged("clicks")) == 1
+
+
+def test_a_signal_while_the_version_is_printed_leaves_no_error_in_the_log(weekly, tmp_path):
+    usual = planted(
+        tmp_path,
+        "--version",
+        'os.kill(int(open("pid").read()), signal.SIGTERM); signal.sigtimedwait([], 0.5)',
+    )
+    over = weekly("2026-W47", before=["sh", "-c", 'echo $$ > pid; exec "$@"', "sh"])
+    assert over.returncode == -signal.SIGTERM and over.stderr == ""
+    (tmp_path / "bin" / "margin").write_text(usual)
+    assert weekly("2026-W47").returncode == 0
+
+
+def alarmed(script=SCRIPT):
     """The script with the optional check before its last command."""
-    before, mark, after = SCRIPT.partition(LAST)
+    before, mark, after = script.partition(LAST)
     return f"{before}{ALARM}{mark}{after}"
+
+
+def test_the_query_of_the_page_cleans_and_chooses_the_week(weekly, tmp_path):
+    (tmp_path / "clicks" / "monday.csv").write_text(
+        "user_id,page,bought,week\n1, Home ,1,2026-W47\n2,home,0,2026-W47\n3,basket,0,2026-W48\n"
+    )
+    pages = {"values": ["home"], "other": "other"}
+    (tmp_path / "domain.json").write_text(json.dumps({"page": pages, "bought": 2}))
+    assert SCRIPT.count('set -- "$TABLE"\n') == 1
+    script = alarmed(SCRIPT.replace('set -- "$TABLE"\n', QUERY))
+    assert weekly("2026-W47", script).returncode == 0
+    (checked,) = json.loads((tmp_path / "checks" / "2026-W47.json").read_text())["gathered"]
+    assert (checked["rows"], checked["other_rows"]) == (2, 0)
+    assert "many other values in page" in weekly("2026-W48", script).stderr
 
 
 def test_only_the_release_holds_the_lock(weekly, tmp_path):

@@ -1,5 +1,5 @@
-"""`margin domain check` names each file that cannot be read, and looks at the others; a release
-names no folder."""
+"""`margin domain check` and `suggest` name each file that cannot be read, and look at the others; a
+release names no folder."""
 
 import json
 
@@ -118,6 +118,23 @@ def test_a_release_names_no_folder(broken):
     with pytest.raises(DataError) as refused:
         margin.release("t", domain="d.json", budget=margin.PureDP(1))
     assert "week=2026" not in str(refused.value)
+    assert str(refused.value).endswith("; margin domain check names the file")
+
+
+def test_a_draft_names_the_files_that_it_leaves_out(broken, capsys):
+    assert main(["domain", "suggest", "t"]) == 0
+    draft = json.loads(capsys.readouterr().out)
+    _, left_out = draft.pop("$draft").split("; left out, because they cannot be read: ")
+    assert [left_out.count(file) for file in broken] == [1, 1]
+    assert draft == {"a": 3, "b": 2, "week": [WEEKS[0], WEEKS[3]]}
+
+
+def test_a_draft_needs_a_file_that_can_be_read(tmp_path, capsys):
+    for week in WEEKS[:2]:
+        (tmp_path / f"week={week}").mkdir()
+        (tmp_path / f"week={week}" / "t.parquet").write_text("no table")
+    assert main(["domain", "suggest", str(tmp_path)]) == 2
+    assert f"'{tmp_path}/week={WEEKS[0]}/t.parquet' must be a Parquet" in capsys.readouterr().err
 
 
 def test_public_totals_are_not_compared_with_a_part_of_the_rows(broken, tmp_path, capsys):

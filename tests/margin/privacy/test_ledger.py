@@ -22,6 +22,7 @@ from margin import (
     BudgetError,
     BudgetSpentError,
     FileError,
+    LedgerLockedError,
     PriView,
     PureDP,
     Statement,
@@ -362,7 +363,7 @@ def test_a_locked_ledger_waits_and_then_refuses(ledger, monkeypatch):
     monkeypatch.setattr("margin.privacy.ledger_file._WAIT", 0.05)
     holder = sqlite3.connect(ledger.path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(FileError, match="locked"):
+    with pytest.raises(LedgerLockedError, match="locked by another process; try again later"):
         ledger.charge("census", PureDP("0.1"))
     holder.execute("ROLLBACK")
     holder.close()
