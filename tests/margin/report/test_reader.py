@@ -265,13 +265,20 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     assert "of all rows with work: “employed” or “retired” have place: Elm." in " ".join(
         texts(opened, "#total")
     )
+    # The file has the order of the table, and its last line.
+    opened.execute_script("document.querySelector('#table thead th.number button').click()")
     opened.execute_script("document.getElementById('download-chosen').click()")
     file = opened.downloads / f"{tmp_path.name}-place-work-chosen.csv"
     until(written(file))
     lines = list(csv.reader(file.read_text("utf-8-sig").splitlines()))
+    shown, added = rows_of(opened), texts(opened, "#table tfoot tr > *")
     expected = printed(synopsis.marginal(["place", "work"]))[1:3]
-    assert [line[2:5] for line in lines[1:]] == [
-        [number.replace(",", "") for number in row] for row in expected
+    assert sorted(shown) == sorted(expected)
+    assert lines[-1][:2] == [added[0], ""] and lines[-1][3:5] == [
+        number.replace(",", "") for number in added[2:4]
+    ]
+    assert [line[2:5] for line in lines[1:-1]] == [
+        [number.replace(",", "") for number in row] for row in shown
     ]
     # Without chosen lines, the largest line is quoted, and there is no such download.
     pick(opened, DOMAIN, ["work"])

@@ -77,6 +77,10 @@ def heard(browser, start):
     return said
 
 
+COUNT = "return [document.querySelector('#table tfoot td').firstChild.textContent]"
+"""The script that reads the count of the last line of the table."""
+
+
 def click(browser, selector):
     browser.execute_script("document.querySelector(arguments[0]).click()", selector)
 
@@ -87,16 +91,16 @@ def test_each_change_is_told_once_in_short_words(opened, tmp_path):
     show(opened, "ward", "travel")
     assert heard(opened, "ward") == "ward \u00d7 travel: measured. 9 lines shown."
     tick_category(opened, 1, "bus")
-    assert heard(opened, "travel") == "travel: bus. 3 lines shown."
+    name, _, low, high, *_ = texts(opened, "#table tfoot tr > *")
+    (count,) = opened.execute_script(COUNT)
+    told = f"travel: bus. 3 lines shown. {name}: {count}, with bounds of {low} to {high}."
+    assert heard(opened, "travel") == told and name == "Sum of the 3 chosen lines"
     tick_category(opened, 1, "car")
-    assert (
-        heard(opened, "travel: \u201cbus")
-        == "travel: \u201cbus\u201d or \u201ccar\u201d. 6 lines shown."
-    )
+    said = heard(opened, "travel: \u201cbus")
+    assert said.startswith("travel: \u201cbus\u201d or \u201ccar\u201d. 6 lines shown. Sum of ")
     put_together(opened, 1)
-    assert heard(opened, "travel: \u201cbus\u201d or \u201ccar\u201d, ").endswith(
-        ", together as one. 3 lines shown."
-    )
+    said = heard(opened, "travel: \u201cbus\u201d or \u201ccar\u201d, ")
+    assert ", together as one. 3 lines shown. Sum of the 3 chosen lines: " in said
     choose(opened, "whole", "0")
     assert heard(opened, "Perc") == "Percentages of each ward. 3 lines shown."
     choose(opened, "scale", "count")

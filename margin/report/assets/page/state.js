@@ -18,6 +18,13 @@ function linesShown() {
   return `${number > MOST_ROWS ? `The first ${whole.format(MOST_ROWS)} of ${lineCount(number)}` : lineCount(number)} shown.`;
 }
 
+/** The number of rows in the chosen lines, to be told when other lines are chosen. */
+function sumTold() {
+  const sum = chosenTogether(matching());
+  if (!sum) return "";
+  return ` ${sum.name}: ${whole.format(sum.count)}${isKnown(sum.low) ? `, with bounds of ${bounds(sum)}` : ""}${sum.note}.`;
+}
+
 /** The table in short words, to be told when it is another one. */
 function tableTold() {
   if (!shown) return element("status").textContent;

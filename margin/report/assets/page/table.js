@@ -98,23 +98,18 @@ function writeNumbers(line, row, all, shareBetween) {
   line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
 }
 
-/** Write the sum of the chosen lines below them, with its bounds and its share where the page can tell them. */
+/** Write the number of rows in the chosen lines below them, with its bounds and its share where the page can tell them. */
 function sumLine(rows) {
   const foot = element("table").tFoot;
   foot.replaceChildren();
-  const places = limited();
-  if (!places.length || rows.length < 2) return;
-  const own = places.filter((place) => within.includes(place));
-  const sum = sumAt(places);
-  const count = sum.ends || sum.known ? sum.count : sumOfCounts(rows);
-  const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
-  const made = (sum.ends || sum.known) && isEstimate() && isMeasured(sum) ? `, ${KINDS[sum.source]}` : "";
+  const sum = chosenTogether(rows);
+  if (!sum) return;
   const line = foot.insertRow();
-  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines${made}`);
+  const name = cell("th", `${sum.name}${sum.note}`);
   name.scope = "row";
   name.colSpan = shown.asked.length;
   line.append(name);
-  writeNumbers(line, { count, low, high }, own.length === places.length ? count : sumAt(own).count, shareEndsOfSum());
+  writeNumbers(line, sum, sum.all, sum.shareEnds);
 }
 
 function table() {

@@ -154,20 +154,26 @@ function adding(rows) {
   const isAll = typeof low === "number" && Math.abs(total - count) < 1;
   const all = `${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}`;
   return limited().length
-    ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum()}`
+    ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum(rows)}`
     : `Before rounding, the counts of this table add up to ${all}.`;
 }
 
 /** The bounds of the sum of the chosen lines in words, if the page can tell them, and its percentage. */
-function boundsOfSum() {
+function boundsOfSum(rows) {
   const places = limited();
   const { count, ends, isLine, known, source } = sumAt(places);
   const isSmaller = places.length < shown.asked.length;
   const share = shareOfSum();
   const all = sumAt(places.filter((place) => within.includes(place))).count;
-  const said = share && ` The percentage of the sum is ${percent.format(count / all)}: ${share}.`;
+  const percentage = share && `${percent.format(count / all)}: ${share}.`;
+  const said = share && ` The percentage of the sum is ${percentage}`;
   // The shown table tells how it was made itself, but not how another one was.
   const made = source === shown.source || !(source in KINDS) ? "" : ` (${KINDS[source]})`;
+  // The same rows may have another number in a smaller table.
+  if (isSmaller && ends && isOther(count, rows)) {
+    const quotes = isMeasured({ source }) ? " Quote this number, not the sum of the lines." : "";
+    return ` In the table ${namesAt(places)}${made}, the number of the same rows is ${whole.format(count)}, with bounds of ${range(...ends)}.${share && ` Its percentage is ${percentage}`}${quotes}`;
+  }
   if (isLine) return isSmaller ? ` The table ${namesAt(places)}${made} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
   if (known) return "";
   if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)}${made},` : "the first sum"} are ${range(...ends)}.${said}`;
@@ -196,8 +202,9 @@ function joinedLines(rows) {
   const lacking = rows.filter((row) => !isKnown(row.low)).length;
   const which = lacking === rows.length ? "these sums" : "sums without bounds";
   const [{ from, source } = {}] = rows.filter((row) => row.from !== undefined);
-  const made = source in KINDS ? `They are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
+  const made = source in KINDS ? `Its count and its bounds are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
-  return `Each line is a sum: the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
-    + ` (${condition()}). ${lacking < rows.length ? `Its bounds are those of the sum. ${made}` : ""}${lacking ? without : ""}`;
+  const told = made || (lacking < rows.length ? "Its bounds are those of the sum. " : "");
+  return `In each line, the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
+    + ` (${condition()}). ${told}${lacking ? without : ""}`;
 }
