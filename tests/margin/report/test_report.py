@@ -308,7 +308,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    alone = "If a person has several rows, each of them is protected by itself only;"
+    alone = "If a person had several rows, each of them would be protected by itself only."
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
 
 

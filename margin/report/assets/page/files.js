@@ -5,7 +5,7 @@ const SAVED_WIDTH = 720;
 
 /** Save the chart by itself, with what a reader of it must know: what it shows, how it was made, who publishes it, and the licence. */
 async function saveChart() {
-  const { spec, description, note } = charted(SAVED_WIDTH);
+  const { spec, description, note, legend } = charted(SAVED_WIDTH);
   const fixed = spec.width === "container" ? { ...spec, width: SAVED_WIDTH } : spec;
   const drawn = await new vega.View(compiled(fixed, description), { renderer: "none" }).toSVG();
   const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
@@ -26,12 +26,16 @@ async function saveChart() {
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
   const sources = new Set(matching().map((row) => row.source ?? shown.source));
-  const below = [data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");
   Object.entries({ width: "100%", height: "100%", fill: colour("paper") }).forEach(([name, value]) => paper.setAttribute(name, value));
-  made.prepend(paper);
+  const title = document.createElementNS(SVG, "title");
+  title.textContent = `${data.title}: ${description}`;
+  // Its name stands for it, as on the page.
+  made.setAttribute("role", "img");
+  made.prepend(title, paper);
   Object.entries({ width, height: y + 12, viewBox: `0 0 ${width} ${y + 12}` }).forEach(([name, value]) => made.setAttribute(name, value));
   save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(columnOf), scale === "count" ? "chart" : "percentages"], "svg", "the chart");
 }

@@ -29,7 +29,7 @@ function sumTold() {
 function tableTold() {
   if (!shown) return element("status").textContent;
   const beware = isEstimate() ? " Do not compare groups in it." : "";
-  return `${element("asked").textContent}: ${KINDS[shown.source] ?? "not measured"}. ${linesShown()}${beware}`;
+  return `${element("asked").textContent}: ${KINDS[shown.source] ?? "not measured"}. ${linesShown()}${beware}${greyTold()}`;
 }
 
 let selected = [];

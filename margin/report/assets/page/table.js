@@ -70,16 +70,16 @@ function scales() {
   element("scale").value = scale;
 }
 
-/** Offer what percentages are of: of all counted rows, or of the rows of each category of an attribute or of all attributes but one. */
+/** Offer what percentages are of: of all counted rows, or of the rows with the same categories of some of the attributes. */
 function wholes() {
   const select = element("whole");
   const many = shown ? shown.asked.length : 0;
   element("within").hidden = many < 2;
   select.replaceChildren(new Option(allRows(), ""));
   if (many < 2) return;
-  const singles = shown.asked.map((_, place) => [place]);
-  const larger = many > 2 ? shown.asked.map((_, place) => allBut(place)).reverse() : [];
-  [...singles, ...larger].forEach((places) => select.append(new Option(`each ${namesAt(places)}`, places.join(","))));
+  const places = [...shown.asked.keys()];
+  const some = places.slice(1).flatMap((size) => subsets(places, size));
+  some.forEach((own) => select.append(new Option(`each ${namesAt(own)}`, own.join(","))));
 }
 
 const FIELDS = ["count", "low", "high"];

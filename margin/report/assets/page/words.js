@@ -129,10 +129,14 @@ function misses() {
   const noisy = shown.rows.filter((row) => isKnown(row.low) && !row.known);
   if (!noisy.length) return "";
   const often = ["answered", "assumed"].includes(shown.source) ? "" : "About 1 in 20 bounds misses the true number. ";
-  const nobody = noisy.some((row) => row.high <= 1) ? "A high bound of 1 does not prove that nobody is there. " : "";
+  const highs = matching().filter((row) => !row.known && row.high <= 1).map((row) => row.high);
+  const nobody = highs.length ? `Where the high bound is ${Math.min(...highs) < 1 ? "1 or less" : "1"}, do not write that there are no such rows: there may be one or, if the bounds miss, more. ` : "";
   const impossible = shown.asked.length > 1 ? "A combination that cannot occur can show a small count, and bounds above 0, because of the noise." : "";
   return `${often}${nobody}${impossible}`.trim();
 }
+
+/** The count of a line as a whole number, as the table shows it. */
+const shownCount = (row) => Number(whole.format(row.count).replaceAll(",", ""));
 
 /** How far two chosen lines of a measured table are apart; empty for others.
  *
@@ -140,11 +144,13 @@ function misses() {
 function difference(rows) {
   const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
-  const [more, less] = rows[0].count < rows[1].count ? [rows[1], rows[0]] : rows;
-  const [least, most] = [more.low - less.high, more.high - less.low];
-  const told = least > 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
+  const [first, second] = rows;
+  const [least, most] = [first.low - second.high, first.high - second.low];
+  const told = least > 0 || most < 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
     : "which allow 0: do not conclude which true number is larger";
-  return ` The two counts differ by ${whole.format(more.count - less.count)}, with bounds of ${range(least, most)}, ${told}.`;
+  // The difference of the counts as the table shows them, so that readers find it there.
+  const between = shownCount(first) - shownCount(second);
+  return ` The first line minus the second is ${whole.format(between)}, with bounds of ${range(least, most)}, ${told}.`;
 }
 
 /** The sums of the counts of all lines and, if some are hidden, of the others. The bounds of the number of all rows follow, if that is the sum. */
