@@ -17,8 +17,8 @@ __all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit"
 
 ONE_ROW = (
     "If each person has one row, all that the table says of a person is protected. If a person had "
-    "several rows, each of them would be protected by itself only. Which of these holds is not part "
-    "of the release: its publisher knows what a row is."
+    "several rows, each of them would be protected by itself only. Whether anybody has several "
+    "rows is for the publisher to say."
 )
 """What the protection of one row means for a person."""
 

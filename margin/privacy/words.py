@@ -45,7 +45,7 @@ def in_words(
     >>> from margin import PureDP
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
     Can somebody find out about you from these numbers? To a limited degree: the limits below say \
-how much more they can tell about you than if the table did not have your row.
+how much more the numbers can tell about you than if the table did not have your row.
     """
     found = strength(statement, domain)
     known = "" if domain is None else not_protected(domain)
@@ -93,7 +93,7 @@ def _in_short(statement: Statement, found: Strength) -> str:
         them = "your row" if statement.rows == 1 else "your rows"
     return (
         "Can somebody find out about you from these numbers? To a limited degree: the limits below "
-        f"say how much more they can tell about you than {_change(statement, found, them)}."
+        f"say how much more the numbers can tell about you than {_change(statement, found, them)}."
     )
 
 

@@ -283,7 +283,7 @@ def test_the_guarantee_in_words(budget, words):
 
 def test_the_words_say_who_answers_for_the_number_of_rows():
     declared, enforced, one = (
-        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[0]
+        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[1]
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
     assert (
@@ -306,10 +306,53 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
-    who, strength, _ = in_words(statement)
+    _, who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
     alone = "If a person had several rows, each of them would be protected by itself only."
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
+
+
+REPLACED = Neighbours.REPLACE_ROW
+
+
+@pytest.mark.parametrize(
+    ("statement", "domain", "change"),
+    [
+        (Statement(budget=PureDP(1)), None, "the table did not have your row"),
+        (
+            Statement(budget=PureDP(1, rows_per_person=2)),
+            None,
+            "the table did not have your rows",
+        ),
+        (
+            Statement(budget=PureDP(1, rows_per_person=2), unit="home"),
+            None,
+            "the table did not have the rows with your 'home'",
+        ),
+        (
+            Statement(budget=PureDP(1, neighbours=REPLACED)),
+            None,
+            "your row said something else",
+        ),
+        (
+            Statement(budget=PureDP(1, neighbours=REPLACED, rows_per_person=2)),
+            None,
+            "up to 2 other rows stood in place of your rows",
+        ),
+        (
+            Statement(budget=PureDP(1)),
+            Domain({"sex": ["F", "M"]}, known={("sex",): [3, 4]}),
+            "your row said something else, with the same public totals",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_words_answer_first_whether_somebody_can_find_out_about_a_reader(
+    statement, domain, change
+):
+    first = in_words(statement, domain)[0]
+    assert first.startswith("Can somebody find out about you from these numbers? ")
+    assert first.endswith(f" how much more the numbers can tell about you than if {change}.")
 
 
 def test_words_never_promise_more_than_the_budget():
@@ -862,7 +905,8 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     disabled = "return [...document.querySelectorAll('#attributes input')].map((b) => b.disabled)"
     assert browser.execute_script(disabled) == [True, True, False, False, True, True]
     said = "return document.getElementById('grey').innerText"
-    assert "Not available: attributes in grey." in browser.execute_script(said)
+    expected = "Not available: attributes in grey. At most 2 attributes can be chosen."
+    assert browser.execute_script(said).strip() == expected
     # A reader is sent to a contact only if there is one.
     assert "contact" not in browser.execute_script(said)
     imprint = Imprint(contact="statistics@example.org")
@@ -1090,7 +1134,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     assert "per_1000: only in the file of one measured table" in said
     for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words, every):
         assert words in said
-    assert in_words(synopsis.provenance.statement)[0] in said
+    assert all(words in said for words in in_words(synopsis.provenance.statement))
 
 
 def test_a_page_without_scripts_says_who_is_protected_and_whom_to_ask(synopsis, tmp_path):

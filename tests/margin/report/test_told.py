@@ -248,24 +248,31 @@ def test_two_chosen_lines_have_a_difference_with_the_bounds_of_the_rule(opened, 
         tick_category(opened, 0, "bus")
         for label in chosen:
             tick_category(opened, 1, label)
-        one, other = sorted(
-            (released.count({"ward": label, "travel": "bus"}) for label in chosen),
-            key=lambda count: count.estimate,
-        )
-        (low, high), (low_, high_) = (whole_bounds(*each.interval(0.95)) for each in (one, other))
-        said = f"The two counts differ by {other.estimate - one.estimate:,.0f}, with bounds of "
-        said += f"{float(low_ - high):,.0f} to {float(high_ - low):,.0f}, "
-        (total,) = texts(opened, "#total")
-        assert said in total
-        assert ("which allow 0: do not conclude" in total) is bool(low_ - high <= 0)
+        counts = [released.count({"ward": label, "travel": "bus"}) for label in chosen]
+        # In the order of the table, and in the reverse: the first line minus the second.
+        for is_reversed in (False, True):
+            if is_reversed:
+                click(opened, "#table thead th:nth-child(2) button")
+                click(opened, "#table thead th:nth-child(2) button")
+                counts.reverse()
+            first, second = counts
+            (low, high), (low_, high_) = (whole_bounds(*one.interval(0.95)) for one in counts)
+            # What a reader finds who subtracts the counts that the table shows.
+            between = round(first.estimate) - round(second.estimate)
+            said = f"The first line minus the second is {between:,}, with bounds of "
+            said += f"{float(low - high_):,.0f} to {float(high - low_):,.0f}, "
+            (total,) = texts(opened, "#total")
+            assert said in total
+            is_open = bool(low - high_ <= 0 <= high - low_)
+            assert ("which allow 0: do not conclude" in total) is is_open
     # One line, three lines, and lines of an estimate have none.
     tick_category(opened, 1, "Mill")
-    assert "differ" not in texts(opened, "#total")[0]
+    assert "minus" not in texts(opened, "#total")[0]
     show(opened, "ward", "age")
     for label in ("Abbey", "Mill"):
         tick_category(opened, 0, label)
     tick_category(opened, 1, "0 to under 20")
-    assert len(rows_of(opened)) == 2 and "differ" not in texts(opened, "#total")[0]
+    assert len(rows_of(opened)) == 2 and "minus" not in texts(opened, "#total")[0]
 
 
 def test_a_chart_of_one_chosen_category_has_a_bar_a_line_in_the_order_of_the_table(opened):

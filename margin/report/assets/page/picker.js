@@ -56,9 +56,9 @@ function offer() {
     if (reason === null) box.removeAttribute("aria-describedby");
     else box.setAttribute("aria-describedby", reason);
   });
-  element("full").hidden = !reasons.includes("full");
-  element("grey").hidden = !reasons.includes("unknown");
-  element("ask").hidden = !("Contact" in data.imprint);
+  REASONS.forEach((reason) => { element(reason).hidden = !reasons.includes(reason); });
+  element("grey").hidden = reasons.every((reason) => reason === null);
+  element("ask").hidden = data.live || !("Contact" in data.imprint);
 }
 
 /** Why attributes cannot be added, as one of `REASONS`, in words. */
