@@ -43,6 +43,10 @@ class Strength:
     epsilon, delta
         The (epsilon, delta)-differential privacy between such tables; delta is 0 for `PureDP`, and
         1e-6 for `ZCDP`.
+    loss, chance
+        The probabilities of a result on the two tables differ by a factor of at most exp(loss),
+        except with the probability `chance` on either table. With a delta the loss is larger than
+        epsilon (see docs/proofs/odds.md).
     numbers
         The guarantee between such tables in its own numbers, such as "epsilon = 2 x 0.5 = 1".
     """
@@ -50,6 +54,8 @@ class Strength:
     steps: int
     epsilon: float
     delta: float
+    loss: float
+    chance: float
     numbers: str
 
     @property
@@ -150,13 +156,30 @@ def _over(budget: Budget, steps: int) -> Strength:
     if isinstance(budget, PureDP):
         one = float(budget.epsilon)
         numbers = _product("epsilon", steps, one)
-        return Strength(steps=steps, epsilon=steps * one, delta=0.0, numbers=numbers)
+        epsilon = steps * one
+        return Strength(
+            steps=steps,
+            epsilon=epsilon,
+            delta=0.0,
+            loss=epsilon,
+            chance=0.0,
+            numbers=numbers,
+        )
     if isinstance(budget, ApproxDP):
         one = float(budget.epsilon)
         factor = 1 + math.exp(min(one, 700.0)) if steps == 2 else 1.0
         delta = min(1.0, factor * float(budget.delta))
         numbers = f"{_product('epsilon', steps, one)}, delta = {_in_decimals(delta)}"
-        return Strength(steps=steps, epsilon=steps * one, delta=delta, numbers=numbers)
+        epsilon = steps * one
+        # A factor of exp(epsilon) alone may have a probability of far more than delta.
+        return Strength(
+            steps=steps,
+            epsilon=epsilon,
+            delta=delta,
+            loss=epsilon + math.log(2),
+            chance=min(1.0, delta * (2 + math.exp(-epsilon))),
+            numbers=numbers,
+        )
     assert isinstance(budget, ZCDP)
     return _concentrated(budget.rho, steps, _DELTA)
 
@@ -168,10 +191,18 @@ def _concentrated(
 ) -> Strength:
     """The guarantee of an amount of rho between tables that are one or two steps apart."""
     # Convert to (epsilon, delta) and round epsilon up.
-    exact = epsilon_above(steps**2 * rho, Fraction(str(delta)))
-    epsilon = math.ceil(1000 * exact) / 1000
-    numbers = _product("rho", steps**2, float(rho))
-    return Strength(steps=steps, epsilon=epsilon, delta=delta, numbers=numbers)
+    whole = steps**2 * rho
+    epsilon = math.ceil(1000 * epsilon_above(whole, Fraction(str(delta)))) / 1000
+    # The tail of the loss, in both directions together; its probability is half of delta in each.
+    tail = 2 * math.sqrt(whole * math.log(2 / delta))
+    return Strength(
+        steps=steps,
+        epsilon=epsilon,
+        delta=delta,
+        loss=float(whole) + tail,
+        chance=delta,
+        numbers=_product("rho", steps**2, float(rho)),
+    )
 
 
 def _in_decimals(number: float) -> str:

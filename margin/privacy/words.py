@@ -145,8 +145,9 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
 
     Let a reader know all other rows, and compare two tables that the reader thinks possible. The
     results change the odds of one against the other by the ratio of their probabilities, which
-    the guarantee bounds. If neighbours add or remove rows, a table with a row and one without it
-    are one step apart, but two tables in which the row says different things are two.
+    the guarantee bounds, with a delta except for a small probability (docs/proofs/odds.md). If
+    neighbours add or remove rows, a table with a row and one without it are one step apart, but two
+    tables in which the row says different things are two.
 
     Examples
     --------
@@ -159,13 +160,13 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
     if found.steps > 1:
         start = "Strength: given the public totals, the results change"
     said = f"{start} {_odds(statement, found)} by a factor of at most {_factor(found)}"
-    sentences = [f"{said} ({_numbers(found)}).", _of_odds(found), _example(statement, found)]
+    sentences = [f"{said} ({found.numbers}).", _of_odds(found), _example(statement, found)]
     known = for_contents(statement)
     if known.steps > found.steps:
         sentences.append(
             f"For somebody who is known to be in the table, a larger factor holds: the results "
             f"change the odds of any conclusion about {_contents(statement)} by a factor of at "
-            f"most {_factor(known)} ({_numbers(known)})."
+            f"most {_factor(known)} ({known.numbers})."
         )
     return " ".join(sentences)
 
@@ -194,11 +195,6 @@ def _odds(statement: Statement, found: Strength) -> str:
     return f"the odds of any conclusion about {whom}"
 
 
-def _numbers(found: Strength) -> str:
-    """The numbers of a guarantee as (epsilon, delta), also if they were declared as rho."""
-    return found.converted if found.is_rho else found.numbers
-
-
 def _example(statement: Statement, found: Strength) -> str:
     """Say what the guarantee means for an event that is otherwise improbable.
 
@@ -210,10 +206,11 @@ def _example(statement: Statement, found: Strength) -> str:
     by_event = factor * _EVENT + found.delta
     by_opposite = 1 - (1 - _EVENT - found.delta) / factor
     most = math.ceil(1e4 * min(by_event, by_opposite)) / 100
+    converted = f" ({found.converted})" if found.is_rho else ""
     return (
         f"For example, suppose that the results would point to something with a probability of "
         f"{100 * _EVENT:g} % {_change(statement, found)}. With the table as it is, they point to "
-        f"it with a probability of at most {most:g} %."
+        f"it with a probability of at most {most:g} %{converted}."
     )
 
 
@@ -249,19 +246,19 @@ def _what_not() -> str:
 
 
 def _factor(found: Strength) -> str:
-    """Write the factor exp(epsilon), rounded up, and the probability of an exception."""
+    """Write the factor exp(loss), rounded up, and the probability of an exception."""
     factor = _rounded(found)
     text = f"{factor:.2f}" if factor <= 100 else f"{factor:,.0f}"
     if math.isinf(factor):
-        text = f"exp({math.ceil(found.epsilon)})"
-    if not found.delta:
+        text = f"exp({math.ceil(found.loss)})"
+    if not found.chance:
         return text
-    return f"{text}, except with a probability of {_chance(found.delta)}"
+    return f"{text}, except with a probability of {_chance(found.chance)}"
 
 
 def _rounded(found: Strength) -> float:
-    """The factor exp(epsilon), rounded up; infinite if a formula is shorter."""
-    factor = math.exp(min(found.epsilon, _LARGEST))
+    """The factor exp(loss), rounded up; infinite if a formula is shorter."""
+    factor = math.exp(min(found.loss, _LARGEST))
     if factor < 100:
         return math.ceil(100 * factor) / 100
     # The relative error of three digits is at most 0.5 %.

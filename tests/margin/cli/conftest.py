@@ -22,6 +22,7 @@ def made(table, domain, tmp_path_factory):
         pyarrow.csv.write_csv(rows, folder / name)
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
+    (folder / "about.json").write_text('{"title": "People", "publisher": "Office"}')
     pyarrow.csv.write_csv(pa.table({"sex": ["F", "M"], "count": [240, 260]}), folder / "states.csv")
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
     shutil.copy(folder / "people.margin", folder / "last_year.margin")

@@ -138,8 +138,8 @@ CONTENTS = "the odds of any conclusion about what their row says"
             ApproxDP(1, "1e-7"),
             OPEN,
             {
-                PRESENCE: "7.39, except with a probability of at most 1 in 5,000,000",
-                CONTENTS: "54.60, except with a probability of at most 1 in 596,000",
+                PRESENCE: "14.78, except with a probability of at most 1 in 2,340,000",
+                CONTENTS: "110, except with a probability of at most 1 in 295,000",
             },
         ),
     ],
@@ -193,10 +193,11 @@ def test_factors_and_chances_are_rounded_up_and_have_no_exponents(epsilon, delta
         r"factor of at most ([\d.,]+), except with a probability of ([\w ,.]+) \(", said
     ).groups()
     factor = float(factor.replace(",", ""))
-    assert math.exp(found.epsilon) <= factor <= 1.012 * math.exp(found.epsilon)
+    assert found.loss == pytest.approx(float(epsilon) + math.log(2))
+    assert math.exp(found.loss) <= factor <= 1.012 * math.exp(found.loss)
     top, _, bottom = chance.removeprefix("at most ").partition(" in ")
     bound = float(top) / float(bottom.replace(",", "") or 1)
-    assert found.delta * (1 - 1e-8) <= bound <= 1.11 * found.delta
+    assert found.chance * (1 - 1e-8) <= bound <= 1.11 * found.chance
     assert not re.search(r"\de[+-]\d", said.partition("(")[0])
 
 
@@ -219,6 +220,52 @@ def test_the_two_steps_of_approximate_and_concentrated_privacy_hold_exactly(epsi
     concentrated = for_contents(Statement(budget=ZCDP(1 / (2 * deviation**2))))
     for found in (approximate, concentrated):
         assert delta(yes, no, found.epsilon) <= found.delta
+
+
+def losses(deviation, squares):
+    """The losses between counts whose squared distance is `squares`, all one apart in `squares`
+    places, with discrete Gaussian noise, and their exact probabilities."""
+    grid = np.arange(-400, 401)
+    weights = np.exp(-(grid**2) / (2 * deviation**2))
+    # The loss is the sum of (2 x + 1) / (2 deviation ** 2) over the places.
+    of_sum = weights / weights.sum()
+    for _ in range(squares - 1):
+        of_sum = np.convolve(of_sum, weights / weights.sum())
+    sums = np.arange(len(of_sum)) - (len(of_sum) - 1) // 2
+    return (2 * sums + squares) / (2 * deviation**2), of_sum
+
+
+def exceeded(deviation, squares, loss):
+    """The exact probability that the loss is larger, in either direction."""
+    values, probabilities = losses(deviation, squares)
+    return probabilities[abs(values) > loss].sum()
+
+
+@pytest.mark.parametrize("squares", [1, 4, 10])
+@pytest.mark.parametrize("rho", ["0.001", "0.1", "0.5", "2"])
+def test_the_factor_is_exceeded_no_more_often_than_stated(rho, squares):
+    """One count, and several tables that share the budget: rho = squares / (2 deviation ** 2)."""
+    deviation = math.sqrt(squares / (2 * float(rho)))
+    concentrated = strength(Statement(budget=ZCDP(rho)), OPEN)
+    assert 0 < exceeded(deviation, squares, concentrated.loss) <= concentrated.chance == 1e-6
+    # The smallest delta with which the same noise has this epsilon.
+    epsilon = 2 * math.sqrt(float(rho))
+    values, probabilities = losses(deviation, squares)
+    delta = (probabilities * -np.expm1(np.minimum(epsilon - values, 0))).sum()
+    approximate = strength(Statement(budget=ApproxDP(epsilon, delta)), OPEN)
+    assert exceeded(deviation, squares, approximate.loss) <= approximate.chance
+
+
+def test_delta_is_no_bound_for_the_factor_of_epsilon():
+    """The noise that `ApproxDP(1, 0.05)` buys for one table; its delta is tight."""
+    law = ApproxDP(1, "0.05").counts_at_once(1)[0]
+    deviation = math.sqrt(float(law.sigma2))
+    values, probabilities = losses(deviation, 1)
+    delta = (probabilities * -np.expm1(np.minimum(1 - values, 0))).sum()
+    assert 0.0499 < delta <= 0.05
+    assert exceeded(deviation, 1, 1.0) > 0.12
+    found = strength(Statement(budget=ApproxDP(1, "0.05")), OPEN)
+    assert exceeded(deviation, 1, found.loss) <= found.chance == pytest.approx(0.05 * 2.3679, 1e-4)
 
 
 def test_what_a_replaced_row_says_is_one_step():
