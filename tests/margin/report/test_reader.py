@@ -226,11 +226,18 @@ def test_a_saved_chart_says_what_it_is_and_whose(opened, tmp_path, scheme, scale
     words = " ".join("".join(one.itertext()) for one in root.iter() if one.tag.endswith("}text"))
     start = "Counts by" if scale == "count" else "Percentages of all rows by"
     assert words.startswith(f"{tmp_path.name} {start} place and age ")
+    # A reader who does not see it hears what it shows; who sees it is told what its lines are.
+    assert root.get("role") == "img" and root[0].tag.endswith("}title")
+    assert root[0].text == f"{tmp_path.name}: {start} place and age"
+    legend = "The thin line on each bar goes from the low to the high bound."
+    # A map of colours has no lines.
+    assert (legend in words) is (scale == "share")
+    assert "The chart shows" not in words
     assert "Elm" in words and "45 to under 65" in words and "place: of residence" in words
     assert "the noise that was added on purpose" in words and UNSAID in words
     assert f"Source: Office: {tmp_path.name} (" in words and words.endswith("Licence: CC BY 4.0")
     # Paper is white, whatever colours the screen has, and no colour depends on the page.
-    assert "var(" not in text and root[0].get("fill") == "#ffffff"
+    assert "var(" not in text and root[1].get("fill") == "#ffffff"
     assert float(root.get("height")) > float(root[-1].get("y"))
     in_colours(opened, "light")
 
