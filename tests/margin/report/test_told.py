@@ -307,3 +307,37 @@ def test_open_lists_have_no_barriers(opened, width):
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
     assert axe.Axe().run(opened, options=options)["violations"] == []
     assert opened.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_readers_hear_why_attributes_are_grey(opened):
+    """Each grey box is described by its reason, which is told with the table."""
+    described = """return [...document.querySelectorAll("#attributes input")].filter((box) =>
+        box.disabled).map((box) => document.getElementById(
+        box.getAttribute("aria-describedby")).textContent)"""
+    show(opened, "ward", "travel")
+    assert opened.execute_script(described) == []
+    assert "not available" not in heard(opened, "ward")
+    # The page cannot answer all sets of its attributes, and never more than a number of them.
+    opened.execute_script("data.most = 3; element('full').textContent = 'At most 3.';")
+    show(opened, "ward", "travel", "age")
+    assert opened.execute_script(described) == ["At most 3."]
+    assert heard(opened, "ward").endswith(" 1 attribute is not available. At most 3.")
+    assert opened.find_element("id", "full").is_displayed()
+    assert not opened.find_element("id", "unknown").is_displayed()
+    opened.execute_script("data.most = 4; answers.delete(key([0, 1, 2, 3]));")
+    show(opened, "ward", "travel", "age")
+    (said,) = opened.execute_script(described)
+    assert " ".join(said.split()) == (
+        "This page does not hold them together with the chosen ones."
+    ) and opened.find_element("id", "unknown").is_displayed()
+    # A level says which attribute it is of to those who do not see that it is indented.
+    (name,) = (text for text in texts(opened, "#attributes label") if "district" in text)
+    assert name.startswith("district, a level of ward2 categories")
+
+
+def test_percentages_of_four_attributes_can_be_of_any_of_them(opened):
+    show(opened, "ward", "travel", "age", "ground")
+    options = texts(opened, "#whole option")
+    assert options[0] == "all rows" and len(options) == 1 + 4 + 6 + 4
+    places = [option.removeprefix("each ").split(TIMES) for option in options[1:]]
+    assert ["travel", "ground"] in places and sorted(map(len, places)) == list(map(len, places))
