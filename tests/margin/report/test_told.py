@@ -327,9 +327,10 @@ def test_readers_hear_why_attributes_are_grey(opened):
     opened.execute_script("data.most = 4; answers.delete(key([0, 1, 2, 3]));")
     show(opened, "ward", "travel", "age")
     (said,) = opened.execute_script(described)
-    assert " ".join(said.split()) == (
-        "This page does not hold them together with the chosen ones."
-    ) and opened.find_element("id", "unknown").is_displayed()
+    assert (
+        " ".join(said.split()) == ("This page does not hold them together with the chosen ones.")
+        and opened.find_element("id", "unknown").is_displayed()
+    )
     # A level says which attribute it is of to those who do not see that it is indented.
     (name,) = (text for text in texts(opened, "#attributes label") if "district" in text)
     assert name.startswith("district, a level of ward2 categories")
