@@ -93,7 +93,7 @@ const isMeasured = ({ source }) => ["measured", "known"].includes(source);
 
 /** What the whole is called: if the rows of a person were limited, not all rows were counted. */
 function allRows() {
-  return data.statement.unit === null ? "all rows" : "counted rows";
+  return `${data.statement.unit === null ? "all" : "counted"} ${data.row_name}`;
 }
 
 /** The names of the attributes at some places of the table. */

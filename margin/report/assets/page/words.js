@@ -56,10 +56,10 @@ function quote() {
   if (quotes === null) return;
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
-  const number = unit === null ? "the true number" : "the true number of counted rows";
+  const number = unit === null ? "the true number" : `the true number of counted ${data.row_name}`;
   const about = quotes.source === "known" ? `“${whole.format(quotes.count)}` : `“About ${whole.format(quotes.count)}`;
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
-  element("quoted").textContent = `For example: ${about} rows have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
+  element("quoted").textContent = `For example: ${about} ${data.row_name} have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
   element("compare").textContent = comparing();
   const measured = shown.source === "measured";
   element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
