@@ -115,6 +115,10 @@ def plan(
     cells = _Cells(declared, asked)
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows, cells)
+    if mechanisms is None:
+        # A candidate stands once, with the error that `Auto` expects.
+        offered = [row.plain for row in table]
+        compared = [mechanism for mechanism in compared if mechanism not in offered]
     table += [_expectation(mechanism, declared, asked, budget, cells) for mechanism in compared]
     table.sort(key=_rank)
     return Plan(

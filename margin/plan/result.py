@@ -25,6 +25,12 @@ _LEGEND = (
 )
 """What the columns of a printed plan mean."""
 
+_TWO_SCALES = (
+    "the errors of what release chooses from allow for the removal of negative counts; those of "
+    "other mechanisms do not"
+)
+"""How the errors of the candidates of `Auto` compare with those of other mechanisms."""
+
 LONGEST = 160
 """Largest number of letters of an expression that a printed plan shows."""
 
@@ -257,7 +263,8 @@ def printed(
             lines.append(f"{'':{widths[0]}}    {copied}")
     use, star, no_star = hints
     starred = any(row.default for row in plan.table)
-    ending = [*_LEGEND, *plan.remarks, use, star if starred else no_star]
+    scales = [_TWO_SCALES] if starred else []
+    ending = [*_LEGEND, *scales, *plan.remarks, use, star if starred else no_star]
     return "\n".join([*lines, "", *ending])
 
 

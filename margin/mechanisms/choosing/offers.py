@@ -162,7 +162,6 @@ def _pairs(
     mechanism = PriView(
         views=[tuple(domain.attributes[axis] for axis in pair) for pair in sets],
         shares=[count ** (1 / (power + 1)) for count in cells],
-        reconstruction=reconstruction_for(domain),
     )
     yield _views_offer(domain, budget, mechanism, f"all {len(sets)} pairs of attributes")
 
@@ -173,7 +172,6 @@ def _one_way(domain: Domain, budget: Budget) -> Offer:
     views = varying or [domain.attributes[:1]]
     mechanism = PriView(
         views=views,
-        reconstruction=reconstruction_for(domain),
     )
     return _views_offer(domain, budget, mechanism, "one-way tables")
 
@@ -235,7 +233,7 @@ def best_views(
         return
     if max(domain.cells(view) for view in workload.views) > _MOST_CELLS:
         return
-    planned = PriView(reconstruction=reconstruction_for(domain)).planned(domain, workload, budget)
+    planned = PriView().planned(domain, workload, budget)
     views = planned.views or ()
     cells = [domain.cells(view) for view in views]
     if sum(cells) > _MOST_CELLS or len(views) > _MOST_VIEWS:
@@ -289,7 +287,6 @@ def _residuals(
             return
         mechanism = Residual(
             order=order,
-            reconstruction=reconstruction_for(domain),
         )
         note = f"components of up to {order} attributes" if order else "the total alone"
         known = mechanism.precisions(domain, workload, budget)
@@ -375,7 +372,6 @@ def covers(
             note = f"{len(views)} view{plural} of up to {max(cells):,} cells"
             mechanism = PriView(
                 views=names,
-                reconstruction=reconstruction_for(domain),
             )
             yield _views_offer(domain, budget, mechanism, note)
 
