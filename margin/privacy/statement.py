@@ -16,9 +16,9 @@ from .budget import Budget, Neighbours, budget_from_json
 __all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
 
 ONE_ROW = (
-    "All that the table says of a person with one row is protected together. If a person has "
-    "several rows, each of them is protected by itself only; the release does not say whether that "
-    "can be."
+    "If each person has one row, all that the table says of a person is protected. If a person had "
+    "several rows, each of them would be protected by itself only. Whether anybody has several "
+    "rows is for the publisher to say."
 )
 """What the protection of one row means for a person."""
 

@@ -36,7 +36,7 @@ def in_words(
     domain: Domain | None = None,
     base: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Explain what a release promises to a person in the table, in three short paragraphs.
+    """Explain what a release promises to a person in the table, in four short paragraphs.
 
     Two more say what the domain declares as known, and which releases the base consists of.
 
@@ -44,11 +44,13 @@ def in_words(
     --------
     >>> from margin import PureDP
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
-    Each row of the table is protected. Noise is random, so the same table could have given ...
+    Can somebody find out about you from these numbers? To a limited degree: the limits below say \
+how much more the numbers can tell about you than if the table did not have your row.
     """
     found = strength(statement, domain)
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
+        _in_short(statement, found),
         _who(statement, found),
         with_earlier(statement, base, domain, charges=False),
         " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
@@ -84,6 +86,21 @@ def in_a_paragraph(
     return " ".join(sentence for sentence in sentences if sentence)
 
 
+def _in_short(statement: Statement, found: Strength) -> str:
+    """Answer what a person asks first: that something may be found out, and beside what.
+
+    How much is left to the sentences that follow, because it depends on the budget.
+    """
+    if statement.unit is not None:
+        them = f"the rows with your {statement.unit!r}"
+    else:
+        them = "your row" if statement.rows == 1 else "your rows"
+    return (
+        "Can somebody find out about you from these numbers? To a limited degree: the limits below "
+        f"say how much more the numbers can tell about you than {_change(statement, found, them)}."
+    )
+
+
 def _who(statement: Statement, found: Strength) -> str:
     """Say which rows are protected, and against which change."""
     rows, unit = statement.rows, statement.unit
@@ -113,11 +130,11 @@ def _who(statement: Statement, found: Strength) -> str:
     return f"{whose}. {random}: {limited} {_change(statement, found)}.{number}{bound}"
 
 
-def _change(statement: Statement, found: Strength) -> str:
-    """The change of the table against which its rows are protected."""
+def _change(statement: Statement, found: Strength, them: str | None = None) -> str:
+    """The change of the table against which its rows, called `them`, are protected."""
     rows = statement.rows
     one = statement.unit is None and rows == 1
-    them = "this row" if one else "these rows"
+    them = them or ("this row" if one else "these rows")
     if found.steps > 1:
         return f"if {them} said something else, with the same public totals"
     if statement.budget.number_of_rows_is_public:

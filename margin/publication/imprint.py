@@ -36,6 +36,8 @@ class Imprint:
         How to cite it. If it is None, a text is proposed.
     description
         What the table is and what a row is, in a sentence below the heading; None for none.
+    row_name
+        What rows are called in the sentences of a page, in the plural, such as "people".
     population, period, source
         Who is in the table, the time that it describes, and where the rows come from. There is no
         such line if it is None.
@@ -52,6 +54,7 @@ class Imprint:
     licence: str | None = None
     citation: str | None = None
     description: str | None = None
+    row_name: str = "rows"
     population: str | None = None
     period: str | None = None
     source: str | None = None

@@ -48,7 +48,9 @@ _MOST_LEAVES = 500
 _QUOTING = (
     "Quote a single number, or a sum with its bounds, from the page of this release, if its "
     "publisher offers one. Take these files for tables whose totals must agree. A count may differ "
-    "a little between the two, within its bounds; the bounds are the same, or a little wider here."
+    "a little between the two, within its bounds; the bounds are the same, or a little wider here. "
+    "Lines of a reconstructed table may add up to a number outside the bounds of the measured "
+    "number of the same rows, on the page and in these files: then quote the measured number."
 )
 """Which numbers to take from the page, and which from the folder."""
 

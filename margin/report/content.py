@@ -138,6 +138,7 @@ def content(
         "total": _total(synopsis) if views or answers or live else None,
         "live": live,
         "description": description,
+        "row_name": imprint.row_name,
         "unsaid": "" if live else silent,
         "imprint": imprint.lines(title, synopsis),
         "opening": OPENING,

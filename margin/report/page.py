@@ -157,7 +157,7 @@ def _facts(holds: dict[str, Any], *, has_tables: bool) -> str:
         names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more attributes"]
     *others, last = names
     listed = f"{', '.join(others)} and {last}" if others else last
-    about = "Numbers of rows by" if has_tables else "A release about"
+    about = f"Numbers of {holds['row_name']} by" if has_tables else "A release about"
     noise = "Random noise was added for privacy, as told below."
     return f"{description} {about} {listed}. {noise}".lstrip()
 
@@ -168,11 +168,11 @@ def _total(holds: dict[str, Any]) -> str:
     if total is None:
         return ""
     if total["source"] == Source.KNOWN.value:
-        return f"{total['count']:,} rows in all, a number that is public."
-    start = f"About {total['count']:,} rows in all"
+        return f"{total['count']:,} {holds['row_name']} in all, a number that is public."
+    start = f"About {total['count']:,} {holds['row_name']} in all"
     if total["low"] is None:
         return f"{start}. How far the true number is from it is not known."
-    counted = " of counted rows" if holds["statement"]["unit"] is not None else ""
+    counted = f" of counted {holds['row_name']}" if holds["statement"]["unit"] is not None else ""
     sure = "with a probability of about 95 %"
     if total["source"] == Source.ANSWERED.value:
         sure = "as far as noise goes"

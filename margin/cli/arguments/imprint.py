@@ -20,6 +20,7 @@ __all__ = ["add_imprint", "hint", "imprint_of", "read_about"]
 _KEYS = (
     "title",
     "description",
+    "row_name",
     "population",
     "period",
     "source",
@@ -48,6 +49,12 @@ def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
         "--description",
         metavar="TEXT",
         help="what the table is and what a row is, in a sentence below the heading",
+    )
+    add(
+        "--row-name",
+        metavar="TEXT",
+        help="what rows are called in the sentences of the page, in the plural, such as people; "
+        'default: rows; its key in the file is "row_name"',
     )
     add("--population", metavar="TEXT", help="who is in the table")
     add("--period", metavar="TEXT", help="the time that the table describes")
@@ -133,6 +140,7 @@ def imprint_of(parsed: argparse.Namespace) -> "Imprint":
         licence=parsed.licence,
         citation=parsed.cite,
         description=parsed.description,
+        row_name=parsed.row_name or "rows",
         population=parsed.population,
         period=parsed.period,
         source=parsed.source,

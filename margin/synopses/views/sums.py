@@ -34,7 +34,7 @@ def sums_of(
 ) -> Sums:
     """The numbers of rows with some codes, and the covariances of their errors.
 
-    `known` is the marginal on all attributes that have codes, if it has been answered already.
+    `known` is a marginal that has all attributes that have codes, if it was answered already.
     """
     domain = answering.domain
     asked = _axes(domain, {name: () for codes in chosen for name in codes})
@@ -92,7 +92,8 @@ def _like_cells(
     if not single:
         return sums
     marginal = known
-    if marginal is None:
+    # A level of one node counts all categories of its attribute, which then has no codes here.
+    if marginal is None or len(marginal.attributes) > len(asked):
         names = tuple(answering.domain.attributes[axis] for axis in asked)
         (marginal,) = answering.marginals([names])
     cells = [tuple(chosen[row][name][0] for name in marginal.attributes) for row in single]

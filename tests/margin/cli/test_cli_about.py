@@ -58,6 +58,20 @@ def test_whoever_tells_readers_nothing_hears_of_the_file(saved, capsys):
     assert "readers are not told" in said and "--about names" not in said
 
 
+def test_the_page_calls_rows_what_its_publisher_calls_them(saved):
+    Path("about.json").write_text('{"row_name": "people"}')
+    for options, name in (
+        ([], "rows"),
+        (["--about", "about.json"], "people"),
+        (["--about", "about.json", "--row-name", "visits"], "visits"),
+    ):
+        both(*options)
+        text = Path("people.html").read_text()
+        assert held(text)["row_name"] == name
+        assert f"Numbers of {name} by a." in text
+        assert re.search(rf"About -?\d+ {name} in all: ", text)
+
+
 KEYS = ("title", "population", "period", "source", "publisher", "contact", "licence", "cite")
 
 

@@ -116,6 +116,8 @@ def test_both_say_which_numbers_to_quote_and_what_noise_does(synopsis, tmp_path)
     assert "Quote a single number, or a sum with its bounds, from the page" in readme
     for text in (page, readme):
         assert "tables whose totals must agree" in text
+        assert "Lines of a reconstructed table may add up to a number outside the bounds" in text
+        assert text.count("then quote the measured number.") == 1
     assert "About 1 in 20 bounds misses the true number." in readme
     assert "a combination that cannot occur may have a small count" in readme
     assert "the noise of the release has no seed" in readme
@@ -226,11 +228,18 @@ def test_a_saved_chart_says_what_it_is_and_whose(opened, tmp_path, scheme, scale
     words = " ".join("".join(one.itertext()) for one in root.iter() if one.tag.endswith("}text"))
     start = "Counts by" if scale == "count" else "Percentages of all rows by"
     assert words.startswith(f"{tmp_path.name} {start} place and age ")
+    # A reader who does not see it hears what it shows; who sees it is told what its lines are.
+    assert root.get("role") == "img" and root[0].tag.endswith("}title")
+    assert root[0].text == f"{tmp_path.name}: {start} place and age"
+    legend = "The thin line on each bar goes from the low to the high bound."
+    # A map of colours has no lines.
+    assert (legend in words) is (scale == "share")
+    assert "The chart shows" not in words
     assert "Elm" in words and "45 to under 65" in words and "place: of residence" in words
     assert "the noise that was added on purpose" in words and UNSAID in words
     assert f"Source: Office: {tmp_path.name} (" in words and words.endswith("Licence: CC BY 4.0")
     # Paper is white, whatever colours the screen has, and no colour depends on the page.
-    assert "var(" not in text and root[0].get("fill") == "#ffffff"
+    assert "var(" not in text and root[1].get("fill") == "#ffffff"
     assert float(root.get("height")) > float(root[-1].get("y"))
     in_colours(opened, "light")
 
@@ -265,13 +274,20 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     assert "of all rows with work: “employed” or “retired” have place: Elm." in " ".join(
         texts(opened, "#total")
     )
+    # The file has the order of the table, and its last line.
+    opened.execute_script("document.querySelector('#table thead th.number button').click()")
     opened.execute_script("document.getElementById('download-chosen').click()")
     file = opened.downloads / f"{tmp_path.name}-place-work-chosen.csv"
     until(written(file))
     lines = list(csv.reader(file.read_text("utf-8-sig").splitlines()))
+    shown, added = rows_of(opened), texts(opened, "#table tfoot tr > *")
     expected = printed(synopsis.marginal(["place", "work"]))[1:3]
-    assert [line[2:5] for line in lines[1:]] == [
-        [number.replace(",", "") for number in row] for row in expected
+    assert sorted(shown) == sorted(expected)
+    assert lines[-1][:2] == [added[0], ""] and lines[-1][3:5] == [
+        number.replace(",", "") for number in added[2:4]
+    ]
+    assert [line[2:5] for line in lines[1:-1]] == [
+        [number.replace(",", "") for number in row] for row in shown
     ]
     # Without chosen lines, the largest line is quoted, and there is no such download.
     pick(opened, DOMAIN, ["work"])

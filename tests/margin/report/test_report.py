@@ -314,7 +314,7 @@ def test_the_guarantee_in_words(budget, words):
 
 def test_the_words_say_who_answers_for_the_number_of_rows():
     declared, enforced, one = (
-        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[0]
+        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[1]
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
     assert (
@@ -337,10 +337,53 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
-    who, strength, _ = in_words(statement)
+    _, who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    alone = "If a person has several rows, each of them is protected by itself only;"
+    alone = "If a person had several rows, each of them would be protected by itself only."
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
+
+
+REPLACED = Neighbours.REPLACE_ROW
+
+
+@pytest.mark.parametrize(
+    ("statement", "domain", "change"),
+    [
+        (Statement(budget=PureDP(1)), None, "the table did not have your row"),
+        (
+            Statement(budget=PureDP(1, rows_per_person=2)),
+            None,
+            "the table did not have your rows",
+        ),
+        (
+            Statement(budget=PureDP(1, rows_per_person=2), unit="home"),
+            None,
+            "the table did not have the rows with your 'home'",
+        ),
+        (
+            Statement(budget=PureDP(1, neighbours=REPLACED)),
+            None,
+            "your row said something else",
+        ),
+        (
+            Statement(budget=PureDP(1, neighbours=REPLACED, rows_per_person=2)),
+            None,
+            "up to 2 other rows stood in place of your rows",
+        ),
+        (
+            Statement(budget=PureDP(1)),
+            Domain({"sex": ["F", "M"]}, known={("sex",): [3, 4]}),
+            "your row said something else, with the same public totals",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_words_answer_first_whether_somebody_can_find_out_about_a_reader(
+    statement, domain, change
+):
+    first = in_words(statement, domain)[0]
+    assert first.startswith("Can somebody find out about you from these numbers? ")
+    assert first.endswith(f" how much more the numbers can tell about you than if {change}.")
 
 
 def test_words_never_promise_more_than_the_budget():
@@ -729,7 +772,7 @@ def test_the_page_says_what_bounds_of_zero_mean_unless_zero_is_declared(browser,
         open_page(browser, tmp_path / "r.html")
         until(lambda: texts(browser, "#total") != [""])
         (misses,) = texts(browser, "#misses")
-        assert ("does not prove that nobody is there" in misses) is said, misses
+        assert ("Where the high bound is 1, do not write that" in misses) is said, misses
 
 
 @pytest.mark.slow
@@ -746,10 +789,14 @@ def test_many_ordered_categories_are_drawn_in_their_order(browser, tmp_path):
     for name, said in names.items():
         pick(browser, domain, [name])
         chart = browser.find_element("id", "chart")
-        until(lambda chart=chart, said=said: chart.get_attribute("aria-label") == said)
+        label = f"{said}; the table above has the numbers"
+        until(lambda chart=chart, label=label: chart.get_attribute("aria-label") == label)
         until(lambda: texts(browser, "#chart svg[aria-hidden]"))
         assert texts(browser, "#caption") == [f"{said}, with bounds of 95 %"]
         assert ("60 largest" in texts(browser, "#drawn")[0]) is (name == "code")
+        starts = {"year": "The band around the line goes", "code": "The thin line on each bar goes"}
+        legend = f"{starts[name]} from the low to the high bound."
+        assert texts(browser, "#legend") == [legend]
         if name == "year":
             ticks = [text for text in texts(browser, "#chart svg text") if len(text) == 4]
             assert len(ticks) > 3 and ticks[0] == "1920" and ticks == sorted(ticks)
@@ -894,7 +941,8 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     disabled = "return [...document.querySelectorAll('#attributes input')].map((b) => b.disabled)"
     assert browser.execute_script(disabled) == [True, True, False, False, True, True]
     said = "return document.getElementById('grey').innerText"
-    assert "Not available: attributes in grey." in browser.execute_script(said)
+    expected = "Not available: attributes in grey. At most 2 attributes can be chosen."
+    assert browser.execute_script(said).strip() == expected
     # A reader is sent to a contact only if there is one.
     assert "contact" not in browser.execute_script(said)
     imprint = Imprint(contact="statistics@example.org")
@@ -911,7 +959,8 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     browser.set_window_size(width, 900)
     open_page(browser, tmp_path / "r.html")
     offered = texts(browser, "#attributes label")
-    assert offered[:3] == ["place4 categories", "state2 categories", "sex2 categories"]
+    level = "state, a level of place2 categories"
+    assert offered[:3] == ["place4 categories", level, "sex2 categories"]
     # The level takes the place of the attribute that was chosen at the start, and the reverse.
     # A level is called by its own name.
     for names in (["place@state"], ["place@state", "sex"], ["place", "sex"]):
@@ -1122,7 +1171,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     assert "per_1000: only in the file of one measured table" in said
     for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words, every):
         assert words in said
-    assert in_words(synopsis.provenance.statement)[0] in said
+    assert all(words in said for words in in_words(synopsis.provenance.statement))
 
 
 def test_a_page_without_scripts_says_who_is_protected_and_whom_to_ask(synopsis, tmp_path):
@@ -1192,8 +1241,8 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert texts(browser, "#made.warning #status") == [Source.RECONSTRUCTED.words]
     said = "Measured together: age with sex; region with sex and children."
     assert texts(browser, "#near") == [said]
-    said = "No measured table holds age and region together: the numbers are as if they had nothing"
-    assert texts(browser, "#apart")[0].startswith(said)
+    (said,) = texts(browser, "#apart")
+    assert said.startswith("No measured table holds age and region together: except for what both ")
     assert "Do not compare counts, shares or ratios of groups" in texts(browser, "#compare")[0]
     _, low, high = max(
         printed(synopsis.marginal(["age", "region"])), key=lambda row: int(row[0].replace(",", ""))

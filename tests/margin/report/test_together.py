@@ -155,8 +155,10 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-children-region-chosen.csv"
     until(written(file))
-    saved = list(csv.reader(file.read_text("utf-8-sig").splitlines()))[1:]
+    _, *saved, added = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert [row[:2] for row in saved] == [[label, name] for label in labels]
+    assert added[:3] == ["Sum of the 4 chosen lines", "", line(all_of_them)[0].replace(",", "")]
+    assert added[-3:-1] == ["each region", "95%"] and added[-6] == "1000"
     numbers = [[text.replace(",", "") for text in line(one)] for one in counts]
     assert [row[2:5] for row in saved] == numbers
     assert {row[8] for row in saved} == {"each region"}
@@ -174,7 +176,7 @@ def test_many_categories_have_all_their_names_in_the_download(browser, tmp_path)
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-place-sex-chosen.csv"
     until(written(file))
-    saved = list(csv.reader(file.read_text("utf-8-sig").splitlines()))[1:]
+    _, *saved, _ = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert {row[0] for row in saved} == {" + ".join(together["place"])}
     # A choice can be taken back, line by line and as a whole.
     assert len(rows_of(browser)) == 2

@@ -77,6 +77,10 @@ def heard(browser, start):
     return said
 
 
+COUNT = "return [document.querySelector('#table tfoot td').firstChild.textContent]"
+"""The script that reads the count of the last line of the table."""
+
+
 def click(browser, selector):
     browser.execute_script("document.querySelector(arguments[0]).click()", selector)
 
@@ -87,16 +91,16 @@ def test_each_change_is_told_once_in_short_words(opened, tmp_path):
     show(opened, "ward", "travel")
     assert heard(opened, "ward") == "ward \u00d7 travel: measured. 9 lines shown."
     tick_category(opened, 1, "bus")
-    assert heard(opened, "travel") == "travel: bus. 3 lines shown."
+    name, _, low, high, *_ = texts(opened, "#table tfoot tr > *")
+    (count,) = opened.execute_script(COUNT)
+    told = f"travel: bus. 3 lines shown. {name}: {count}, with bounds of {low} to {high}."
+    assert heard(opened, "travel") == told and name == "Sum of the 3 chosen lines"
     tick_category(opened, 1, "car")
-    assert (
-        heard(opened, "travel: \u201cbus")
-        == "travel: \u201cbus\u201d or \u201ccar\u201d. 6 lines shown."
-    )
+    said = heard(opened, "travel: \u201cbus")
+    assert said.startswith("travel: \u201cbus\u201d or \u201ccar\u201d. 6 lines shown. Sum of ")
     put_together(opened, 1)
-    assert heard(opened, "travel: \u201cbus\u201d or \u201ccar\u201d, ").endswith(
-        ", together as one. 3 lines shown."
-    )
+    said = heard(opened, "travel: \u201cbus\u201d or \u201ccar\u201d, ")
+    assert ", together as one. 3 lines shown. Sum of the 3 chosen lines: " in said
     choose(opened, "whole", "0")
     assert heard(opened, "Perc") == "Percentages of each ward. 3 lines shown."
     choose(opened, "scale", "count")
@@ -244,24 +248,31 @@ def test_two_chosen_lines_have_a_difference_with_the_bounds_of_the_rule(opened, 
         tick_category(opened, 0, "bus")
         for label in chosen:
             tick_category(opened, 1, label)
-        one, other = sorted(
-            (released.count({"ward": label, "travel": "bus"}) for label in chosen),
-            key=lambda count: count.estimate,
-        )
-        (low, high), (low_, high_) = (whole_bounds(*each.interval(0.95)) for each in (one, other))
-        said = f"The two counts differ by {other.estimate - one.estimate:,.0f}, with bounds of "
-        said += f"{float(low_ - high):,.0f} to {float(high_ - low):,.0f}, "
-        (total,) = texts(opened, "#total")
-        assert said in total
-        assert ("which allow 0: do not conclude" in total) is bool(low_ - high <= 0)
+        counts = [released.count({"ward": label, "travel": "bus"}) for label in chosen]
+        # In the order of the table, and in the reverse: the first line minus the second.
+        for is_reversed in (False, True):
+            if is_reversed:
+                click(opened, "#table thead th:nth-child(2) button")
+                click(opened, "#table thead th:nth-child(2) button")
+                counts.reverse()
+            first, second = counts
+            (low, high), (low_, high_) = (whole_bounds(*one.interval(0.95)) for one in counts)
+            # What a reader finds who subtracts the counts that the table shows.
+            between = round(first.estimate) - round(second.estimate)
+            said = f"The first line minus the second is {between:,}, with bounds of "
+            said += f"{float(low - high_):,.0f} to {float(high - low_):,.0f}, "
+            (total,) = texts(opened, "#total")
+            assert said in total
+            is_open = bool(low - high_ <= 0 <= high - low_)
+            assert ("which allow 0: do not conclude" in total) is is_open
     # One line, three lines, and lines of an estimate have none.
     tick_category(opened, 1, "Mill")
-    assert "differ" not in texts(opened, "#total")[0]
+    assert "minus" not in texts(opened, "#total")[0]
     show(opened, "ward", "age")
     for label in ("Abbey", "Mill"):
         tick_category(opened, 0, label)
     tick_category(opened, 1, "0 to under 20")
-    assert len(rows_of(opened)) == 2 and "differ" not in texts(opened, "#total")[0]
+    assert len(rows_of(opened)) == 2 and "minus" not in texts(opened, "#total")[0]
 
 
 def test_a_chart_of_one_chosen_category_has_a_bar_a_line_in_the_order_of_the_table(opened):
@@ -296,3 +307,38 @@ def test_open_lists_have_no_barriers(opened, width):
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
     assert axe.Axe().run(opened, options=options)["violations"] == []
     assert opened.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_readers_hear_why_attributes_are_grey(opened):
+    """Each grey box is described by its reason, which is told with the table."""
+    described = """return [...document.querySelectorAll("#attributes input")].filter((box) =>
+        box.disabled).map((box) => document.getElementById(
+        box.getAttribute("aria-describedby")).textContent)"""
+    show(opened, "ward", "travel")
+    assert opened.execute_script(described) == []
+    assert "not available" not in heard(opened, "ward")
+    # The page cannot answer all sets of its attributes, and never more than a number of them.
+    opened.execute_script("data.most = 3; element('full').textContent = 'At most 3.';")
+    show(opened, "ward", "travel", "age")
+    assert opened.execute_script(described) == ["At most 3."]
+    assert heard(opened, "ward").endswith(" 1 attribute is not available. At most 3.")
+    assert opened.find_element("id", "full").is_displayed()
+    assert not opened.find_element("id", "unknown").is_displayed()
+    opened.execute_script("data.most = 4; answers.delete(key([0, 1, 2, 3]));")
+    show(opened, "ward", "travel", "age")
+    (said,) = opened.execute_script(described)
+    assert (
+        " ".join(said.split()) == ("This page does not hold them together with the chosen ones.")
+        and opened.find_element("id", "unknown").is_displayed()
+    )
+    # A level says which attribute it is of to those who do not see that it is indented.
+    (name,) = (text for text in texts(opened, "#attributes label") if "district" in text)
+    assert name.startswith("district, a level of ward2 categories")
+
+
+def test_percentages_of_four_attributes_can_be_of_any_of_them(opened):
+    show(opened, "ward", "travel", "age", "ground")
+    options = texts(opened, "#whole option")
+    assert options[0] == "all rows" and len(options) == 1 + 4 + 6 + 4
+    places = [option.removeprefix("each ").split(TIMES) for option in options[1:]]
+    assert ["travel", "ground"] in places and sorted(map(len, places)) == list(map(len, places))

@@ -141,6 +141,23 @@ def test_without_a_positive_total_levels_are_zero_and_their_errors_unknown(budge
     pytest.fail("one of 40 totals is not positive")
 
 
+def test_a_level_of_one_node_has_what_the_table_without_it_says():
+    """A year is all twelve months, so no codes of the months are asked for."""
+    dates = {"from": "2020-01-01", "to": "2020-12-31", "by": "month"}
+    forms = {"sex": ["F", "M"], "smokes": 2, "visit": {"dates": dates}}
+    mechanism = PriView(views=[["sex"], ["smokes"], ["visit"]])
+    rows = np.random.default_rng(4).integers(0, 2, (500, 3))
+    synopsis = margin.simulate(
+        rows, domain=Domain(forms), budget=PureDP(1), mechanism=mechanism, seed=1
+    ).synopsis
+    found = synopsis.marginal(["sex", "visit@year", "smokes"])
+    expected = synopsis.marginal(["sex", "smokes"])
+    assert found.counts.shape == (2, 1, 2)
+    for name in ("counts", "noise_variance", "missed_variance"):
+        theirs = getattr(found, name)[:, 0]
+        assert theirs == pytest.approx(getattr(expected, name), rel=1e-6), name
+
+
 def test_intervals_hold_the_truth():
     """Of 960 cells, 95 % are expected inside: 91 % is 5.7 standard deviations below (1e-8)."""
     inside = []

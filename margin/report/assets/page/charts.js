@@ -84,6 +84,12 @@ function descriptions(width) {
   return [...own, ...shown.asked.filter(isDescribed).map(toldOf)].flatMap((text) => wrapped(text, lettersIn(2 * width)));
 }
 
+/** What thin lines or a band in a chart are, which it has if all that it draws has bounds. */
+const legendOf = ({ data: { values } }, what) => (values.every((value) => Number.isFinite(value.low)) ? `${what} from the low to the high bound.` : "");
+
+const ON_BARS = "The thin line on each bar goes";
+const AROUND = "The band around the line goes";
+
 const titled = (text) => ({ text, anchor: "start", fontSize: 12, color: colour("ink") });
 
 function bars(rows, title, width, shows) {
@@ -200,14 +206,16 @@ async function draw(place, spec, description) {
 /** Draw the chosen lines of the table, and say so. */
 async function chart() {
   const place = element("chart");
-  element("drawn").textContent = "";
+  ["drawn", "legend"].forEach((id) => { element(id).textContent = ""; });
   if (!shown) { place.replaceChildren(); return; }
-  const { spec, description, note } = charted(place.clientWidth);
-  element("drawn").textContent = note;
+  const { spec, description, note, legend } = charted(place.clientWidth);
+  const isPart = matching().length < shown.rows.length;
+  element("drawn").textContent = note || (isPart ? "The chart shows the chosen lines." : "");
+  element("legend").textContent = legend;
   await draw(place, spec, `${description}; the table above has the numbers`);
 }
 
-/** The chart of the chosen lines, what it shows in words, and a note where it does not show all lines. */
+/** The chart of the chosen lines, what it shows in words, what its lines for bounds are, and a note where it does not show all chosen lines. */
 function charted(width) {
   const shows = drawing();
   const all = shown.asked.map(nameOf);
@@ -216,7 +224,6 @@ function charted(width) {
   const withLabels = (row) => ({ ...row, labels: places.map((place) => row.labels[place]) });
   const start = countsBy(all, scale === "count" ? "Counts" : `Percentages of ${wholeName()}`);
   const description = `${start}${isPart ? `: the lines with ${condition()}` : ""}`;
-  const note = isPart ? "The chart shows the chosen lines." : "";
   // What all lines have in common stands above the chart; see `descriptions`.
   const apart = [...all.keys()].filter((place) => !alike().includes(place));
   const places = apart.length ? apart : [...all.keys()];
@@ -228,17 +235,20 @@ function charted(width) {
   const [first, second] = labels.map((own) => own.length);
   // The bounds of percentages have their place in bars.
   const isMap = names.length === 2 && first > 2 && second > 2 && second <= 60 && (scale === "count" || rows.length > MOST_BARS);
-  if (isMap) return { spec: heat(rows, names, labels, width, shows), description, note };
+  if (isMap) return { spec: heat(rows, names, labels, width, shows), description, note: "", legend: "" };
   const text = descriptions(width);
   const title = text.length ? { title: titled(text) } : {};
   if (names.length > 1 && rows.length > 1 && rows.length <= MOST_BARS) {
-    return { spec: { ...panels(rows, names, labels.at(-1), width, shows), ...title }, description, note };
+    const spec = { ...panels(rows, names, labels.at(-1), width, shows), ...title };
+    return { spec, description, note: "", legend: legendOf(spec, ON_BARS) };
   }
   if (names.length === 1 && rows.length > MOST_BARS && data.attributes[shown.asked[places[0]]].ordered) {
-    return { spec: { ...line(rows, names[0], shows), ...title }, description, note };
+    const spec = { ...line(rows, names[0], shows), ...title };
+    return { spec, description, note: "", legend: legendOf(spec, AROUND) };
   }
   const most = rows.map((row) => [row, shows.of(row).value]).sort(([, one], [, other]) => other - one).map(([row]) => row).slice(0, MOST_BARS);
   const some = `The chart shows the ${MOST_BARS} largest ${scale === "count" ? "counts" : "percentages"} of ${isPart ? "the chosen lines" : "the table"}.`;
   const isLarge = rows.length > MOST_BARS;
-  return { spec: { ...bars(isLarge ? most : inOrder().map(withLabels), names.join(" · "), width, shows), ...title }, description, note: isLarge ? some : note };
+  const spec = { ...bars(isLarge ? most : inOrder().map(withLabels), names.join(" · "), width, shows), ...title };
+  return { spec, description, note: isLarge ? some : "", legend: legendOf(spec, ON_BARS) };
 }

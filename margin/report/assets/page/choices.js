@@ -43,7 +43,7 @@ function choice(axis, place) {
     quote();
     table();
     chart();
-    tell(`${summary.textContent}. ${linesShown()}`);
+    tell(`${summary.textContent}. ${linesShown()}${sumTold()}`);
   };
   const found = () => [...labels.keys()].filter((code) => folded(labels[code]).includes(folded(search.value.trim())));
   const fill = () => {

@@ -5,7 +5,7 @@ const SAVED_WIDTH = 720;
 
 /** Save the chart by itself, with what a reader of it must know: what it shows, how it was made, who publishes it, and the licence. */
 async function saveChart() {
-  const { spec, description, note } = charted(SAVED_WIDTH);
+  const { spec, description, note, legend } = charted(SAVED_WIDTH);
   const fixed = spec.width === "container" ? { ...spec, width: SAVED_WIDTH } : spec;
   const drawn = await new vega.View(compiled(fixed, description), { renderer: "none" }).toSVG();
   const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
@@ -26,12 +26,16 @@ async function saveChart() {
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
   const sources = new Set(matching().map((row) => row.source ?? shown.source));
-  const below = [data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");
   Object.entries({ width: "100%", height: "100%", fill: colour("paper") }).forEach(([name, value]) => paper.setAttribute(name, value));
-  made.prepend(paper);
+  const title = document.createElementNS(SVG, "title");
+  title.textContent = `${data.title}: ${description}`;
+  // Its name stands for it, as on the page.
+  made.setAttribute("role", "img");
+  made.prepend(title, paper);
   Object.entries({ width, height: y + 12, viewBox: `0 0 ${width} ${y + 12}` }).forEach(([name, value]) => made.setAttribute(name, value));
   save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(columnOf), scale === "count" ? "chart" : "percentages"], "svg", "the chart");
 }
@@ -78,23 +82,27 @@ const free = (name) => (data.attributes.some((attribute) => attribute.name === n
 
 const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"];
 
-/** For each line its percentage and the bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers. */
-function shareColumns() {
-  const sumOf = sums();
-  const wholeOf = wholesAt(within);
-  const of = quoted(wholeName());
-  return (row) => {
-    const texts = [percent.format(shareIn(row, sumOf)), ...(shareEnds(row, wholeOf(row)) ?? ["", ""])];
-    return [...texts.map((text) => text && Number(text.replace(/[.,%]/g, ""))), of];
-  };
+/** A percentage and its bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers. */
+function perThousand(share, ends) {
+  const texts = [percent.format(share), ...(ends ?? ["", ""])];
+  return [...texts.map((text) => text && Number(text.replace(/[.,%]/g, ""))), quoted(wholeName())];
 }
 
-/** Save some lines of the table. */
-function download(rows, more = []) {
+/** The fields of a line of a download. */
+const fields = (labels, row, shares) => [...labels.map(quoted), ...numbers(row), ...shares, LEVEL_TEXT, row.source ?? shown.source];
+
+/** Save some lines of the table, and below them the number of rows in all of them, if it is given. */
+function download(rows, more = [], sum = null) {
   const names = shown.asked.map(columnOf);
-  const shares = hasShareEnds() ? shareColumns() : () => [];
-  const lines = rows.map((row) => [...(row.full ?? row.labels).map(quoted), ...numbers(row), ...shares(row), LEVEL_TEXT, row.source ?? shown.source]);
-  const head = [...names, ...[...FIELDS, ...(hasShareEnds() ? SHARE_FIELDS : []), "level", "source"].map(free)];
+  const has = hasShareEnds();
+  const sumOf = sums();
+  const wholeOf = wholesAt(within);
+  const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(shareIn(row, sumOf), shareEnds(row, wholeOf(row))) : []));
+  if (sum) {
+    const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
+    lines.push(fields(labels, sum, has ? perThousand(sum.all > 0 ? sum.count / sum.all : 0, sum.shareEnds) : []));
+  }
+  const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
 }
 
@@ -170,6 +178,7 @@ function downloadMeaning() {
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
     `${free("per_1000")}: only in the file of one measured table: the percentage that the page shows, with its bounds, per 1,000 rows (331 is 33.1 %).`,
     `  ${free("per_1000_of")} says which rows these are of. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
+    "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
     ...usedSources().map(([name, words]) => `  ${name}: ${words}`),

@@ -66,6 +66,30 @@ function sumAt(places) {
   };
 }
 
+/** Whether a number is another one than the sum of some lines, as the page shows them. */
+const isOther = (count, rows) => whole.format(count) !== whole.format(sumOfCounts(rows));
+
+/** The number of rows in the chosen lines, with its bounds, its share in `all`, a name and how it was made; null where lines are not chosen to be added up.
+ *
+ * A table with fewer attributes may have this number. It is not the sum of the lines then, so a note says what they add up to. */
+function chosenTogether(rows) {
+  const places = limited();
+  if (!places.length || rows.length < 2) return null;
+  const sum = sumAt(places);
+  const isTold = sum.ends || sum.known;
+  const count = isTold ? sum.count : sumOfCounts(rows);
+  const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
+  const made = KINDS[sum.source];
+  const lines = `${whole.format(rows.length)} chosen lines`;
+  const isSum = !isOther(count, rows);
+  const name = isSum ? `Sum of the ${lines}` : `The ${lines} together`;
+  const note = isSum ? (isTold && isEstimate() && isMeasured(sum) ? `, ${made}` : "")
+    : `, ${made} in the table ${namesAt(places)}; the lines above add up to ${whole.format(sumOfCounts(rows))}`;
+  const own = places.filter((place) => within.includes(place));
+  const all = own.length === places.length ? count : sumAt(own).count;
+  return { name, note, count, low, high, all, shareEnds: shareEndsOfSum(), source: isTold ? sum.source : shown.source };
+}
+
 /** The bounds of the percentage of the chosen lines in what percentages are of, as texts; null if it has none, or is 100 % by choice.
  *
  * They need not the lines to be measured: the tables that have both sums must be. */

@@ -38,22 +38,36 @@ function added(axis) {
   return place < 0 ? [...selected, axis] : selected.map((other, own) => (own === place ? axis : other));
 }
 
+/** The elements that say why attributes cannot be added: too many are chosen, or the page does not hold them together. */
+const REASONS = ["full", "unknown"];
+
 /** Grey out the attributes that cannot be added, and say why. */
 function offer() {
-  let grey = 0;
-  boxes.forEach((box, axis) => {
+  const reasons = boxes.map((box, axis) => {
     box.checked = selected.includes(axis);
     const next = added(axis);
-    const full = !box.checked && next.length > data.most;
-    const unknown = !box.checked && !data.live && !answerable(next);
-    box.disabled = full || unknown;
-    box.parentElement.title = unknown
-      ? "This page does not hold these attributes together."
-      : full ? `At most ${data.most} attributes can be chosen.` : "";
-    if (unknown) grey += 1;
+    if (box.checked) return null;
+    return next.length > data.most ? "full" : data.live || answerable(next) ? null : "unknown";
   });
-  element("grey").hidden = grey === 0;
-  element("ask").hidden = !("Contact" in data.imprint);
+  boxes.forEach((box, axis) => {
+    const reason = reasons[axis];
+    box.disabled = reason !== null;
+    box.parentElement.title = reason === null ? "" : whyNot(reason);
+    if (reason === null) box.removeAttribute("aria-describedby");
+    else box.setAttribute("aria-describedby", reason);
+  });
+  REASONS.forEach((reason) => { element(reason).hidden = !reasons.includes(reason); });
+  element("grey").hidden = reasons.every((reason) => reason === null);
+  element("ask").hidden = data.live || !("Contact" in data.imprint);
+}
+
+/** Why attributes cannot be added, as one of `REASONS`, in words. */
+const whyNot = (reason) => element(reason).textContent.replace(/\s+/g, " ");
+
+/** Which attributes cannot be added, and why, to be told when the table is another one. */
+function greyTold() {
+  const told = REASONS.map((reason) => [reason, boxes.filter((box) => box.getAttribute("aria-describedby") === reason).length]);
+  return told.map(([reason, number]) => (number ? ` ${number} attribute${number === 1 ? " is" : "s are"} not available. ${whyNot(reason)}` : "")).join("");
 }
 
 /** What stands beside the name of an attribute: its number of categories, or that it was not measured. */
@@ -70,6 +84,7 @@ function categoriesWith(wanted, axis) {
 }
 
 function picker() {
+  element("full").textContent = `At most ${data.most} attributes can be chosen.`;
   const fields = element("attributes");
   boxes = data.attributes.map((attribute, axis) => {
     const label = document.createElement("label");
@@ -82,7 +97,10 @@ function picker() {
     const size = document.createElement("span");
     size.className = "size";
     size.textContent = sizeOf(axis);
-    label.append(box, nameOf(axis), size);
+    label.append(box, nameOf(axis));
+    // Who sees the page sees that the name is indented.
+    if (attribute.level_of !== null) label.append(cell("span", `, a level of ${nameOf(attribute.level_of)}`, "hidden"));
+    label.append(size);
     // A level says what its attribute does.
     if (isDescribed(axis) && attribute.level_of === null) label.append(cell("span", attribute.description, "described"));
     if (attribute.level_of !== null) label.className = "level";

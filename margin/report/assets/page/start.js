@@ -5,7 +5,10 @@ typical();
 citing();
 picker();
 element("download").addEventListener("click", () => download(shown.rows));
-element("download-chosen").addEventListener("click", () => download(matching(), ["chosen"]));
+element("download-chosen").addEventListener("click", () => {
+  const rows = inOrder();
+  download(rows, ["chosen"], chosenTogether(rows));
+});
 element("save-chart").addEventListener("click", saveChart);
 
 element("scale").addEventListener("change", (event) => {

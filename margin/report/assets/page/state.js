@@ -18,11 +18,18 @@ function linesShown() {
   return `${number > MOST_ROWS ? `The first ${whole.format(MOST_ROWS)} of ${lineCount(number)}` : lineCount(number)} shown.`;
 }
 
+/** The number of rows in the chosen lines, to be told when other lines are chosen. */
+function sumTold() {
+  const sum = chosenTogether(matching());
+  if (!sum) return "";
+  return ` ${sum.name}: ${whole.format(sum.count)}${isKnown(sum.low) ? `, with bounds of ${bounds(sum)}` : ""}${sum.note}.`;
+}
+
 /** The table in short words, to be told when it is another one. */
 function tableTold() {
   if (!shown) return element("status").textContent;
   const beware = isEstimate() ? " Do not compare groups in it." : "";
-  return `${element("asked").textContent}: ${KINDS[shown.source] ?? "not measured"}. ${linesShown()}${beware}`;
+  return `${element("asked").textContent}: ${KINDS[shown.source] ?? "not measured"}. ${linesShown()}${beware}${greyTold()}`;
 }
 
 let selected = [];
@@ -86,7 +93,7 @@ const isMeasured = ({ source }) => ["measured", "known"].includes(source);
 
 /** What the whole is called: if the rows of a person were limited, not all rows were counted. */
 function allRows() {
-  return data.statement.unit === null ? "all rows" : "counted rows";
+  return `${data.statement.unit === null ? "all" : "counted"} ${data.row_name}`;
 }
 
 /** The names of the attributes at some places of the table. */

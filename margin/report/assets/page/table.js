@@ -70,16 +70,16 @@ function scales() {
   element("scale").value = scale;
 }
 
-/** Offer what percentages are of: of all counted rows, or of the rows of each category of an attribute or of all attributes but one. */
+/** Offer what percentages are of: of all counted rows, or of the rows with the same categories of some of the attributes. */
 function wholes() {
   const select = element("whole");
   const many = shown ? shown.asked.length : 0;
   element("within").hidden = many < 2;
   select.replaceChildren(new Option(allRows(), ""));
   if (many < 2) return;
-  const singles = shown.asked.map((_, place) => [place]);
-  const larger = many > 2 ? shown.asked.map((_, place) => allBut(place)).reverse() : [];
-  [...singles, ...larger].forEach((places) => select.append(new Option(`each ${namesAt(places)}`, places.join(","))));
+  const places = [...shown.asked.keys()];
+  const some = places.slice(1).flatMap((size) => subsets(places, size));
+  some.forEach((own) => select.append(new Option(`each ${namesAt(own)}`, own.join(","))));
 }
 
 const FIELDS = ["count", "low", "high"];
@@ -98,23 +98,18 @@ function writeNumbers(line, row, all, shareBetween) {
   line.append(cell("td", share, "share"), ...ends.map((text) => cell("td", text, "ends")));
 }
 
-/** Write the sum of the chosen lines below them, with its bounds and its share where the page can tell them. */
+/** Write the number of rows in the chosen lines below them, with its bounds and its share where the page can tell them. */
 function sumLine(rows) {
   const foot = element("table").tFoot;
   foot.replaceChildren();
-  const places = limited();
-  if (!places.length || rows.length < 2) return;
-  const own = places.filter((place) => within.includes(place));
-  const sum = sumAt(places);
-  const count = sum.ends || sum.known ? sum.count : sumOfCounts(rows);
-  const [low, high] = sum.known ? boundsAround(count, 0) : sum.ends ?? [NaN, NaN];
-  const made = (sum.ends || sum.known) && isEstimate() && isMeasured(sum) ? `, ${KINDS[sum.source]}` : "";
+  const sum = chosenTogether(rows);
+  if (!sum) return;
   const line = foot.insertRow();
-  const name = cell("th", `Sum of the ${whole.format(rows.length)} chosen lines${made}`);
+  const name = cell("th", `${sum.name}${sum.note}`);
   name.scope = "row";
   name.colSpan = shown.asked.length;
   line.append(name);
-  writeNumbers(line, { count, low, high }, own.length === places.length ? count : sumAt(own).count, shareEndsOfSum());
+  writeNumbers(line, sum, sum.all, sum.shareEnds);
 }
 
 function table() {

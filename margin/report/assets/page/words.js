@@ -56,10 +56,10 @@ function quote() {
   if (quotes === null) return;
   const { unit, rows } = data.statement;
   const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
-  const number = unit === null ? "the true number" : "the true number of counted rows";
+  const number = unit === null ? "the true number" : `the true number of counted ${data.row_name}`;
   const about = quotes.source === "known" ? `“${whole.format(quotes.count)}` : `“About ${whole.format(quotes.count)}`;
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
-  element("quoted").textContent = `For example: ${about} rows have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
+  element("quoted").textContent = `For example: ${about} ${data.row_name} have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
   element("compare").textContent = comparing();
   const measured = shown.source === "measured";
   element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
@@ -129,10 +129,14 @@ function misses() {
   const noisy = shown.rows.filter((row) => isKnown(row.low) && !row.known);
   if (!noisy.length) return "";
   const often = ["answered", "assumed"].includes(shown.source) ? "" : "About 1 in 20 bounds misses the true number. ";
-  const nobody = noisy.some((row) => row.high <= 1) ? "A high bound of 1 does not prove that nobody is there. " : "";
+  const highs = matching().filter((row) => !row.known && row.high <= 1).map((row) => row.high);
+  const nobody = highs.length ? `Where the high bound is ${Math.min(...highs) < 1 ? "1 or less" : "1"}, do not write that there are no such rows: there may be one or, if the bounds miss, more. ` : "";
   const impossible = shown.asked.length > 1 ? "A combination that cannot occur can show a small count, and bounds above 0, because of the noise." : "";
   return `${often}${nobody}${impossible}`.trim();
 }
+
+/** The count of a line as a whole number, as the table shows it. */
+const shownCount = (row) => Number(whole.format(row.count).replaceAll(",", ""));
 
 /** How far two chosen lines of a measured table are apart; empty for others.
  *
@@ -140,11 +144,13 @@ function misses() {
 function difference(rows) {
   const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
-  const [more, less] = rows[0].count < rows[1].count ? [rows[1], rows[0]] : rows;
-  const [least, most] = [more.low - less.high, more.high - less.low];
-  const told = least > 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
+  const [first, second] = rows;
+  const [least, most] = [first.low - second.high, first.high - second.low];
+  const told = least > 0 || most < 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
     : "which allow 0: do not conclude which true number is larger";
-  return ` The two counts differ by ${whole.format(more.count - less.count)}, with bounds of ${range(least, most)}, ${told}.`;
+  // The difference of the counts as the table shows them, so that readers find it there.
+  const between = shownCount(first) - shownCount(second);
+  return ` The first line minus the second is ${whole.format(between)}, with bounds of ${range(least, most)}, ${told}.`;
 }
 
 /** The sums of the counts of all lines and, if some are hidden, of the others. The bounds of the number of all rows follow, if that is the sum. */
@@ -154,20 +160,26 @@ function adding(rows) {
   const isAll = typeof low === "number" && Math.abs(total - count) < 1;
   const all = `${whole.format(total)}${isAll && low < high ? ` (${allRows()}: ${range(low, high)})` : ""}`;
   return limited().length
-    ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum()}`
+    ? `Before rounding, the counts of the lines with ${condition()} add up to ${whole.format(sumOfCounts(rows))}, and those of all lines of the table to ${all}.${boundsOfSum(rows)}`
     : `Before rounding, the counts of this table add up to ${all}.`;
 }
 
 /** The bounds of the sum of the chosen lines in words, if the page can tell them, and its percentage. */
-function boundsOfSum() {
+function boundsOfSum(rows) {
   const places = limited();
   const { count, ends, isLine, known, source } = sumAt(places);
   const isSmaller = places.length < shown.asked.length;
   const share = shareOfSum();
   const all = sumAt(places.filter((place) => within.includes(place))).count;
-  const said = share && ` The percentage of the sum is ${percent.format(count / all)}: ${share}.`;
+  const percentage = share && `${percent.format(count / all)}: ${share}.`;
+  const said = share && ` The percentage of the sum is ${percentage}`;
   // The shown table tells how it was made itself, but not how another one was.
   const made = source === shown.source || !(source in KINDS) ? "" : ` (${KINDS[source]})`;
+  // The same rows may have another number in a smaller table.
+  if (isSmaller && ends && isOther(count, rows)) {
+    const quotes = isMeasured({ source }) ? " Quote this number, not the sum of the lines." : "";
+    return ` In the table ${namesAt(places)}${made}, the number of the same rows is ${whole.format(count)}, with bounds of ${range(...ends)}.${share && ` Its percentage is ${percentage}`}${quotes}`;
+  }
   if (isLine) return isSmaller ? ` The table ${namesAt(places)}${made} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
   if (known) return "";
   if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)}${made},` : "the first sum"} are ${range(...ends)}.${said}`;
@@ -196,8 +208,9 @@ function joinedLines(rows) {
   const lacking = rows.filter((row) => !isKnown(row.low)).length;
   const which = lacking === rows.length ? "these sums" : "sums without bounds";
   const [{ from, source } = {}] = rows.filter((row) => row.from !== undefined);
-  const made = source in KINDS ? `They are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
+  const made = source in KINDS ? `Its count and its bounds are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
-  return `Each line is a sum: the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
-    + ` (${condition()}). ${lacking < rows.length ? `Its bounds are those of the sum. ${made}` : ""}${lacking ? without : ""}`;
+  const told = made || (lacking < rows.length ? "Its bounds are those of the sum. " : "");
+  return `In each line, the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
+    + ` (${condition()}). ${told}${lacking ? without : ""}`;
 }
