@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..running.verdict import gap_to
+from ..gaps import gap_to
 from .times import Row
 
 __all__ = ["is_proved", "proved_only"]

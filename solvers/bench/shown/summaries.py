@@ -76,7 +76,7 @@ def primal_integral(row: Row) -> float:
     The seconds are those that the limit counts: wall time, less the time for which the solver
     waited for a processor.
     The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
-    to the size of the best known objective, at least 0.01, and at most 1. It keeps its last value
+    to the size of the best known objective, at least 0.001, and at most 1. It keeps its last value
     until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
     the limit. NaN if no best objective is known, or if the solver does not tell its answers on the
     way (`tells` of the row): when it found them is then unknown.

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margin.solvers import bench
+from margin.solvers.bench.gaps import gap_to
 from margin.solvers.bench.running.reconciled import reconciled
-from margin.solvers.bench.running.verdict import gap_to
 
 TOLERANCE = 1e-4
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin.solvers import bench
+from margin.solvers.bench.gaps import gap_to
 from margin.solvers.bench.running.rows import primal_gap
-from margin.solvers.bench.running.verdict import Outcome, gap_to
+from margin.solvers.bench.running.verdict import Outcome
 from margin.solvers.bench.shown.pictures import _style as style
 from margin.solvers.bench.shown.tables import caption, shown
 
