@@ -324,7 +324,8 @@ def _cover(instance: Instance, seconds: float) -> Iterator[Found]:
         )
         if instance.name in _SMALLER:
             yield Found(_SMALLER_BY, np.array(_SMALLER[instance.name]))
-    for who, engine in (("HiGHS", HighsEngine()), ("CP-SAT", CpSatEngine()), ("SCIP", ScipEngine())):
+    engines = {"HiGHS": HighsEngine(), "CP-SAT": CpSatEngine(), "SCIP": ScipEngine()}
+    for who, engine in engines.items():
         ended = engine(instance.model, time_limit=seconds)
         bound = None if ended.bound is None else float(math.ceil(ended.bound - 1e-6))
         answer = None

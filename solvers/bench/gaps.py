@@ -1,4 +1,4 @@
-"""`gap_to`: how much worse one objective is than another one, by the one definition of the bench."""
+"""`gap_to`: how much worse one objective is than another one, for rows and instances alike."""
 
 import math
 

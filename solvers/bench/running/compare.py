@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..digest import digest
+from ..gaps import gap_to
 from ..instance import Instance
 from . import rows as row_files
 from .compiling import compile_loops

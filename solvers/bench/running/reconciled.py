@@ -85,7 +85,8 @@ def _problem(row: Row) -> tuple[Any, ...]:
 
 def _best(rows: list[Row]) -> _Fact | None:
     """The best objective that is known of the problem of some rows; None if there is none."""
-    known = [_Fact(objective=row["best_known"]) for row in rows if row["best_known"] is not None]
+    values = [row.get("best_known") for row in rows]
+    known = [_Fact(objective=value) for value in values if value is not None]
     # What replaced a best known value before was reached, also if its row is no longer there.
     before = [
         _Fact(objective=row["reference"], solver=row["reference_by"])
@@ -113,7 +114,7 @@ def _is_possible(row: Row) -> bool:
 def _judge(row: Row, best: _Fact) -> None:
     """Judge a row by the best objective that is known of its problem."""
     refuted = _refuted(row, best) if row["outcome"] in _CLAIMING else ""
-    known = row["best_known"]
+    known = row.get("best_known")
     is_better = known is not None and _passes(row, best.objective, known)
     if is_better:
         _measure(row, best)
