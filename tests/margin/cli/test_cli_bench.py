@@ -169,6 +169,7 @@ def test_a_programme_is_printed_with_its_symbols(capsys):
     family = bench.instance("cover-design-7-3-2").family
     assert family.statement() in said
     assert all(f"{symbol}: {words}" in said for symbol, words in family.symbols().items())
+    assert f"columns of a file: {family.columns}" in said
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,14 @@ def rows_in(path, *rows):
         | {"family": "cover", "sense": "minimise", "instance": "mine", "outcome": "solved"}
         | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": 9.0, "peak_memory": 1}
         | {"trace_seconds": [], "trace_gaps": [], "repeats": 0, "tolerance": 1e-4, "cause": ""}
-        | {"feasible": True, "objective": 30.0, "gap": 0.0, "versions": "{}", "date": "2026-01-01", "load": 0.0}
+        | {
+            "feasible": True,
+            "objective": 30.0,
+            "gap": 0.0,
+            "versions": "{}",
+            "date": "2026-01-01",
+            "load": 0.0,
+        }
     )
     write([whole | row for row in rows], path)
     return str(path)
