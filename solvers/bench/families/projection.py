@@ -102,7 +102,8 @@ class ConsistencyFamily(_ProjectionFamily):
 
     name: ClassVar[str] = "consistency"
     columns: ClassVar[str] = (
-        "(x_V - y_V) / sigma_V for each cell of each view V, view after view, row by row of each table"
+        "(x_V - y_V) / sigma_V for each cell of each view V, view after view, row by row of each "
+        "table"
     )
 
     def statement(self) -> str:
@@ -151,8 +152,8 @@ class NonNegativityFamily(_ProjectionFamily):
 
     name: ClassVar[str] = "nonnegativity"
     columns: ClassVar[str] = (
-        "(c_S - b_S) times the root of pi_S for each coefficient but the constant one, in the order "
-        "of margin's residual basis"
+        "(c_S - b_S) times the root of pi_S for each coefficient but the constant one, in the "
+        "order of margin's residual basis"
     )
 
     def statement(self) -> str:
