@@ -151,8 +151,9 @@ def _add_show(group: Any) -> None:
         "--limits",
         type=int,
         metavar="N",
-        help="the rows under the N-th combination of limits alone, as the tables of all rows number them; "
-        "solves under different limits, or of different machines, are not ranked together",
+        help="the rows under the N-th combination of limits alone, as the tables of all rows "
+        "number them; solves under different limits, or of different machines, are not ranked "
+        "together",
     )
     showing.add_argument(
         "--claimed",

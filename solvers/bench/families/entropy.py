@@ -86,8 +86,8 @@ class PenalisedEntropy(ReconstructionFamily):
     group: ClassVar[str] = "entropy"
 
     columns: ClassVar[str] = (
-        f"{CELLS}; then t_i >= n p_i log(p_i / q_i) for each cell; then the miss of each known moment "
-        "S, divided by the root of rho_S"
+        f"{CELLS}; then t_i >= n p_i log(p_i / q_i) for each cell; then the miss of each known "
+        "moment S, divided by the root of rho_S"
     )
 
     def statement(self) -> str:

@@ -114,30 +114,32 @@ def _is_possible(row: Row) -> bool:
 def _judge(row: Row, best: _Fact) -> None:
     """Judge a row by the best objective that is known of its problem."""
     refuted = _refuted(row, best) if row["outcome"] in _CLAIMING else ""
-    known = row.get("best_known")
-    is_better = known is not None and _passes(row, best.objective, known)
-    if is_better:
-        _measure(row, best)
     if refuted:
         row["outcome"] = Outcome.WRONG.value
         row["cause"] = refuted
-    elif is_better and row["outcome"] == Outcome.SOLVED and row["gap"] > float(row["tolerance"]):
+    known = row.get("best_known")
+    if known is None:
+        return
+    # Rounding alone makes no better answer: a table may break constraints a little.
+    reference = best if _passes(row, best.objective, known) else _Fact(objective=known)
+    _measure(row, reference)
+    if row["outcome"] == Outcome.SOLVED and row["gap"] > float(row["tolerance"]):
         row["outcome"] = Outcome.FEASIBLE.value
-        row["cause"] = f"not the best: {row['objective']:.6g}, but {best}"
+        row["cause"] = f"not the best: {row['objective']:.6g}, but {reference}"
 
 
-def _measure(row: Row, best: _Fact) -> None:
-    """Measure the gaps of a row from the best objective, instead of the best known one."""
+def _measure(row: Row, reference: _Fact) -> None:
+    """Measure the gaps of a row from an objective."""
     sense = row["sense"]
-    row["reference"] = best.objective
-    row["reference_by"] = best.solver
+    row["reference"] = reference.objective
+    row["reference_by"] = reference.solver
     if row["feasible"]:
-        row["gap"] = gap_to(sense, row["objective"], best.objective)
+        row["gap"] = gap_to(sense, row["objective"], reference.objective)
     reached = row.get("trace_objectives")
-    if reached is None:
-        row |= {"tells": False, "trace_seconds": [], "trace_gaps": []}
-    else:
-        row["trace_gaps"] = [primal_gap(sense, one, best.objective) for one in reached]
+    if reached is not None:
+        row["trace_gaps"] = [primal_gap(sense, one, reference.objective) for one in reached]
+    elif reference.objective != row["best_known"]:
+        row.update(tells=False, trace_seconds=[], trace_gaps=[])
 
 
 def _refuted(row: Row, best: _Fact) -> str:

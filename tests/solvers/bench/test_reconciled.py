@@ -169,6 +169,13 @@ def test_curves_without_objectives_are_left_out_where_gaps_change():
     assert changed["trace_gaps"] == [] and math.isnan(bench.primal_integral(changed))
 
 
+def test_a_gap_of_an_earlier_version_is_measured_anew():
+    """It was a share of 0.01 where the best value was smaller."""
+    (found,) = reconciled([judged("A", 0.001805, 0.0018) | {"gap": 0.0005, "outcome": "solved"}])
+    assert found["gap"] == pytest.approx(0.005 / 1.8) and found["outcome"] == "feasible"
+    assert found["cause"] == "not the best: 0.001805, but 0.0018 is known"
+
+
 positive = st.floats(0.0, 5.0)
 
 
