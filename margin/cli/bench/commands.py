@@ -337,14 +337,14 @@ def _show(parsed: argparse.Namespace) -> Said:
             raise MarginError(str(error)) from None
     rows = bench.reconciled(rows)
     # The numbers are those of all rows, whatever is chosen of them then.
-    limits = bench.by_limits(rows)
+    limits: dict[str, list[Any]] = bench.by_limits(rows)
     numbers = {name: number for number, name in enumerate(limits, 1)}
     if parsed.limits is not None:
         rows = _limited(limits, parsed.limits)
     rows = of_solvers(_of_family(rows, parsed), parsed.solvers)
     if parsed.claimed:
         rows = bench.claimed_only(rows)
-    groups = bench.by_limits(rows)
+    groups: dict[str, list[Any]] = bench.by_limits(rows)
     for group in groups.values():
         _check_problems(group)
     (rows, *others) = groups.values()
