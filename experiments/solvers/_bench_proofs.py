@@ -25,6 +25,7 @@ from margin.solvers import (
     Status,
 )
 from margin.solvers.bench import Instance
+from margin.solvers.bench.engines.apart import CpSatEngine
 from margin.solvers.bench.engines.clarabel import ClarabelEngine
 from margin.solvers.bench.engines.highs import HighsEngine
 from margin.solvers.bench.engines.scip import ScipEngine
@@ -323,9 +324,9 @@ def _cover(instance: Instance, seconds: float) -> Iterator[Found]:
         )
         if instance.name in _SMALLER:
             yield Found(_SMALLER_BY, np.array(_SMALLER[instance.name]))
-    for engine in (HighsEngine(), ScipEngine()):
+    engines = {"HiGHS": HighsEngine(), "CP-SAT": CpSatEngine(), "SCIP": ScipEngine()}
+    for who, engine in engines.items():
         ended = engine(instance.model, time_limit=seconds)
-        who = {"HighsEngine": "HiGHS", "ScipEngine": "SCIP"}[type(engine).__name__]
         bound = None if ended.bound is None else float(math.ceil(ended.bound - 1e-6))
         answer = None
         if ended.point is not None:

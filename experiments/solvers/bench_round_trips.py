@@ -87,7 +87,7 @@ def measure(*, name: str, ending: str, solver: str) -> dict[str, Any]:
         ended, objective = _solved(instance, path, solver)
     equal = ""
     if objective is not None and ended == "OPTIMAL":
-        equal = str(abs(instance.gap(objective)) <= EQUAL)
+        equal = str(abs(objective - instance.best_known) <= EQUAL * max(1.0, abs(objective)))
     return {
         "ended": ended,
         "equal": equal,

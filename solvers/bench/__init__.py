@@ -24,6 +24,7 @@ from .running.reconciled import reconciled
 from .running.rows import COLUMNS
 from .running.rows import read as read_rows
 from .running.verdict import Outcome
+from .shown.claims import claimed_only
 from .shown.limits import by_limits
 from .shown.notes import notes
 from .shown.page import page, write_page
@@ -34,7 +35,6 @@ from .shown.pictures import (
     draw_performance_profile,
 )
 from .shown.profiles import Profile, data_profile, performance_profile
-from .shown.proofs import proved_only
 from .shown.summaries import (
     agreement,
     failures,
@@ -67,6 +67,7 @@ __all__ = [
     "agreement",
     "by_limits",
     "check_answers",
+    "claimed_only",
     "compare",
     "data_profile",
     "draw_data_profile",
@@ -83,7 +84,6 @@ __all__ = [
     "performance_profile",
     "primal_integral",
     "primal_integrals",
-    "proved_only",
     "read",
     "read_rows",
     "reconciled",

@@ -1,7 +1,6 @@
 """`Instance`: a named problem with the best that is known of it; saved, loaded and exported."""
 
 import json
-import math
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from .families.every import FAMILIES
 from .families.family import Check, Family
+from .gaps import gap_to
 from .models.model import Model
 
 __all__ = ["Instance", "load"]
@@ -41,7 +41,7 @@ class Instance:
         The kind of problem.
     size
         ``small`` if the reference solvers need less than a second, ``medium`` up to a minute,
-        ``large`` beyond.
+        ``large`` beyond: up to an hour, or longer than anyone has tried.
     make
         A function that returns the problem; it is called when the problem is first needed, and
         always returns the same.
@@ -121,10 +121,8 @@ class Instance:
 
     @property
     def proved(self) -> bool:
-        """Whether the best known objective equals the bound, up to 1e-6 of its size."""
-        if self.best_known is None or self.bound is None:
-            return False
-        return math.isclose(self.best_known, self.bound, rel_tol=1e-6, abs_tol=1e-6)
+        """Whether the best known objective equals the bound, up to a `gap` of 1e-6."""
+        return self.bound is not None and abs(self.gap(self.bound)) <= 1e-6
 
     def check(self, answer: Any) -> Check:
         """Check an answer; see `Family.check`."""
@@ -133,15 +131,10 @@ class Instance:
     def gap(self, objective: float) -> float:
         """How much worse an objective is than the best known one, relative to its size.
 
-        The size is the larger of 1 and the best known objective. Negative if the objective is
+        The size is at least 0.001, as in the rows of a comparison. Negative if the objective is
         better than all that were known; NaN if none is known.
         """
-        if self.best_known is None:
-            return math.nan
-        worse = objective - self.best_known
-        if self.family.sense == "maximise":
-            worse = -worse
-        return worse / max(1.0, abs(self.best_known))
+        return gap_to(self.family.sense, objective, self.best_known)
 
     def statement(self) -> str:
         """The programme of the family in LaTeX."""

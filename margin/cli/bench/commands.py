@@ -126,7 +126,7 @@ def _add_show(group: Any) -> None:
         examples=[
             "margin bench show rows.parquet",
             "margin bench show rows.parquet --format latex",
-            "margin bench show rows.parquet --proved",
+            "margin bench show rows.parquet --claimed",
             "margin bench show rows.parquet --page comparison.html",
             "margin bench show rows.parquet --picture profile.pdf --family response",
             "margin bench show rows.parquet --family cover --solvers highs,scip,mine.py:MySolver",
@@ -151,13 +151,14 @@ def _add_show(group: Any) -> None:
         "--limits",
         type=int,
         metavar="N",
-        help="the rows under the N-th combination of limits alone, as the table numbers them; "
-        "solves under different limits, or of different machines, are not ranked together",
+        help="the rows under the N-th combination of limits alone, as the tables of all rows "
+        "number them; solves under different limits, or of different machines, are not ranked "
+        "together",
     )
     showing.add_argument(
-        "--proved",
+        "--claimed",
         action="store_true",
-        help="rank by proofs: an answer that its solver does not call optimal counts as feasible, "
+        help="rank by claims: an answer that its solver does not call optimal counts as feasible, "
         "in tables, pages and pictures",
     )
     showing.add_argument(
@@ -306,8 +307,9 @@ def _run(parsed: argparse.Namespace) -> Said:
             f", of which {kept} were kept from before and {len(rows) - kept} were run now; add "
             "--again to run all of them again"
         )
-    text = "\n".join([bench.table_of(rows), *caption(), *bench.notes(rows), *idle, written])
-    return Said(text, bench.summary(rows), is_kept=True)
+    notes = bench.notes(rows)
+    text = "\n".join([bench.table_of(rows), *caption(), *notes, *idle, written])
+    return Said(text, {"summary": bench.summary(rows), "notes": notes}, is_kept=True)
 
 
 def _marks(path: Path) -> set[str]:
@@ -334,23 +336,20 @@ def _show(parsed: argparse.Namespace) -> Said:
         except (ValueError, OSError) as error:
             raise MarginError(str(error)) from None
     rows = bench.reconciled(rows)
-    names = list(dict.fromkeys(row["family"] for row in rows))
-    if parsed.family is not None:
-        rows = [row for row in rows if row["family"] == parsed.family]
-    if not rows:
-        raise MarginError(
-            f"the rows must hold the family {parsed.family!r}{did_you_mean(parsed.family, names)}, "
-            f"but they hold {', '.join(names) or 'nothing'}; name one of these"
-        )
-    rows = of_solvers(rows, parsed.solvers)
-    if parsed.proved:
-        rows = bench.proved_only(rows)
-    groups = _limited(rows, parsed)
+    # The numbers are those of all rows, whatever is chosen of them then.
+    limits: dict[str, list[Any]] = bench.by_limits(rows)
+    numbers = {name: number for number, name in enumerate(limits, 1)}
+    if parsed.limits is not None:
+        rows = _limited(limits, parsed.limits)
+    rows = of_solvers(_of_family(rows, parsed), parsed.solvers)
+    if parsed.claimed:
+        rows = bench.claimed_only(rows)
+    groups: dict[str, list[Any]] = bench.by_limits(rows)
     for group in groups.values():
         _check_problems(group)
     (rows, *others) = groups.values()
     if others:
-        return _separately(groups, parsed)
+        return _separately(groups, numbers, parsed)
     written = []
     if parsed.page is not None:
         check_free(parsed.page, parsed)
@@ -364,7 +363,11 @@ def _show(parsed: argparse.Namespace) -> Said:
     text = bench.table_of(rows, parsed.format, clock=parsed.clock)
     if parsed.format == "markdown":
         text = "\n".join([text, *caption(parsed.clock), *bench.notes(rows)])
-    values = {"summary": bench.summary(rows, clock=parsed.clock), "written": written}
+    values = {
+        "summary": bench.summary(rows, clock=parsed.clock),
+        "notes": bench.notes(rows),
+        "written": written,
+    }
     return Said("\n".join([text.rstrip("\n"), *written]), values)
 
 
@@ -379,40 +382,59 @@ def _check_problems(rows: list[Any]) -> None:
         raise MarginError(str(error)) from None
 
 
-def _limited(rows: list[Any], parsed: argparse.Namespace) -> dict[str, list[Any]]:
-    """The rows under each combination of limits, or under the one that --limits names."""
-    from ...solvers import bench
-
-    groups: dict[str, list[Any]] = bench.by_limits(rows)
-    if parsed.limits is None:
-        return groups
-    if not 1 <= parsed.limits <= len(groups):
+def _limited(groups: dict[str, list[Any]], number: int) -> list[Any]:
+    """The rows under the combination of limits that --limits names."""
+    if not 1 <= number <= len(groups):
         raise MarginError(
-            f"--limits ({parsed.limits}) must be the number of a combination of limits, from 1 to "
+            f"--limits ({number}) must be the number of a combination of limits, from 1 to "
             f"{len(groups)}; run margin bench show without --limits to see them"
         )
-    name = list(groups)[parsed.limits - 1]
-    return {name: groups[name]}
+    return list(groups.values())[number - 1]
 
 
-def _separately(groups: dict[str, list[Any]], parsed: argparse.Namespace) -> Said:
-    """A table for each combination of limits."""
+def _of_family(rows: list[Any], parsed: argparse.Namespace) -> list[Any]:
+    """The rows of the family that --family names, or all of them."""
+    names = list(dict.fromkeys(row["family"] for row in rows))
+    chosen = [row for row in rows if parsed.family in (None, row["family"])]
+    if chosen:
+        return chosen
+    under = "" if parsed.limits is None else f" under --limits {parsed.limits}"
+    raise MarginError(
+        f"the rows{under} must hold the family {parsed.family!r}"
+        f"{did_you_mean(parsed.family, names)}, but they hold {', '.join(names) or 'nothing'}; "
+        "name one of these"
+    )
+
+
+def _separately(
+    groups: dict[str, list[Any]],
+    numbers: dict[str, int],
+    parsed: argparse.Namespace,
+) -> Said:
+    """A table for each combination of limits, with its number among those of all rows."""
     from ...solvers import bench
     from ...solvers.bench.shown.tables import caption
 
-    listed = [f"{number}: {limits}" for number, limits in enumerate(groups, 1)]
+    listed = [f"{numbers[limits]}: {limits}" for limits in groups]
     if parsed.page is not None or parsed.picture is not None or parsed.format != "markdown":
         raise MarginError(
             "a page, a picture and a table in LaTeX or CSV compare solves under the same limits, "
             f"but these rows were made under several ({' | '.join(listed)}); choose one, as in "
-            "--limits 1"
+            f"--limits {numbers[next(iter(groups))]}"
         )
     parts, values = [], []
     for heading, (limits, rows) in zip(listed, groups.items(), strict=True):
         table = bench.table_of(rows, clock=parsed.clock).rstrip("\n")
         lines = [f"limits {heading}", "", table, "", *caption(parsed.clock), *bench.notes(rows)]
         parts.append("\n".join(lines))
-        values.append({"limits": limits, "summary": bench.summary(rows, clock=parsed.clock)})
+        values.append(
+            {
+                "limits": limits,
+                "number": numbers[limits],
+                "summary": bench.summary(rows, clock=parsed.clock),
+                "notes": bench.notes(rows),
+            }
+        )
     why = "These rows were made under different limits, so each has a table of its own."
     return Said("\n\n".join([why, *parts]), {"separate": values, "written": []})
 

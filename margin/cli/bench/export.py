@@ -60,6 +60,7 @@ def _export(parsed: argparse.Namespace) -> Said:
     if parsed.statement:
         lines += [instance.statement(), ""]
         lines += [f"{symbol}: {words}" for symbol, words in instance.family.symbols().items()]
+        lines += ["", f"columns of a file: {instance.family.columns}"]
     if parsed.file is not None:
         endings = (*PROGRAMMES, ".npz")
         if parsed.file.suffix.lower() not in endings:
@@ -79,6 +80,7 @@ def _export(parsed: argparse.Namespace) -> Said:
         "family": instance.family.name,
         "statement": instance.statement(),
         "symbols": dict(instance.family.symbols()),
+        "columns": instance.family.columns,
         "written": None if parsed.file is None else str(parsed.file),
     }
     return Said("\n".join(lines), values, is_kept=parsed.file is not None)

@@ -185,6 +185,8 @@ class CoverFamily(Family):
     gives: ClassVar[str] = "margin.solvers.bench.Chosen, or an array of the numbers of sets"
     unit: ClassVar[str] = "items that no chosen set holds"
 
+    columns: ClassVar[str] = "x_j for each set j, 1 if it is chosen"
+
     def statement(self) -> str:
         return (
             r"\min_{x \in \{0, 1\}^n} \; \sum_{j=1}^{n} c_j x_j \quad \text{subject to} \quad "

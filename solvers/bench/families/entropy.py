@@ -11,7 +11,7 @@ from ...reconstruct.problem import Problem
 from ...types import Floats
 from ..models.model import Model
 from .reconstruction import ReconstructionFamily
-from .tables_of_answers import independent_rows, known_marginals
+from .tables_of_answers import CELLS, independent_rows, known_marginals
 
 __all__ = ["ExactEntropy", "PenalisedEntropy", "divergence_of", "penalty_of", "scaled_moments"]
 
@@ -35,6 +35,8 @@ class ExactEntropy(ReconstructionFamily):
 
     name: ClassVar[str] = "exact-entropy"
     group: ClassVar[str] = "entropy"
+
+    columns: ClassVar[str] = f"{CELLS}; then t_i >= n p_i log(p_i / q_i) for each cell"
 
     def statement(self) -> str:
         return (
@@ -82,6 +84,11 @@ class PenalisedEntropy(ReconstructionFamily):
 
     name: ClassVar[str] = "penalised-entropy"
     group: ClassVar[str] = "entropy"
+
+    columns: ClassVar[str] = (
+        f"{CELLS}; then t_i >= n p_i log(p_i / q_i) for each cell; then the miss of each known "
+        "moment S, divided by the root of rho_S"
+    )
 
     def statement(self) -> str:
         return (

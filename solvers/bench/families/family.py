@@ -91,6 +91,9 @@ class Family(ABC):
         The largest violation of a feasible answer.
     integral
         Whether the columns of the programme are integers.
+    columns
+        The columns of the programme as arrays, in their order and with their scale, in ASCII.
+        `answer` maps them back.
     """
 
     name: ClassVar[str]
@@ -102,6 +105,7 @@ class Family(ABC):
     unit: ClassVar[str]
     tolerance: ClassVar[float] = 1e-6
     integral: ClassVar[bool] = False
+    columns: ClassVar[str]
 
     @abstractmethod
     def statement(self) -> str:

@@ -12,7 +12,7 @@ from ...types import Floats
 from ..models.model import Model
 from .entropy import penalty_of, scaled_moments
 from .reconstruction import ReconstructionFamily
-from .tables_of_answers import known_marginals
+from .tables_of_answers import CELLS, known_marginals
 
 __all__ = ["LeastSquaresFamily", "MinimaxFamily"]
 
@@ -25,6 +25,10 @@ class LeastSquaresFamily(ReconstructionFamily):
 
     name: ClassVar[str] = "least-squares"
     group: ClassVar[str] = "reconstruction"
+
+    columns: ClassVar[str] = (
+        f"{CELLS}; then the miss of each known moment S, divided by the root of rho_S"
+    )
 
     def statement(self) -> str:
         return (
@@ -71,6 +75,8 @@ class MinimaxFamily(ReconstructionFamily):
 
     name: ClassVar[str] = "minimax"
     group: ClassVar[str] = "reconstruction"
+
+    columns: ClassVar[str] = f"{CELLS}; then n w, whose cost is 1 / n"
 
     def statement(self) -> str:
         return (

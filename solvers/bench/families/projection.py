@@ -101,6 +101,10 @@ class ConsistencyFamily(_ProjectionFamily):
     """The nearest tables that agree on shared axes: the problem of `ResidualConsistency`."""
 
     name: ClassVar[str] = "consistency"
+    columns: ClassVar[str] = (
+        "(x_V - y_V) / sigma_V for each cell of each view V, view after view, row by row of each "
+        "table"
+    )
 
     def statement(self) -> str:
         return (
@@ -147,6 +151,10 @@ class NonNegativityFamily(_ProjectionFamily):
     """The nearest tables that agree and are non-negative: the problem of `JointProjection`."""
 
     name: ClassVar[str] = "nonnegativity"
+    columns: ClassVar[str] = (
+        "(c_S - b_S) times the root of pi_S for each coefficient but the constant one, in the "
+        "order of margin's residual basis"
+    )
 
     def statement(self) -> str:
         return (

@@ -31,6 +31,12 @@ class ResponseFamily(Family):
     sense: ClassVar[Literal["minimise", "maximise"]] = "maximise"
     unit: ClassVar[str] = "broken constraints"
 
+    columns: ClassVar[str] = (
+        "one for each binary attribute that matters (its value), and one for each class of any "
+        "other (0 or 1), after values that no term and no constraint tells apart were merged; then "
+        "one or two for each term of several literals"
+    )
+
     def statement(self) -> str:
         return (
             r"\max_{x \in X} \; w_0 + \sum_{j \in C} w_j \prod_{(a, v) \in L_j} [x_a = v] + "

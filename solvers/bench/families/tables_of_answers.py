@@ -12,7 +12,13 @@ from ...projection import projection
 from ...reconstruct.problem import Problem
 from ...types import Floats
 
-__all__ = ["broken", "cells_of", "independent_rows", "known_marginals", "marginal_rows"]
+__all__ = ["CELLS", "broken", "cells_of", "independent_rows", "known_marginals", "marginal_rows"]
+
+CELLS = (
+    "n p_i for each of the n cells that need not be zero, row by row of the table, whose last axis "
+    "changes fastest (so their sum is n)"
+)
+"""The first columns of the programmes over cells."""
 
 
 def cells_of(problem: Problem, answer: Any) -> Floats | str:

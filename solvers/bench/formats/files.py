@@ -1,5 +1,6 @@
 """`export` and `read`: files by their endings."""
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ _ELSEWHERE = {
     ".npz": "an instance is read by bench.load, and written by Instance.save",
 }
 """Endings of other files of the bench, and what reads these."""
+
+
+_COMMENTS = {".mps": "*", ".lp": "\\", ".cbf": "#"}
+"""How a comment begins in each format that has the columns of `Instance.model`."""
 
 
 def export(instance: "Instance", path: Path) -> None:
@@ -51,9 +56,24 @@ def _lines(instance: "Instance", path: Path) -> Iterator[str]:
 
     def whole() -> Iterator[str]:
         yield first
+        if ending in _COMMENTS:
+            yield from (f"{_COMMENTS[ending]} {line}" for line in _columns(instance))
         yield from made
 
     return whole()
+
+
+def _columns(instance: "Instance") -> list[str]:
+    """What the columns of a file are, in lines of text."""
+    family = instance.family
+    told = [
+        f"Columns, from x0 (CBF counts them from 0, too): {family.columns}.",
+        f"Of the family {family.name}; in Python, family.answer(problem, point) maps a point to an "
+        "answer, and margin bench export NAME --statement prints the programme.",
+    ]
+    if family.sense == "maximise":
+        told.append("This file minimises the negative of the objective.")
+    return [line for text in told for line in textwrap.wrap(text, 98)]
 
 
 def _one_word(name: str) -> str:

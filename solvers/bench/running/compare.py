@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..digest import digest
+from ..gaps import gap_to
 from ..instance import Instance
 from . import rows as row_files
 from .compiling import compile_loops
@@ -25,7 +26,7 @@ from .machine import commit, machine
 from .plan import Entry, listed, named, planned
 from .process import Found, Limits, Task, run
 from .reconciled import reconciled
-from .verdict import Outcome, Verdict, gap_to, judged
+from .verdict import Outcome, Verdict, judged
 
 __all__ = ["compare"]
 
@@ -94,7 +95,7 @@ def compare(
     tolerance
         The largest gap at which an answer counts as solved, by which claims may err, and by which
         an answer may be better than a proved bound; beyond this it is ``wrong``. Gaps are relative
-        to the size of the best known objective, or of the bound, at least 0.01.
+        to the size of the best known objective, or of the bound, at least 0.001.
     to
         A file for the rows, in the format Parquet; its name ends in ``.parquet``. What it already
         holds of the same solvers, options, instances and limits is kept, and not run again.
@@ -416,6 +417,8 @@ def _valued(instance: Instance, verdict: Verdict) -> Row:
         "feasible": check is not None and check.feasible,
         "objective": objective,
         "violation": math.nan if check is None else check.violation,
+        "reference": instance.best_known,
+        "reference_by": "",
         "gap": verdict.gap,
         "bound_gap": gap_to(instance.family.sense, objective, instance.bound),
     }

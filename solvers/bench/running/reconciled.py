@@ -1,10 +1,13 @@
-"""`reconciled`: claims of one solver that the checked answer of another one contradicts."""
+"""`reconciled`: answers and claims of one solver, judged by the checked answers of all others."""
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from .verdict import Outcome, gap_to
+from ..gaps import gap_to
+from .rows import primal_gap
+from .verdict import Outcome
 
 __all__ = ["reconciled"]
 
@@ -14,13 +17,35 @@ _CLAIMING = (Outcome.SOLVED, Outcome.FEASIBLE, Outcome.NOTHING, Outcome.TIME)
 """The outcomes of solves whose claims nothing has contradicted so far."""
 
 
-def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """The rows, where a claim that another row refutes makes the outcome ``wrong``.
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class _Fact:
+    """An objective that is reached, and the solver that did; no solver if it was known before."""
 
-    The objectives of feasible answers were recomputed, so they are facts, whoever found them. A
-    solver is wrong if it calls an answer optimal that is worse than one of them, claims a bound
-    that one of them passes, or calls an instance infeasible that has one. This decides where no
-    best value is known.
+    objective: float
+    solver: str = ""
+
+    def __str__(self) -> str:
+        told = f"{self.objective:.6g}"
+        return f"an answer of {self.solver} has {told}" if self.solver else f"{told} is known"
+
+
+def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """The rows, judged by the best that is known of each problem and the best answer in the rows.
+
+    The objectives of feasible answers were recomputed, so they are facts, whoever found them.
+
+    - A solver is ``wrong`` if it calls an answer optimal that is worse than one of them, claims a
+      bound that one of them passes, or calls an instance infeasible that has one. This decides
+      where no best value is known.
+    - If an answer is better than the best known value by more than the tolerance, it takes the
+      place of this value: as `reference`, with the solver as `reference_by`. Gaps are then to
+      this answer, also those on the way, and an answer that is worse is not ``solved``.
+
+    An answer that is better than a proved bound is no fact: the check or the bound is wrong. Rows
+    of files that have no `trace_objectives` lose their answers on the way where gaps change.
 
     Parameters
     ----------
@@ -36,25 +61,20 @@ def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     --------
     >>> row = {"family": "cover", "instance": "mine", "version": 1, "digest": ""}
     >>> row |= {"sense": "minimise", "tolerance": 1e-4, "feasible": True, "status": "OPTIMAL"}
-    >>> row |= {"claimed_bound": None, "outcome": "solved", "cause": ""}
+    >>> row |= {"claimed_bound": None, "outcome": "solved", "cause": "", "best_known": None}
     >>> rows = [row | {"solver": "A", "objective": 30}, row | {"solver": "B", "objective": 33}]
     >>> [(row["outcome"], row["cause"]) for row in reconciled(rows)]
     [('solved', ''), ('wrong', 'called OPTIMAL with 33, but an answer of A has 30')]
     """
     listed = [dict(row) for row in rows]
-    best: dict[tuple[Any, ...], Row] = {}
+    problems: dict[tuple[Any, ...], list[Row]] = {}
     for row in listed:
-        if row["feasible"]:
-            before = best.get(_problem(row))
-            if before is None or gap_to(row["sense"], row["objective"], before["objective"]) < 0:
-                best[_problem(row)] = row
-    for row in listed:
-        fact = best.get(_problem(row))
-        if row["outcome"] in _CLAIMING and fact is not None:
-            refuted = _refuted(row, fact)
-            if refuted:
-                row["outcome"] = Outcome.WRONG.value
-                row["cause"] = refuted
+        problems.setdefault(_problem(row), []).append(row)
+    for part in problems.values():
+        best = _best(part)
+        if best is not None:
+            for row in part:
+                _judge(row, best)
     return listed
 
 
@@ -63,17 +83,78 @@ def _problem(row: Row) -> tuple[Any, ...]:
     return row["family"], row["instance"], row["version"], row["digest"]
 
 
-def _refuted(row: Row, fact: Row) -> str:
-    """What a feasible answer refutes of the claims of a row; empty if nothing."""
-    reached = float(fact["objective"])
-    whose = f"an answer of {fact['solver']} has {reached:.6g}"
+def _best(rows: list[Row]) -> _Fact | None:
+    """The best objective that is known of the problem of some rows; None if there is none."""
+    values = [row.get("best_known") for row in rows]
+    known = [_Fact(objective=value) for value in values if value is not None]
+    # What replaced a best known value before was reached, also if its row is no longer there.
+    before = [
+        _Fact(objective=row["reference"], solver=row["reference_by"])
+        for row in rows
+        if row.get("reference_by")
+    ]
+    reached = [
+        _Fact(objective=float(row["objective"]), solver=row["solver"])
+        for row in rows
+        if row["feasible"] and _is_possible(row)
+    ]
+    best = None
+    for fact in [*known, *before, *reached]:
+        if best is None or gap_to(rows[0]["sense"], fact.objective, best.objective) < 0:
+            best = fact
+    return best
+
+
+def _is_possible(row: Row) -> bool:
+    """Whether an answer keeps the proved bound, if there is one."""
+    beyond = gap_to(row["sense"], row["objective"], row.get("bound"))
+    return not beyond < -float(row["tolerance"])
+
+
+def _judge(row: Row, best: _Fact) -> None:
+    """Judge a row by the best objective that is known of its problem."""
+    refuted = _refuted(row, best) if row["outcome"] in _CLAIMING else ""
+    if refuted:
+        row["outcome"] = Outcome.WRONG.value
+        row["cause"] = refuted
+    known = row.get("best_known")
+    if known is None:
+        return
+    # Rounding alone makes no better answer: a table may break constraints a little.
+    reference = best if _passes(row, best.objective, known) else _Fact(objective=known)
+    _measure(row, reference)
+    if row["outcome"] == Outcome.SOLVED and row["gap"] > float(row["tolerance"]):
+        row["outcome"] = Outcome.FEASIBLE.value
+        row["cause"] = f"not the best: {row['objective']:.6g}, but {reference}"
+
+
+def _measure(row: Row, reference: _Fact) -> None:
+    """Measure the gaps of a row from an objective."""
+    sense = row["sense"]
+    row["reference"] = reference.objective
+    row["reference_by"] = reference.solver
+    if row["feasible"]:
+        row["gap"] = gap_to(sense, row["objective"], reference.objective)
+    reached = row.get("trace_objectives")
+    if reached is not None:
+        row["trace_gaps"] = [primal_gap(sense, one, reference.objective) for one in reached]
+    elif reference.objective != row["best_known"]:
+        row.update(tells=False, trace_seconds=[], trace_gaps=[])
+
+
+def _refuted(row: Row, best: _Fact) -> str:
+    """What the best objective refutes of the claims of a row; empty if nothing."""
     if row["status"] == "INFEASIBLE":
-        return f"called infeasible, but {whose}"
-    least = -float(row["tolerance"])
+        return f"called infeasible, but {best}"
     objective = float(row["objective"])
-    if row["status"] == "OPTIMAL" and gap_to(row["sense"], reached, objective) < least:
-        return f"called OPTIMAL with {objective:.6g}, but {whose}"
+    if row["status"] == "OPTIMAL" and _passes(row, best.objective, objective):
+        return f"called OPTIMAL with {objective:.6g}, but {best}"
     bound = row["claimed_bound"]
-    if bound is not None and math.isfinite(bound) and gap_to(row["sense"], reached, bound) < least:
-        return f"claims the bound {bound:.6g}, but {whose}"
+    if bound is not None and math.isfinite(bound) and _passes(row, best.objective, bound):
+        return f"claims the bound {bound:.6g}, but {best}"
     return ""
+
+
+def _passes(row: Row, reached: float, claimed: float) -> bool:
+    """Whether an objective is better than another one by more than the tolerance of a row."""
+    return gap_to(row["sense"], reached, claimed) < -float(row["tolerance"])

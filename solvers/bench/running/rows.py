@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..gaps import gap_to
 from ..instance import Instance
-from .verdict import Verdict, gap_to
+from .verdict import Verdict
 
 __all__ = ["COLUMNS", "key_of", "primal_gap", "read", "task_of", "trace", "write"]
 
@@ -37,6 +38,8 @@ COLUMNS: dict[str, str] = {
     "feasible": _FLAG,
     "objective": _NUMBER,
     "violation": _NUMBER,
+    "reference": _NUMBER,
+    "reference_by": _TEXT,
     "gap": _NUMBER,
     "bound_gap": _NUMBER,
     "claimed_objective": _NUMBER,
@@ -49,6 +52,7 @@ COLUMNS: dict[str, str] = {
     "runaways": _WHOLE,
     "tells": _FLAG,
     "trace_seconds": _NUMBERS,
+    "trace_objectives": _NUMBERS,
     "trace_gaps": _NUMBERS,
     "time_limit": _NUMBER,
     "memory_limit": _WHOLE,
@@ -65,7 +69,10 @@ COLUMNS: dict[str, str] = {
 }
 """The columns and their types. Times are in seconds, memory is in bytes."""
 
-_LATER = ("library", "inside", "waited", "tells")
+_LATER = (
+    *("library", "inside", "waited", "tells"),
+    *("reference", "reference_by", "trace_objectives"),
+)
 """The columns that files written by earlier versions may lack."""
 
 _KEY = (
@@ -160,39 +167,38 @@ def trace(
     seconds: float,
     verdict: Verdict,
 ) -> dict[str, list[float]]:
-    """The primal gap against time, from the checked answers on the way and the last one.
+    """The objective and the primal gap against time, from the checked answers on the way and the
+    last one.
 
     The last answer came after `seconds`; see `Found.own_seconds`, the clock of all of them. Only
     answers that are better than those before are kept.
     """
-    steps = []
-    least = math.inf
-    for elapsed, answer in answers:
-        check = instance.check(answer)
-        if check.feasible:
-            steps.append((elapsed, primal_gap(instance, check.objective)))
-    if verdict.check is not None and verdict.check.feasible:
-        steps.append((seconds, primal_gap(instance, verdict.check.objective)))
-    kept = []
+    checks = [(elapsed, instance.check(answer)) for elapsed, answer in answers]
+    if verdict.check is not None:
+        checks.append((seconds, verdict.check))
+    kept: list[tuple[float, float]] = []
     latest = 0.0
-    for elapsed, gap in steps:
+    for elapsed, check in checks:
+        if not check.feasible:
+            continue
         # The waiting is known better at the end, but an answer is no earlier than the last.
         latest = max(latest, elapsed)
-        if gap < least:
-            kept.append((latest, gap))
-            least = gap
+        if not kept or instance.family.better(check.objective, kept[-1][1]):
+            kept.append((latest, check.objective))
+    sense, best = instance.family.sense, instance.best_known
     return {
         "trace_seconds": [elapsed for elapsed, _ in kept],
-        "trace_gaps": [gap for _, gap in kept],
+        "trace_objectives": [objective for _, objective in kept],
+        "trace_gaps": [primal_gap(sense, objective, best) for _, objective in kept],
     }
 
 
-def primal_gap(instance: Instance, objective: float) -> float:
-    """The primal gap of an objective: `gap_to` the best known one, but from 0 to 1.
+def primal_gap(sense: str, objective: float, best: float | None) -> float:
+    """The primal gap of an objective: `gap_to` the best one, but from 0 to 1.
 
     NaN if no best objective is known. Berthold (Measuring the impact of primal heuristics,
     Operations Research Letters 41, 2013, equation 1) divides by the larger of both objectives,
     which makes every answer 1 where the best objective is zero.
     """
-    gap = gap_to(instance.family.sense, objective, instance.best_known)
+    gap = gap_to(sense, objective, best)
     return gap if math.isnan(gap) else min(max(gap, 0.0), 1.0)

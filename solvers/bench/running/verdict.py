@@ -7,10 +7,11 @@ from typing import Any
 
 from ...status import Status
 from ..families.family import Check
+from ..gaps import gap_to
 from ..instance import Instance
 from .process import Found
 
-__all__ = ["WAITED", "Outcome", "Verdict", "gap_to", "judged"]
+__all__ = ["WAITED", "Outcome", "Verdict", "judged"]
 
 _CLOCK_SHARE = 0.5
 _CLOCK_SECONDS = 0.5
@@ -18,11 +19,6 @@ _CLOCK_SECONDS = 0.5
 
 WAITED = "it waited"
 """How the cause begins of what was lost at a time limit, for want of a processor."""
-
-_SIGNS = {"minimise": 1.0, "maximise": -1.0}
-
-_SMALL = 0.01
-"""Objectives smaller than this are compared as if they were as large."""
 
 
 class Outcome(enum.StrEnum):
@@ -71,18 +67,6 @@ class Verdict:
     cause: str
     check: Check | None
     gap: float
-
-
-def gap_to(sense: str, objective: float, reference: float | None) -> float:
-    """How much worse an objective is than a reference, relative to its size, at least 0.01.
-
-    Negative if the objective is better; NaN without a reference. The sense is "minimise" or
-    "maximise".
-    """
-    if reference is None:
-        return math.nan
-    worse = (objective - reference) * _SIGNS[sense]
-    return worse / max(_SMALL, abs(reference))
 
 
 def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) -> Verdict:

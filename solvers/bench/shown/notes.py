@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..running.verdict import WAITED
 from .times import NOT_TRIED, Row, by_family, counting, in_words
 
-__all__ = ["busy", "notes", "uneven"]
+__all__ = ["busy", "improved", "notes", "uneven"]
 
 _BUSY = 1.5
 """Load for each core above which other work of the machine disturbs wall seconds."""
@@ -27,8 +27,9 @@ _ENDED = {
 
 
 def notes(rows: Iterable[Row]) -> list[str]:
-    """Sentences for each family: which solvers lack instances or have rows of several versions, and
-    why instances were not solved. The last one is of the machine, if it was busy.
+    """Sentences for each family: which best known values are passed, which solvers lack instances
+    or have rows of several versions, and why instances were not solved. The last one is of the
+    machine, if it was busy.
 
     Parameters
     ----------
@@ -57,6 +58,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
     found = []
     for family, part in by_family(held).items():
         instances = {row["instance"] for row in part}
+        found += [f"{family}: {line}" for line in improved(part)]
         for solver in dict.fromkeys(row["solver"] for row in part):
             own = [row for row in part if row["solver"] == solver]
             lines = _lacking(solver, own, len(instances)) + _edited(solver, own)
@@ -87,6 +89,21 @@ def busy(rows: Iterable[Row]) -> list[str]:
                 "and primal integrals are not reliable; compare processor seconds"
             ]
     return []
+
+
+def improved(rows: Iterable[Row]) -> list[str]:
+    """A sentence for each instance of which a solver found a better answer than the best known.
+
+    >>> row = {"instance": "one", "best_known": 9.0, "reference": 7.0, "reference_by": "A"}
+    >>> improved([row, row | {"instance": "two", "reference_by": ""}])
+    ['A found 7, better than the best known 9, to one: gaps and outcomes are to this answer']
+    """
+    found = {row["instance"]: row for row in rows if row.get("reference_by")}
+    return [
+        f"{row['reference_by']} found {row['reference']:.6g}, better than the best known "
+        f"{row['best_known']:.6g}, to {name}: gaps and outcomes are to this answer"
+        for name, row in found.items()
+    ]
 
 
 def uneven(rows: Iterable[Row]) -> list[str]:

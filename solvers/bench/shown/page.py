@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .facts import facts
-from .notes import busy, uneven
+from .notes import busy, improved, uneven
 from .pictures import (
     INK,
     draw_data_profile,
@@ -60,7 +60,8 @@ td.long { white-space: normal; min-width: 16rem; }
 
 _ABOUT = """Every answer was checked by code that no solver shares: feasibility and objective were
 recomputed, and a claim that they contradict is called wrong. An instance counts as solved if the
-answer is feasible and as good as the best known one, within the stated gap."""
+answer is feasible and as good as the best known one, or the best one found here if that is better,
+within the stated gap."""
 
 _PICTURES = {
     "Performance profile": (
@@ -162,7 +163,7 @@ def _section(
         figures.append(_figure(figure, f"{family}-{name}", name, text))
     failed = draw_failures(rows)
     text = "The worst solve of each instance counts."
-    lines = [*caption(clock), *uneven(rows), *_solved_by(rows), *busy(rows)]
+    lines = [*caption(clock), *improved(rows), *uneven(rows), *_solved_by(rows), *busy(rows)]
     below = "".join(f'<p class="quiet">{html.escape(line)}</p>' for line in lines)
     figures.append(_figure(failed, f"{family}-outcomes", "Outcomes", text))
     return (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .proofs import is_proved
+from .claims import is_claimed
 from .times import (
     NOT_TRIED,
     ORDER,
@@ -76,7 +76,7 @@ def primal_integral(row: Row) -> float:
     The seconds are those that the limit counts: wall time, less the time for which the solver
     waited for a processor.
     The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
-    to the size of the best known objective, at least 0.01, and at most 1. It keeps its last value
+    to the size of the best known objective, at least 0.001, and at most 1. It keeps its last value
     until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
     the limit. NaN if no best objective is known, or if the solver does not tell its answers on the
     way (`tells` of the row): when it found them is then unknown.
@@ -207,8 +207,8 @@ def summary(
 
     `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
     `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
-    ``died``. `proved` counts the solved ones that the solver calls optimal; `proved_only` ranks by
-    these. `not tried` counts the other instances of the family: the solver does not take them
+    ``died``. `claimed` counts the solved ones that the solver calls optimal; `claimed_only` ranks
+    by these. `not tried` counts the other instances of the family: the solver does not take them
     (``unsupported``), the machine failed it (``lost``), or there are no rows. `lost` counts those
     of the second kind. A solver that solved no instance, or lost one, has no mean (NaN), and who
     lost one has no primal integral and comes last: a loss at the time limit might have been a
@@ -242,7 +242,7 @@ def summary(
             solves = [table.instances[one] for one in np.flatnonzero(np.isfinite(column))]
             unsolved = [table.instances[one] for one in np.flatnonzero(np.isinf(column))]
             counts = _counts(ended[solver][instance] for instance in unsolved)
-            unproved = {row["instance"] for row in counted[solver] if not is_proved(row)}
+            unclaimed = {row["instance"] for row in counted[solver] if not is_claimed(row)}
             lost = list(ended[solver].values()).count("lost")
             # Without a solved instance, the mean would be the time limit. What is lost at the limit
             # would mostly be failures: without them, the mean would be too small.
@@ -253,7 +253,7 @@ def summary(
                     "solver": solver,
                     "instances": tried,
                     "solved": solved,
-                    "proved": len(set(solves) - unproved),
+                    "claimed": len(set(solves) - unclaimed),
                     **counts,
                     "not tried": len(column) - tried,
                     "lost": lost,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from .facts import facts
+from .notes import notes
 from .summaries import SHIFT, summary
 from .times import Clock, Row
 
@@ -47,8 +48,8 @@ def table_of(
     rows
         The rows of a comparison.
     form
-        "markdown", "latex" (with the package booktabs; comments say what it was made with and what
-        the columns hold) or "csv" (all digits).
+        "markdown", "latex" (with the package booktabs; comments say what it was made with, what
+        the columns hold, and the `notes`) or "csv" (all digits).
     shift, clock, warm, gap
         See `shifted_geometric_means`.
 
@@ -65,7 +66,7 @@ def table_of(
     written = writers[form](lines)
     if form == "latex":
         # Comments, so that nobody has to look for what a table of a paper was made with.
-        told = ["; ".join(facts(listed)), *caption(clock)]
+        told = ["; ".join(facts(listed)), *caption(clock), *notes(listed)]
         return "".join(f"% {' '.join(text.split())}\n" for text in told) + written
     return written
 
@@ -75,8 +76,8 @@ def caption(clock: Clock = "cpu") -> list[str]:
     kind = "processor" if clock == "cpu" else "wall"
     return [
         "instances: those that the solver was tried on, the sum of solved, feasible, time, wrong "
-        "and other; proved: the solved ones that the solver calls optimal; other: no answer, an "
-        "error, the end of the process, or the memory limit",
+        "and other; claimed: the solved ones that the solver calls optimal, which nobody proves; "
+        "other: no answer, an error, the end of the process, or the memory limit",
         "not tried: the solver does not take them, the machine failed it, or it did not run on "
         "them; lost: those that the machine failed; a solver that lost any has no mean, no primal "
         "integral, and comes last, as a loss might have been a failure",
@@ -92,7 +93,7 @@ def caption(clock: Clock = "cpu") -> list[str]:
         "instances that were solved; - if none was",
         "primal integral: the mean gap over the seconds of the time limit, from 0 (the best "
         "known at once) to 1 (no answer in time); gaps are relative to the size of the best known "
-        "objective, at least 0.01, and at most 1; it is of the fastest warm solve, as the mean; - "
+        "objective, at least 0.001, and at most 1; it is of the fastest warm solve, as the mean; - "
         "for a solver that does not tell its answers on the way",
     ]
 

@@ -40,7 +40,8 @@ def test_a_users_own_solver_runs_from_a_file(saved, capsys, monkeypatch):
     assert main([*command, "--solvers", solver, "Newton", "--repeats", "0"]) == 0
     assert "Newton was not run: it does not solve exact-entropy" in capsys.readouterr().out
     assert main([*command, "--solvers", solver, "--repeats", "0", "--json"]) == 0
-    (line,) = json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)
+    (line,) = said["summary"]
     assert line["instances"] == 1 and line["wrong"] == 0
     (row,) = bench.read_rows(rows)
     assert row["feasible"] and row["objective"] == pytest.approx(0.0, abs=1e-12)
@@ -168,6 +169,7 @@ def test_a_programme_is_printed_with_its_symbols(capsys):
     family = bench.instance("cover-design-7-3-2").family
     assert family.statement() in said
     assert all(f"{symbol}: {words}" in said for symbol, words in family.symbols().items())
+    assert f"columns of a file: {family.columns}" in said
 
 
 @pytest.mark.parametrize(
@@ -209,18 +211,13 @@ def test_some_solvers_alone_are_shown(tmp_path, capsys):
 
 def test_a_false_optimum_of_another_file_is_told(tmp_path, capsys):
     """Rows of one file refute those of another one."""
-    paths = []
-    for solver, objective in (("honest", 30.0), ("liar", 33.0)):
-        row = (
-            dict.fromkeys(bench.COLUMNS)
-            | {"family": "cover", "sense": "minimise", "instance": "mine", "solver": solver}
-            | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": 9.0, "peak_memory": 1}
-            | {"trace_seconds": [], "trace_gaps": [], "repeats": 0, "tolerance": 1e-4}
-            | {"outcome": "solved", "cause": "", "status": "OPTIMAL", "feasible": True}
-            | {"objective": objective}
+    paths = [
+        rows_in(
+            tmp_path / f"{solver}.parquet",
+            {"solver": solver, "objective": objective, "status": "OPTIMAL"},
         )
-        paths.append(str(tmp_path / f"{solver}.parquet"))
-        write([row], Path(paths[-1]))
+        for solver, objective in (("honest", 30.0), ("liar", 33.0))
+    ]
     assert main(["bench", "show", *paths]) == 0
     assert "an answer of liar to mine is wrong" in capsys.readouterr().out
 
@@ -270,17 +267,82 @@ def test_runs_with_different_limits_are_not_ranked_together(tmp_path, capsys):
     assert "cover,B," in shown and "cover,A," not in shown
 
 
-def test_rows_can_be_ranked_by_proofs(tmp_path, capsys):
-    """A quick answer without a claim of optimality ranks first by answers, and last by proofs."""
+def rows_in(path, *rows):
+    """Write rows of a cover of one instance to a file; returns its path as a text."""
+    whole = (
+        dict.fromkeys(bench.COLUMNS)
+        | {"family": "cover", "sense": "minimise", "instance": "mine", "outcome": "solved"}
+        | {"cold": True, "cpu": 1.0, "wall": 1.0, "time_limit": 9.0, "peak_memory": 1}
+        | {"trace_seconds": [], "trace_gaps": [], "repeats": 0, "tolerance": 1e-4, "cause": ""}
+        | {
+            "feasible": True,
+            "objective": 30.0,
+            "gap": 0.0,
+            "versions": "{}",
+            "date": "2026-01-01",
+            "load": 0.0,
+        }
+    )
+    write([whole | row for row in rows], path)
+    return str(path)
+
+
+def test_a_better_answer_than_the_best_known_is_told_in_every_form(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    path = rows_in(
+        tmp_path / "r.parquet",
+        {"solver": "quick", "objective": 3466.0, "best_known": 4679.0, "cpu": 0.1},
+        {"solver": "highs", "objective": 3144.0, "best_known": 4679.0},
+    )
+    page = tmp_path / "page.html"
+    told = "highs found 3144, better than the best known 4679"
+    shows = ["bench", "show", path]
+    assert main([*shows, "--page", str(page)]) == 0
+    assert told in capsys.readouterr().out and told in page.read_text()
+    assert main([*shows, "--format", "latex"]) == 0
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if told in one]
+    assert line.startswith("% ")
+    assert main([*shows, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert told in said["notes"][0]
+    ranked = [(one["solver"], one["solved"], one["feasible"]) for one in said["summary"]]
+    assert ranked == [("highs", 1, 0), ("quick", 0, 1)]
+    # Also where the solver that found it is not shown.
+    assert main([*shows, "--solvers", "quick"]) == 0
+    assert told in capsys.readouterr().out
+
+
+def test_the_numbers_of_limits_are_those_of_all_rows(tmp_path, capsys):
+    """Choosing a family or a solver does not change them."""
+    path = rows_in(
+        tmp_path / "r.parquet",
+        {"solver": "A", "time_limit": 5.0, "family": "minimax"},
+        *({"solver": "A", "time_limit": limit} for limit in (10.0, 60.0)),
+        {"solver": "B", "time_limit": 60.0},
+    )
+    shows = ["bench", "show", path, "--family", "cover"]
+    assert main(shows) == 0
+    shown = capsys.readouterr().out
+    assert "limits 2: time limit 10 s" in shown and "limits 3: time limit 60 s" in shown
+    assert main([*shows, "--limits", "3", "--format", "csv"]) == 0
+    assert "cover,B," in capsys.readouterr().out
+    assert main([*shows, "--solvers", "B", "--limits", "3"]) == 0
+    assert "| B |" in capsys.readouterr().out
+    assert main([*shows, "--limits", "1"]) == 2
+    assert "under --limits 1 must hold the family 'cover'" in capsys.readouterr().err
+
+
+def test_rows_can_be_ranked_by_claims(tmp_path, capsys):
+    """A quick answer without a claim of optimality ranks first by answers, and last by claims."""
     path = tmp_path / "rows.parquet"
     (easy, *_) = bench.instances(family="exact-entropy", size="small")
     (row,) = bench.compare([easy], {"sure": bench.ROSTER["IPF"].make()}, repeats=0)
     write([row, row | {"solver": "quick", "status": "UNPROVEN", "cpu": row["cpu"] / 2}], path)
     order = {}
-    for words in ([], ["--proved"]):
+    for words in ([], ["--claimed"]):
         assert main(["bench", "show", str(path), *words, "--json"]) == 0
         lines = json.loads(capsys.readouterr().out)["summary"]
-        order[bool(words)] = [(line["solver"], line["solved"], line["proved"]) for line in lines]
+        order[bool(words)] = [(line["solver"], line["solved"], line["claimed"]) for line in lines]
     assert order == {
         False: [("quick", 1, 0), ("sure", 1, 1)],
         True: [("sure", 1, 1), ("quick", 0, 0)],

@@ -226,6 +226,11 @@ def test_the_instances_and_those_that_are_proved_are_counted():
     assert f"the best value of {proved} of them proved" in readme
 
 
+def test_the_columns_of_a_file_are_told():
+    told = table("family | columns, in their order", DOCS / "bench.md")
+    assert told == [[family.name, family.columns] for family in bench.FAMILIES]
+
+
 def arrays_told():
     """For each group of families, the names of its arrays, and whether each may be left out."""
     told = {}

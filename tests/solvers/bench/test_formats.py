@@ -113,6 +113,32 @@ def test_a_file_has_the_optimum_of_the_instance(name, ending, reader, tmp_path):
     assert READERS[reader](path) == pytest.approx(optimum(name), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize(("ending", "mark"), [("mps", "*"), ("lp", "\\"), ("cbf", "#")])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_file_says_what_its_columns_are(name, ending, mark, tmp_path):
+    if name in CONES and ending != "cbf":
+        pytest.skip("the format holds no cones")
+    instance = small(name)
+    instance.export(tmp_path / f"file.{ending}")
+    lines = (tmp_path / f"file.{ending}").read_text("ascii").splitlines()
+    told = " ".join(line.removeprefix(mark).strip() for line in lines if line.startswith(mark))
+    assert instance.family.columns in told and "family.answer(problem, point)" in told
+
+
+@pytest.mark.parametrize("name", ["exact-entropy", "penalised-entropy", "least-squares", "minimax"])
+def test_the_first_columns_of_a_reconstruction_are_its_cells_times_their_number(name):
+    """As the comment of a file says, also where cells must be zero."""
+    instance = small(name)
+    problem, model = instance.problem, instance.model
+    shares = np.random.default_rng(0).dirichlet(np.ones(len(problem.possible)))
+    cells = problem.spread(shares) * problem.total
+    point = np.append(shares * len(shares), np.zeros(model.columns - len(shares)))
+    assert np.allclose(np.ravel(instance.family.answer(problem, point)), cells)
+    # Each programme has a row that says that these columns sum to their number.
+    sums = np.abs(model.matrix[[0]].toarray()[0] - (np.arange(model.columns) < len(shares)))
+    assert sums.max() == 0 and model.lower[0] == model.upper[0] == len(shares)
+
+
 @pytest.mark.parametrize("reader", ["HiGHS", "SCIP", "CBC"])
 @pytest.mark.parametrize("name", ["mine", "my own cover", "two\nlines", "café", "x0 FREE", ""])
 def test_a_name_of_ones_own_leaves_a_file_readable(name, reader, tmp_path):

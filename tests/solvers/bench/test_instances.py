@@ -185,6 +185,14 @@ def test_the_gap_is_positive_for_worse_objectives():
     assert math.isnan(small("cover").gap(1)) and not small("cover").proved
 
 
+def test_a_gap_is_a_share_of_the_best_value_of_every_instance():
+    """The smallest size of an objective matters where the best value is zero, and nowhere else."""
+    for one in [one for one in EVERY if one.best_known is not None]:
+        worse = one.best_known * (1.001 if one.family.sense == "minimise" else 0.999)
+        is_zero = abs(one.best_known) < 1e-12
+        assert one.gap(worse) == pytest.approx(0.0 if is_zero else 0.001), one.name
+
+
 def test_our_solver_reaches_the_best_known_value():
     one = bench.instance("penalised-entropy-m3-chain-pairs")
     check = one.check(Newton().solve(one.problem))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margin.solvers import bench
+from margin.solvers.bench.gaps import gap_to
 from margin.solvers.bench.running.reconciled import reconciled
-from margin.solvers.bench.running.verdict import gap_to
 
 TOLERANCE = 1e-4
 
@@ -101,4 +101,100 @@ def test_a_claim_is_wrong_exactly_if_an_answer_refutes_it(listed, sense):
             gap_to(sense, value, claim) < -TOLERANCE for value in reached for claim in claimed
         )
         assert (one["outcome"] == "wrong") == refuted
+    assert reconciled(found) == found
+
+
+def judged(solver, objective, best, *, sense="minimise", **more):
+    """A row as `compare` judges it before it knows of other answers."""
+    gap = gap_to(sense, objective, best)
+    made = {"outcome": "solved" if gap <= TOLERANCE else "feasible", "gap": gap}
+    made |= {"best_known": best, "reference": best, "reference_by": "", "tells": True}
+    made |= {"trace_seconds": [1.0], "trace_objectives": [objective], "time_limit": 4.0}
+    made |= {"trace_gaps": [min(max(gap, 0.0), 1.0)]}
+    return row(solver, objective, "UNPROVEN", sense=sense) | made | more
+
+
+def test_an_answer_that_passes_the_best_known_value_is_the_measure_of_all():
+    rows = [
+        judged("highs", 3144.0, 4679.0),
+        judged("greedy", 3466.0, 4679.0),
+        judged("slow", 9000.0, 4679.0),
+        judged("none", 0.0, 4679.0, outcome="nothing", feasible=False, gap=math.nan),
+    ]
+    found = reconciled(rows)
+    assert [one["outcome"] for one in found] == ["solved", "feasible", "feasible", "nothing"]
+    assert found[1]["cause"] == "not the best: 3466, but an answer of highs has 3144"
+    assert {(one["reference"], one["reference_by"]) for one in found} == {(3144.0, "highs")}
+    gap = (3466 - 3144) / 3144
+    assert [one["gap"] for one in found[:2]] == [0.0, pytest.approx(gap)]
+    # The curves and their integrals have the same measure: 1 until the answer, then its gap.
+    assert [one["trace_gaps"] for one in found[:3]] == [[0.0], [pytest.approx(gap)], [1.0]]
+    integrals = [bench.primal_integral(one) for one in found[:3]]
+    assert integrals == [0.25, pytest.approx(0.25 + 0.75 * gap), 1.0]
+    told = "cover: highs found 3144, better than the best known 4679, to mine"
+    assert bench.notes(found)[0].startswith(told)
+    assert not any("better than" in line for line in bench.notes(rows))
+
+
+def test_a_better_answer_stays_a_fact_when_its_row_is_gone():
+    (_, left) = reconciled([judged("A", 30.0, 40.0), judged("B", 35.0, 40.0)])
+    assert reconciled([left]) == [left] and left["reference_by"] == "A"
+
+
+def test_a_value_that_became_known_later_judges_earlier_rows():
+    early, late = judged("A", 40.0, 40.0), judged("B", 30.0, 30.0)
+    assert outcomes([early, late]) == ["feasible", "solved"]
+    assert reconciled([early, late])[0]["cause"] == "not the best: 40, but 30 is known"
+
+
+def test_an_answer_that_passes_a_proved_bound_is_no_fact():
+    """Either the check or the bound is wrong, so that it says nothing of others."""
+    rows = [judged("A", 30.0, 40.0, bound=39.0, outcome="wrong"), judged("B", 40.0, 40.0, bound=39)]
+    assert outcomes(rows) == ["wrong", "solved"]
+    assert not any(one["reference_by"] for one in reconciled(rows))
+
+
+def test_a_late_answer_is_a_fact_and_stays_late():
+    rows = [judged("A", 30.0, 40.0, outcome="time"), judged("B", 40.0, 40.0)]
+    assert outcomes(rows) == ["time", "feasible"]
+
+
+def test_curves_without_objectives_are_left_out_where_gaps_change():
+    """Files of earlier versions hold gaps alone, which are zero below the best known value."""
+    old = judged("A", 35.0, 40.0)
+    old["trace_objectives"] = None
+    (alone,) = reconciled([old | {"objective": 40.0}])
+    (changed, _) = reconciled([old, judged("B", 30.0, 40.0)])
+    assert alone["trace_gaps"] == [0.0] and alone["tells"]
+    assert changed["trace_gaps"] == [] and math.isnan(bench.primal_integral(changed))
+
+
+def test_a_gap_of_an_earlier_version_is_measured_anew():
+    """It was a share of 0.01 where the best value was smaller."""
+    (found,) = reconciled([judged("A", 0.001805, 0.0018) | {"gap": 0.0005, "outcome": "solved"}])
+    assert found["gap"] == pytest.approx(0.005 / 1.8) and found["outcome"] == "feasible"
+    assert found["cause"] == "not the best: 0.001805, but 0.0018 is known"
+
+
+positive = st.floats(0.0, 5.0)
+
+
+@given(
+    st.lists(positive, min_size=1, max_size=5),
+    positive,
+    st.sampled_from(["minimise", "maximise"]),
+)
+def test_an_answer_is_solved_exactly_if_nothing_is_better(objectives, known, sense):
+    rows = [
+        judged(str(place), objective, known, sense=sense)
+        for place, objective in enumerate(objectives)
+    ]
+    best = (min if sense == "minimise" else max)([known, *objectives])
+    # Rounding alone makes no better answer: a table may break constraints a little.
+    reference = best if gap_to(sense, best, known) < -TOLERANCE else known
+    found = reconciled(rows)
+    for one in found:
+        assert one["reference"] == reference
+        assert one["gap"] == gap_to(sense, one["objective"], reference)
+        assert (one["outcome"] == "solved") == (one["gap"] <= TOLERANCE)
     assert reconciled(found) == found

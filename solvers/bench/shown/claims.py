@@ -1,20 +1,21 @@
-"""Which solves ended with a proof, and rows in which only those count as solved."""
+"""Which solves claim a proof of optimality, and rows in which only those count as solved."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from ..running.verdict import gap_to
+from ..gaps import gap_to
 from .times import Row
 
-__all__ = ["is_proved", "proved_only"]
+__all__ = ["claimed_only", "is_claimed"]
 
 
-def is_proved(row: Row) -> bool:
+def is_claimed(row: Row) -> bool:
     """Whether a solve found the best answer and claims that it is optimal.
 
     The answer and the claims were checked: it is as good as the best known, and nothing refutes the
     status OPTIMAL. A bound, if the solver claims one, must also agree with the objective, up to the
-    tolerance of the comparison. The proof itself is not seen.
+    tolerance of the comparison. No proof is seen: that
+    nothing better was found does not prove that there is nothing better.
     """
     if row["outcome"] != "solved" or row.get("status") != "OPTIMAL":
         return False
@@ -24,11 +25,11 @@ def is_proved(row: Row) -> bool:
     return abs(gap_to(row["sense"], row["objective"], bound)) <= float(row["tolerance"])
 
 
-def proved_only(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def claimed_only(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The rows, where an answer that its solver does not call optimal counts as ``feasible``.
 
-    What is made of these rows ranks solvers by their proofs: `summary`, `table_of`, `page`, means,
-    profiles and pictures. An answer without a proof then costs the time limit, as a failure does.
+    What is made of these rows ranks solvers by their claims: `summary`, `table_of`, `page`, means,
+    profiles and pictures. An answer without a claim then costs the time limit, as a failure does.
     Do not combine this with `gap`, which counts answers for what they are.
 
     Parameters
@@ -40,11 +41,11 @@ def proved_only(rows: Iterable[Row]) -> list[dict[str, Any]]:
     --------
     >>> rows = [{"outcome": "solved", "status": "OPTIMAL", "claimed_bound": None}]
     >>> rows.append({"outcome": "solved", "status": "UNPROVEN", "claimed_bound": None})
-    >>> [row["outcome"] for row in proved_only(rows)]
+    >>> [row["outcome"] for row in claimed_only(rows)]
     ['solved', 'feasible']
     """
-    unproved = {"outcome": "feasible", "cause": "the best known, but not called optimal"}
+    unclaimed = {"outcome": "feasible", "cause": "the best known, but not called optimal"}
     return [
-        dict(row) if row["outcome"] != "solved" or is_proved(row) else {**row, **unproved}
+        dict(row) if row["outcome"] != "solved" or is_claimed(row) else {**row, **unclaimed}
         for row in rows
     ]
