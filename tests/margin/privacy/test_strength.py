@@ -163,13 +163,13 @@ CONTENTS = "the odds of any conclusion about what their row says"
     ],
 )
 def test_the_page_states_the_factor_together_with_earlier_releases(budget, domain, factors):
-    said = in_words(Statement(budget=budget), domain, earlier(budget))[1]
+    said = in_words(Statement(budget=budget), domain, earlier(budget))[2]
     for odds, factor in factors.items():
         assert f"change {odds} by a factor of at most {factor}" in said
     assert said.count("by a factor") == len(factors)
     assert "ledger" not in said
     for other in (earlier(ZCDP(1)), {"kind": "public table", "source": "example.org", "rows": 7}):
-        assert "factor" not in in_words(Statement(budget=budget), domain, other)[-1]
+        assert "factor" not in in_words(Statement(budget=budget), domain, other)[2]
 
 
 GRID = np.arange(-40, 41)
