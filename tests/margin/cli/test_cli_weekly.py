@@ -195,8 +195,9 @@ def test_a_run_without_the_ledger_of_the_releases_charges_nothing(weekly, tmp_pa
 
 
 PLANTED = """
-import os, signal, sqlite3, sys
+import os, signal, sqlite3, sys, time
 import margin
+import margin.privacy.ledger
 import margin.privacy.ledger_file
 from margin.__main__ import run
 
@@ -206,6 +207,19 @@ def fail(*_, **__):
 def hold():
     margin.privacy.ledger_file._WAIT = 0.05
     holder.execute("BEGIN EXCLUSIVE")
+
+def kill(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def hang(*_, pause=99, **__):
+    # As if its time were over: `timeout` sends SIGTERM, then SIGKILL.
+    while True:
+        end()
+        time.sleep(pause)
+
+def end():
+    # `timeout` leads the group of processes.
+    os.kill(os.getpgrp(), signal.SIGALRM)
 
 holder = sqlite3.connect("ledger.db", isolation_level=None)
 if " ".join(sys.argv[1:]).startswith("{command}"):
@@ -372,38 +386,18 @@ def test_the_alarm_tells_new_categories_and_the_release_is_made(weekly, tmp_path
     assert (tmp_path / "releases").stat().st_mode & 0o77
 
 
-HANGS = """
-import os, signal, sys, time
-import margin.privacy.ledger
-from margin.__main__ import run
-
-def hang(*_, **__):
-    # As if its time were over: `timeout` sends SIGTERM, then SIGKILL.
-    while True:
-        end()
-        time.sleep({pause})
-
-def end():
-    # `timeout` leads the group of processes.
-    os.kill(os.getpgrp(), signal.SIGALRM)
-
-if sys.argv[1] == "{command}":
-    {moment}
-sys.exit(run())
-"""
 OVER = {
-    "before the release": ("margin.privacy.ledger.Ledger.check = hang", 99, 124, 0),
-    "before the charge": ("margin.privacy.ledger.Ledger._charge = hang", 99, 124, 0),
+    "before the release": ("margin.privacy.ledger.Ledger.check = hang", 124, 0),
+    "before the charge": ("margin.privacy.ledger.Ledger._charge = hang", 124, 0),
     "after the charge": (
         "made = margin.release; margin.release = lambda *a, **b: (made(*a, **b), hang())",
-        99,
         124,
         70,
     ),
-    "while it writes": ("margin.Synopsis.save = hang", 0.1, 137, 70),
-    "complete": ("link = os.link; os.link = lambda *names: (link(*names), end())", 99, 124, 0),
+    "while it writes": ("margin.Synopsis.save = lambda *_, **__: hang(pause=0.1)", 137, 70),
+    "complete": ("link = os.link; os.link = lambda *names: (link(*names), end())", 124, 0),
 }
-"""Where a run hangs, the seconds between two signals, its code, and that of the next run."""
+"""Where a run hangs, its code, and that of the next run."""
 
 
 @pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
@@ -411,15 +405,11 @@ OVER = {
 def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
     weekly, tmp_path, moment
 ):
-    where, pause, code, then = OVER[moment]
-    program = tmp_path / "bin" / "margin"
-    usual = program.read_text()
+    where, code, then = OVER[moment]
     command = "ledger" if moment == "before the release" else "release"
-    hangs = HANGS.format(moment=where, pause=pause, command=command)
-    (tmp_path / "hangs.py").write_text(hangs)
-    program.write_text(usual.replace("-m margin", f'"{tmp_path / "hangs.py"}"'))
+    usual = planted(tmp_path, command, where)
     over = weekly("2026-W47", before=TIMEOUT.split())
-    program.write_text(usual)
+    (tmp_path / "bin" / "margin").write_text(usual)
     # A shell gives the code 128 + 9 for a command that is killed.
     assert (128 - over.returncode if over.returncode < 0 else over.returncode) == code
     _, begins, said = over.stderr.partition(BEGINS)
@@ -429,18 +419,6 @@ def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
     assert weekly("2026-W47").returncode == then
 
 
-KILLED = """
-import os, signal, sys
-import margin.privacy.ledger
-from margin.__main__ import run
-
-def kill(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-if sys.argv[1] == "release":
-    {}
-sys.exit(run())
-"""
 MOMENTS = {
     "before the charge": "margin.privacy.ledger.Ledger._charge = kill",
     "before the file": "margin.Synopsis.save = kill",
@@ -464,12 +442,9 @@ LEFT = {
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_the_next_run_says_what_a_killed_one_left(weekly, tmp_path, monkeypatch, capsys, moment):
     monkeypatch.chdir(tmp_path)
-    program = tmp_path / "bin" / "margin"
-    usual = program.read_text()
-    (tmp_path / "killed.py").write_text(KILLED.format(MOMENTS[moment]))
-    program.write_text(usual.replace("-m margin", f'"{tmp_path / "killed.py"}"'))
+    usual = planted(tmp_path, "release", MOMENTS[moment])
     assert weekly("2026-W47").returncode == -signal.SIGKILL
-    program.write_text(usual)
+    (tmp_path / "bin" / "margin").write_text(usual)
 
     code, words = LEFT[moment]
     parts = list((tmp_path / "releases").glob(".margin-*.part"))
