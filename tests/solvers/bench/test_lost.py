@@ -101,7 +101,8 @@ def test_who_lost_instances_at_the_limit_is_not_ranked(instance, monkeypatch):
         assert (first["solver"], first["lost"], first["ratio"]) == ("A", 0, 1)
         assert (second["solved"], second["lost"], second["not tried"]) == (2, 1, 1)
         assert math.isnan(second["mean seconds"]) and math.isnan(second["ratio"])
-        told = bench.summary([row | {"tells": True, "best_known": 1.0} for row in rows])
+        known = {"tells": True, "best_known": 1.0, "trace_seconds": [], "trace_gaps": []}
+        told = bench.summary([row | known for row in rows])
         assert not math.isnan(told[0]["primal integral"])
         assert math.isnan(told[1]["primal integral"])
         note = f"1 lost, {late} of them at the time limit"

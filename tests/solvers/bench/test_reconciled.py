@@ -154,6 +154,12 @@ def test_an_answer_that_passes_a_proved_bound_is_no_fact():
     assert not any(one["reference_by"] for one in reconciled(rows))
 
 
+def test_an_answer_that_is_better_by_rounding_alone_measures_nothing():
+    """Tables may break constraints a little, so that the best known value stays the measure."""
+    rows = [judged("A", 29.999, 30.0), judged("B", 30.0025, 30.0)]
+    assert outcomes(rows) == ["solved", "solved"] and reconciled(rows) == rows
+
+
 def test_a_late_answer_is_a_fact_and_stays_late():
     rows = [judged("A", 30.0, 40.0, outcome="time"), judged("B", 40.0, 40.0)]
     assert outcomes(rows) == ["time", "feasible"]
