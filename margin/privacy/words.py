@@ -24,6 +24,9 @@ _EVENT = 0.01
 _LARGEST = 700.0
 """Largest epsilon whose factor exp(epsilon) is a float."""
 
+_IN_FULL = 100.0
+"""Factor up to which two decimals are written."""
+
 _MOST_WRITTEN = 1e15
 """Factor from which a formula is shorter than its digits, which readers would have to count."""
 
@@ -264,7 +267,7 @@ def _what_not() -> str:
 def _factor(found: Strength) -> str:
     """Write the factor exp(loss), rounded up, and the probability of an exception."""
     factor = _rounded(found)
-    text = f"{factor:.2f}" if factor <= 100 else f"{factor:,.0f}"
+    text = f"{factor:.2f}" if factor <= _IN_FULL else f"{factor:,.0f}"
     if math.isinf(factor):
         text = f"exp({math.ceil(found.loss)})"
     if not found.chance:
@@ -275,7 +278,7 @@ def _factor(found: Strength) -> str:
 def _rounded(found: Strength) -> float:
     """The factor exp(loss), rounded up; infinite if a formula is shorter."""
     factor = math.exp(min(found.loss, _LARGEST))
-    if factor < 100:
+    if factor < _IN_FULL:
         return math.ceil(100 * factor) / 100
     # The relative error of three digits is at most 0.5 %.
     return float(f"{factor * 1.005:.3g}") if factor < _MOST_WRITTEN else math.inf

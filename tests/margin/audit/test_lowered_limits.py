@@ -154,7 +154,6 @@ WRITTEN = {
     "privacy.loss": ["delta < Fraction(1, 10 ** 300)"],
     "privacy.ledger": ["len(plain) > 200", "len(label) <= 200"],
     "privacy.statement": ["len(digits) == 64"],
-    "privacy.words": ["factor < 100"],
     "data.encode": ["column.type.bit_width < 128"],
     "data.packed": ["array.shape[1] != (rows + 63) // 64"],
     "data.scratch": ["lock.read(1000) != _told(folder)"],
