@@ -46,8 +46,8 @@ def told_apart(synopsis: Synopsis, view: Iterable[str]) -> str:
     >>> rows = {"age": [0, 1], "sex": [0, 1], "job": [0, 1]}
     >>> made = margin.release(rows, domain=domain, budget=margin.PureDP(1), mechanism=mechanism)
     >>> print(told_apart(made, ["age", "sex", "job"]))
-    No measured table holds age and job together: except for what both have in common with sex, \
-the numbers are as if they had nothing to do with each other.
+    No measured table holds age and job together: except for what both have in common with other \
+attributes, the numbers are as if they had nothing to do with each other.
     """
     names = tuple(view)
     pairs = pairs_apart(synopsis, names)

@@ -146,8 +146,8 @@ def from_measurements(
     >>> noisy = [pair, (["b", "c"], [[9.0, 6.1], [2.2, 2.9]], 1.0)]
     >>> synopsis = from_measurements(noisy, domain={"a": 2, "b": 2, "c": 2})
     >>> synopsis.marginal(["a", "c"]).counts.round(1)
-    array([[7.8, 6.3],
-           [3.3, 2.6]])
+    array([[7.8, 6.4],
+           [3.4, 2.6]])
     """
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     measured = [_marginal(declared, measurement) for measurement in measurements]
