@@ -616,8 +616,8 @@ def test_an_interrupt_leaves_what_is_done(table, domain, tmp_path, capsys):
 
     pyarrow.csv.write_csv(table, tmp_path / "people.csv")
     (tmp_path / "domain.json").write_text(domain.to_json())
-    (tmp_path / "mine.py").write_text(STOPPED)
-    stopped = f"{tmp_path / 'mine.py'}:Stopped"
+    (tmp_path / "interrupting.py").write_text(STOPPED)
+    stopped = f"{tmp_path / 'interrupting.py'}:Stopped"
     command = [
         *("compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")),
         *("--epsilon", "1", "--runs", "1", "--mechanisms"),

@@ -134,6 +134,13 @@ def cells(data):
     margin.release(data, domain=DOMAIN, budget=margin.PureDP(1), mechanism=margin.HighPass(theta=9))
 
 
+def checked(path):
+    """A check lists the files that cannot be read; here their problems are raised."""
+    found = fit.check_fit(path, DOMAIN, unit="id")
+    if found.unread:
+        raise margin.DataError("; ".join(one.problem for one in found.unread))
+
+
 READINGS = {
     "csv": lambda folder: by_unit(folder / "t.csv"),
     "gzip": lambda folder: read(folder / "t.csv.gz"),
@@ -149,8 +156,8 @@ READINGS = {
     "suggest csv": lambda folder: suggest.suggest_domain(folder / "t.csv"),
     "suggest folder": lambda folder: suggest.suggest_domain(folder / "many"),
     "suggest columns": lambda _: suggest.suggest_domain(TABLE),
-    "fit": lambda folder: fit.check_fit(folder / "t.csv", DOMAIN, unit="id"),
-    "fit of a folder": lambda folder: fit.check_fit(folder / "many", DOMAIN, unit="id"),
+    "fit": lambda folder: checked(folder / "t.csv"),
+    "fit of a folder": lambda folder: checked(folder / "many"),
 }
 
 
