@@ -201,7 +201,7 @@ Fitted on: not recorded. Command: none.
 
 LEAST_FOR_UNIONS = 1 << 14
 FEWER_BY_UNIONS = 4
-"""`UnionProducts` is used from this number of extended functions, if it needs so many times fewer.
+"""`UnionProducts` is used for at least 2 ** 14 extended functions, if it needs at most a quarter.
 
 Fitted on: eleven shapes with 3 to 12 axes, all pairs or triples known. Where it needs half as many,
 both ways take as long; with 2 ** 14 extended functions both take a millisecond. Command: none.

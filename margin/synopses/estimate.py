@@ -65,7 +65,7 @@ def estimate(
     reconstruction
         The solver for marginals that no view covers; None takes `reconstruction_for`.
     """
-    solver = reconstruction or reconstruction_for(domain)
+    solver = reconstruction_for(domain) if reconstruction is None else reconstruction
     synopsis = ViewSynopsis.of(domain, measured, reconstruction=solver)
     log.info("making the views consistent")
     consistent = consistency(synopsis.held)

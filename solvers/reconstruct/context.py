@@ -196,11 +196,15 @@ class Reconstruction:
             if self._is_joint:
                 return self._joint
             wide = self._around(axes, solver.context)
-        if self._last is None or self._last[0] != wide:
-            problem = Problem.of(self.tables, wide)
-            solution = dataclasses.replace(solver, bars=False).solve(problem)
-            self._last = wide, _Surroundings(self.tables, wide, problem, solution, solver)
-        return self._last[1]
+        # Another thread may replace the last one at any time, so it is looked at once.
+        last = self._last
+        if last is not None and last[0] == wide:
+            return last[1]
+        problem = Problem.of(self.tables, wide)
+        solution = dataclasses.replace(solver, bars=False).solve(problem)
+        around = _Surroundings(self.tables, wide, problem, solution, solver)
+        self._last = wide, around
+        return around
 
     def _in_context(
         self,

@@ -130,7 +130,8 @@ class Residual:
         """Run the mechanism: measure the components with the whole budget, and make tables of
         them."""
         domain = private.domain
-        solver = self.reconstruction or reconstruction_for(domain)
+        stated = self.reconstruction
+        solver = reconstruction_for(domain) if stated is None else stated
         follows = self._following(domain, workload, private.budget)
         if follows is not None:
             tables, noise = follows.measure(private)

@@ -171,3 +171,29 @@ def test_sums_of_one_marginal_in_parts_solve_once(monkeypatch, context):
     # Another marginal is another problem.
     reconstruction.sums((1, 3), np.ones((12, 1)))
     assert len(solved) == 3
+
+
+class Contested(Reconstruction):
+    """A reconstruction whose last solution another thread replaces as soon as it is kept."""
+
+    other = None
+    kept = None
+
+    @property
+    def _last(self):
+        return self.kept
+
+    @_last.setter
+    def _last(self, made):
+        self.kept = self.other or made
+
+
+def test_a_solution_that_another_thread_replaces_is_not_taken_for_ones_own():
+    weights = np.random.default_rng(1).normal(size=(4, 2))
+    contested = Contested(_tables(), Newton())
+    contested.sums((1, 3), np.ones((12, 1)))
+    contested.other = contested.kept
+    alone = Reconstruction(_tables(), Newton()).sums((0, 2), weights)
+    found = contested.sums((0, 2), weights)
+    assert found.variance == pytest.approx(alone.variance)
+    assert found.estimate == pytest.approx(alone.estimate)
