@@ -212,7 +212,13 @@ class _Course:
 
     def learn_where_it_pays(self) -> None:
         """Measure a few small views and learn the strength of high-order structure from them, but
-        only if this is expected to reduce the error."""
+        only if this is expected to reduce the error.
+
+        Under pure differential privacy the variance of noise grows as the square of what is spent
+        before. So nothing is learnt there if a look follows anyway.
+        """
+        if isinstance(self.budget, PureDP) and self._look_share() is not None:
+            return
         most = _part(self.mechanism.learn_share)
         learn_share, deviation = learning_share(self.domain, self.budget, self.rows, most)
         variance = variance_after(self.budget, learn_share)
@@ -231,8 +237,6 @@ class _Course:
         Then what the look measured is evidence for the other candidates. Where rounds are stated,
         they are made, and there is no look.
         """
-        if self.mechanism.rounds:
-            return None
         share = self._look_share()
         if share is None:
             return None
@@ -251,12 +255,15 @@ class _Course:
         return None
 
     def _look_share(self) -> Fraction | None:
-        """The share of the budget for a look at strong pairs; None if a look cannot pay.
+        """The share of the budget for a look at strong pairs; None if a look cannot pay, or if
+        rounds are stated.
 
         Cells that must be zero leave no junction tree. Choices must not be hidden by noise. The
         noise of a tree must be less than the error of the other candidates. And its price may be
         too high, but not by any factor: what it misses is learnt from few triples.
         """
+        if self.mechanism.rounds:
+            return None
         pairs = self._strong_pairs()
         choice_noise = pairs.choice_noise(self.private, self.workload)
         if self.domain.zeros is not None or choice_noise > LOOK_CHOICE_NOISE * self.rows:
@@ -331,7 +338,7 @@ class _Course:
         rounds = self._rounds(views, len(self.domain))
         if rounds is None:
             return best
-        square = self.strength.square(np.array(2), np.array(3)).item()
+        square = self.strength.square(np.array(2), np.array(3), np.array(rounds.cells)).item()
         gain = rounds.gain(square, self.rows, self.budget, self.strength.spread)
         for candidate in self._priced(self.spent + rounds.share):
             error = candidate.noise + candidate.missed * (1 - gain)

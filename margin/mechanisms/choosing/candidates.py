@@ -208,6 +208,35 @@ class _Known:
     depth: NDArray[np.int64]
 
 
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class _Group:
+    """Asked views of the same number k of attributes of several categories.
+
+    Attributes
+    ----------
+    views
+        The axes of each view: shape (views, k).
+    share
+        The weight of each view, divided by its number of cells.
+    width
+        For each view and component, how much of the error of the component reaches what is asked
+        (`spreads`): shape (views, 2 ** k).
+    moments
+        The number of moments of each component: shape (views, 2 ** k).
+    order
+        The number of attributes of each component: shape (2 ** k,).
+    """
+
+    views: NDArray[np.int64]
+    share: Floats
+    width: Floats
+    moments: Floats
+    order: NDArray[np.int64]
+
+
 class _Asked:
     """The views of the workload over which expected errors are summed; a sample if they are
     many."""
@@ -224,7 +253,7 @@ class _Asked:
         self._weight = len(workload) / len(rows)
         # Views, their weights and the traces of their attributes at the levels that are asked, by
         # the number of attributes of several categories.
-        self._groups: dict[int, tuple[list[Axes], list[float], list[Floats]]] = {}
+        found: dict[int, tuple[list[Axes], list[float], list[Floats]]] = {}
         for row in rows.tolist():
             view = workload.views[row]
             levels = workload.levels[row] if workload.levels else (None,) * len(view)
@@ -233,18 +262,19 @@ class _Asked:
             if len(axes) > _LONGEST:
                 axes = tuple(sorted(rng.choice(axes, _LONGEST, replace=False).tolist()))
             traces = [traces_of(domain, domain.attributes[axis], level[axis]) for axis in axes]
-            views, weights, of_views = self._groups.setdefault(len(axes), ([], [], []))
+            views, weights, of_views = found.setdefault(len(axes), ([], [], []))
             views.append(axes)
             weights.append(workload.weights[row])
             of_views.append(np.array(traces).reshape(len(axes), 2))
-        self._sizes = np.array(domain.sizes)
+        sizes = np.array(domain.sizes)
+        self._groups = [_group(sizes, *asked) for asked in found.values()]
 
     def known(self, precision: Precision) -> list[_Known]:
         """Find how precisely a mechanism measures the views: a record for each group of views with
         the same number of attributes."""
         groups = []
-        for length, (views, _, _) in self._groups.items():
-            found = precision(np.array(views, dtype=np.int64).reshape(len(views), length))
+        for group in self._groups:
+            found = precision(group.views)
             groups.append(
                 _Known(
                     precision=found,
@@ -263,24 +293,40 @@ class _Asked:
         """The expected squared errors of noise and of missing components, for the workload."""
         noise = 0.0
         missed = 0.0
-        for group, (length, asked) in zip(known, self._groups.items(), strict=True):
-            views, weights, traces = asked
-            sizes = self._sizes[np.array(views, dtype=np.int64).reshape(len(views), length)]
-            width = spreads(np.stack(traces))
-            share = np.array(weights) / sizes.prod(axis=1) * rows**2
-            measured = group.precision > 0
-            order = np.bitwise_count(np.arange(1 << length)).astype(np.int64)
+        for one, group in zip(known, self._groups, strict=True):
+            measured = one.precision > 0
             # Counts are not negative: the error of a moment is at most its own size, however large
             # the noise. The sum of the two precisions is a smooth minimum of the two errors.
-            of_noise = np.where(measured, group.precision, 1.0) * rows**2 / variance
-            precision = of_noise + 1 / strength.size(order)
-            left = np.where(measured, width / precision, 0.0)
-            noise += float(share @ left.sum(axis=1))
+            of_noise = np.where(measured, one.precision, 1.0) * rows**2 / variance
+            precision = of_noise + 1 / strength.size(group.order)
+            left = np.where(measured, group.width / precision, 0.0)
+            noise += float(group.share @ left.sum(axis=1))
             # A component that is not measured misses the assumed mean square.
-            squares = width * strength.square(group.depth, order)
-            lost = np.where(measured, 0.0, squares)
-            missed += float(share @ lost.sum(axis=1))
-        return noise * self._weight, missed * self._weight
+            squares = strength.square(one.depth, group.order, group.moments)
+            lost = np.where(measured, 0.0, group.width * squares)
+            missed += float(group.share @ lost.sum(axis=1))
+        scale = self._weight * rows**2
+        return noise * scale, missed * scale
+
+
+def _group(
+    all_sizes: NDArray[np.int64],
+    views: Sequence[Axes],
+    weights: Sequence[float],
+    traces: Sequence[Floats],
+) -> _Group:
+    """The group of some views of the same number of attributes, with `traces_of` these."""
+    length = len(views[0])
+    axes = np.array(views, dtype=np.int64).reshape(len(views), length)
+    sizes = all_sizes[axes]
+    order = np.bitwise_count(np.arange(1 << length)).astype(np.int64)
+    return _Group(
+        views=axes,
+        share=np.array(weights) / sizes.prod(axis=1),
+        width=spreads(np.stack(traces)),
+        moments=spreads(np.stack([np.ones(sizes.shape), sizes - 1.0], axis=-1)),
+        order=order,
+    )
 
 
 def _all_pairs(axes: NDArray[np.int64]) -> Floats:

@@ -21,6 +21,7 @@ from ..fitted import (
     MOMENT_FALL,
     MOMENT_SIZE,
     PAIRS_STRENGTH,
+    SHARED_MOMENTS,
     SINGLES_STRENGTH,
     SPREAD,
     SPREAD_DOUBT,
@@ -65,6 +66,10 @@ class Strength:
     are for estimates over the component's own attributes. From t = 2 on, answers with context miss
     a constant part of them. For t = 0 it is ones**2 for each of its attributes. If a spanning tree
     of pairs is measured, the moments of all other pairs have the mean square forest**2.
+
+    All these values are for components of few moments. Two attributes of many categories have many
+    moments, but they cannot depend on each other much more than two attributes of few. So the mean
+    square of a component of m moments is smaller by the factor 1 / (1 + m / `SHARED_MOMENTS`).
 
     Attributes
     ----------
@@ -135,6 +140,7 @@ class Strength:
         self,
         depth: NDArray[np.int64],
         order: NDArray[np.int64],
+        moments: Floats,
     ) -> Floats:
         """The assumed mean squared error of moments that are not measured.
 
@@ -145,13 +151,17 @@ class Strength:
             measured.
         order
             The number of attributes of each moment; broadcast with `depth`.
+        moments
+            The number of moments on the same attributes; broadcast with `depth`.
         """
         ratio = self.triples / self.pairs
         beyond = WITH_CONTEXT * self.pairs * ratio ** (depth - 2.0)
         number_of_pairs = order * (order - 1.0) / 2
         singles = self.singles * np.sqrt(number_of_pairs)
         shallow = np.where(depth == 1, singles, self.ones * np.sqrt(order))
-        return np.asarray(np.where(depth >= 2, beyond, shallow) ** 2)
+        of_few = np.where(depth >= 2, beyond, shallow) ** 2
+        # A moment of a single attribute is `ones`, however many categories it has.
+        return np.asarray(np.where(depth >= 1, of_few / _shared(moments), of_few))
 
     @staticmethod
     def size(order: NDArray[np.int64]) -> Floats:
@@ -201,6 +211,11 @@ def learned(tables: Tables, before: Strength) -> Strength:
     )
 
 
+def _shared(moments: Floats) -> Floats:
+    """The factor by which many moments make the mean square of each smaller."""
+    return 1 + moments / SHARED_MOMENTS
+
+
 def _posterior(misses: Floats, expected: float) -> float:
     """The learnt strength, from the errors of parts and the mean of its prior."""
     # The log-normal prior, on a grid of strengths, with the mean `expected`.
@@ -209,7 +224,7 @@ def _posterior(misses: Floats, expected: float) -> float:
     likelihood = -(deviation**2) / (2 * STRENGTH_DOUBT**2)
     # Each part's errors are normal with the variance of structure and noise together.
     for squares, count, variance in misses.tolist():
-        spread = variance + grid**2
+        spread = variance + grid**2 / _shared(count)
         likelihood -= (squares / spread + count * np.log(spread)) / 2
     weight = np.exp(likelihood - likelihood.max())
     seen = float(weight @ grid**2 / weight.sum())

@@ -1,6 +1,7 @@
 """The prices of `Auto` and `Adaptive`: noise that is left without negative counts, and rounds."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -75,6 +76,59 @@ def test_the_spread_of_rows_is_learnt():
     assert found[0.02].spread < 0.5 < 0.85 < found[0.5].spread
     # What is rare has little to depend on, however strong the assumed structure.
     assert found[0.02].singles < before.singles / 10
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_many_moments_share_their_structure(depth):
+    """The squares of all moments together grow less and less with their number."""
+    moments = np.array([1, 10, 100, 1_000, 10_000])
+    square = Strength.of("medium").square(np.array(depth), np.array(depth + 1), moments)
+    together = moments * square
+    grows = together[1:] / together[:-1]
+    assert 9 < grows[0] < 10
+    assert (np.diff(grows) < 0).all()
+    assert 1 < grows[-1] < 1.2
+
+
+def test_the_size_of_a_component_counts_when_its_strength_is_learnt():
+    """Attributes of many and of few categories, with the same dependence, have the same strength:
+    a part that depends on the number of moments is known."""
+    before = Strength.of("medium")
+    found = []
+    for size in (2, 40):
+        # Half of the rows have equal categories.
+        equal = np.eye(size) / (2 * size) + 1 / (2 * size**2)
+        tables = Tables(
+            sizes=(size, size),
+            views=((0, 1),),
+            values=(1e6 * equal,),
+            variances=(1.0,),
+        )
+        found.append(learned(tables, before).singles)
+    few, many = found
+    # The sum of the squared moments is a quarter of the number of categories less one.
+    alone = math.sqrt(0.25 / 39)
+    assert few > 0.4
+    assert many > 3 * alone
+
+
+@pytest.mark.parametrize(
+    ("budget", "k", "learns"),
+    [(PureDP("0.1"), 2, False), (ZCDP("0.011785"), 3, True)],
+    ids=["pure", "concentrated"],
+)
+def test_under_pure_privacy_nothing_is_learnt_before_a_look(budget, k, learns):
+    tree = margin.datasets.correlated(rows=50_000)
+    made = margin.simulate(
+        tree.data,
+        domain=tree.domain,
+        budget=budget,
+        workload=Workload.all_kway(tree.domain, k),
+        seed=0,
+    ).synopsis
+    purposes = [step.purpose for step in made.provenance.course.steps]
+    assert any("looking for pairs" in purpose for purpose in purposes)
+    assert any("learning from small views" in purpose for purpose in purposes) == learns
 
 
 def test_one_way_tables_are_considered():
