@@ -253,7 +253,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     chosen = synopsis.count({"place": "Elm", "work": ["employed", "retired"]})
     low, high = whole_bounds(*chosen.interval(0.95))
     what = "place: Elm; work: “employed” or “retired”"
-    quoted = f"“About {chosen.estimate:,.0f} rows have {what}. "
+    quoted = f"“There are about {chosen.estimate:,.0f} rows ({what}). "
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
 
@@ -294,7 +294,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     assert not opened.find_element("id", "download-chosen").is_displayed()
     table = synopsis.marginal(["work"])
     largest = DOMAIN["work"].captions[int(table.counts.argmax())]
-    assert f"rows have work: {largest}. " in texts(opened, "#quoted")[0]
+    assert f"rows (work: {largest}). " in texts(opened, "#quoted")[0]
 
 
 @pytest.mark.slow

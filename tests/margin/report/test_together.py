@@ -150,7 +150,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert name not in drawn
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
-    quoted = f"rows have children: {labels[largest]}, region: {name}. "
+    quoted = f"rows (children: {labels[largest]}, region: {name}). "
     assert quoted in texts(browser, "#quoted")[0]
     assert f"with region: {name} have children: {labels[largest]}." in texts(browser, "#shares")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")

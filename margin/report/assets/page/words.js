@@ -55,11 +55,11 @@ function quote() {
   element("quoted").hidden = element("shares").hidden = quotes === null;
   if (quotes === null) return;
   const { unit, rows } = data.statement;
-  const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
+  const counted = unit === null ? "" : `; at most ${rows} counted for each ${unit}`;
   const number = unit === null ? "the true number" : `the true number of counted ${data.row_name}`;
-  const about = quotes.source === "known" ? `“${whole.format(quotes.count)}` : `“About ${whole.format(quotes.count)}`;
+  const about = quotes.source === "known" ? "“There are" : "“There are about";
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
-  element("quoted").textContent = `For example: ${about} ${data.row_name} have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
+  element("quoted").textContent = `For example: ${about} ${whole.format(quotes.count)} ${data.row_name} (${quotes.what}${counted}). ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
   element("compare").textContent = comparing();
   const measured = shown.source === "measured";
   element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
