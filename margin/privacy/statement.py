@@ -16,9 +16,9 @@ from .budget import Budget, Neighbours, budget_from_json
 __all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
 
 ONE_ROW = (
-    "All that one row says is protected together, whether the row is about a person or, for example, "
-    "about a household. If a person or a household has several rows, each of them is protected by "
-    "itself only."
+    "All that one row says is protected together, whether the row is about a person or, for "
+    "example, about a household. If a person or a household has several rows, each of them is "
+    "protected by itself only."
 )
 """What the protection of one row means for those whom it is about."""
 

@@ -45,7 +45,7 @@ _NAME_LENGTH = 80
 """Largest number of characters of a file's name that come from names of attributes."""
 
 _COUNT = (
-    "count is the published number of rows, a whole number with noise. The counts were adjusted "
+    "count is the published number of rows, a whole number. The counts were adjusted "
     "until the tables agree: two tables that share attributes have exactly the same counts for "
     "these, and all tables have the same total. So a count may differ a little from that on the "
     "page of the release, where totals need not agree."

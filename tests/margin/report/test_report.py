@@ -783,7 +783,7 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     assert "the true number of counted rows lies between the bounds" in source
     assert f"For example, {rows + 5} such rows would count as {rows}." in source
     (quoted,) = texts(browser, "#quoted")
-    assert f"(at most {rows} counted for each person)" in quoted
+    assert f"; at most {rows} counted for each person). " in quoted
 
 
 @pytest.mark.slow
@@ -963,7 +963,9 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     write_report(made, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["a2", "a3"])
-    disabled = "return [...document.querySelectorAll('#attributes input')].map((b) => b.ariaDisabled)"
+    disabled = (
+        "return [...document.querySelectorAll('#attributes input')].map((b) => b.ariaDisabled)"
+    )
     assert browser.execute_script(disabled) == ["true", "true", "false", "false", "true", "true"]
     said = "return document.getElementById('grey').innerText"
     expected = "Not available: attributes in grey. At most 2 attributes can be chosen."

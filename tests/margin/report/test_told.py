@@ -325,13 +325,14 @@ def test_the_head_that_shows_its_button_is_marked_as_sorted(opened, width):
     sort = f"{visible.format('.sort')}.find((one) => one.textContent === arguments[0]).click()"
     for name in ("ward", "count", "low", "high", "% of all rows"):
         opened.execute_script(sort, name)
-        ((head, order),) = opened.execute_script(marked)
+        found = opened.execute_script(marked)
+        ((head, order),) = found
         assert name in head and order == ("ascending" if name == "ward" else "descending")
         # A reader who turns the screen finds the mark at the head that shows then.
         opened.set_window_size(1670 - width, 900)
         until(lambda: len(opened.execute_script(marked)) == 1)
         opened.set_window_size(width, 900)
-        until(lambda: opened.execute_script(marked) == [[head, order]])
+        until(lambda found=found: opened.execute_script(marked) == found)
     sizes = f"""return {visible.format(".sort")}.map((one) => one.getBoundingClientRect()).map(
         ({{ width, height }}) => Math.min(width, height))"""
     assert min(opened.execute_script(sizes)) >= 24
