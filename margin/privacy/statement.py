@@ -16,11 +16,11 @@ from .budget import Budget, Neighbours, budget_from_json
 __all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
 
 ONE_ROW = (
-    "If each person has one row, all that the table says of a person is protected. If a person had "
-    "several rows, each of them would be protected by itself only. Whether anybody has several "
-    "rows is for the publisher to say."
+    "All that one row says is protected together, whether the row is about a person or, for "
+    "example, about a household. If a person or a household has several rows, each of them is "
+    "protected by itself only."
 )
-"""What the protection of one row means for a person."""
+"""What the protection of one row means for those whom it is about."""
 
 _FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
 _NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}

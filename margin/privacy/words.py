@@ -16,7 +16,10 @@ from .strength import (
     with_base,
 )
 
-__all__ = ["how_strong", "in_a_paragraph", "in_words", "with_earlier"]
+__all__ = ["ROWS", "how_strong", "in_a_paragraph", "in_words", "with_earlier"]
+
+ROWS = "rows"
+"""What rows are called if the publisher does not say what they are."""
 
 _EVENT = 0.01
 """Probability of the event in the example."""
@@ -38,10 +41,13 @@ def in_words(
     statement: Statement,
     domain: Domain | None = None,
     base: Mapping[str, Any] | None = None,
+    *,
+    row_name: str = ROWS,
 ) -> list[str]:
     """Explain what a release promises to a person in the table, in four short paragraphs.
 
     Two more say what the domain declares as known, and which releases the base consists of.
+    `row_name` is what the publisher calls the rows, such as "homes".
 
     Examples
     --------
@@ -54,7 +60,7 @@ how much more the numbers can tell about you than if the table did not have your
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _in_short(statement, found),
-        _who(statement, found),
+        _rows_are(row_name) + _who(statement, found),
         with_earlier(statement, base, domain, charges=False),
         " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
         _what_not(),
@@ -67,9 +73,11 @@ def in_a_paragraph(
     statement: Statement,
     domain: Domain,
     base: Mapping[str, Any] | None = None,
+    *,
+    row_name: str = ROWS,
 ) -> str:
     """The statement, how strong it is, and what is known; before these, what the release and those
-    in its base add up to.
+    in its base add up to. `row_name` is as for `in_words`.
 
     Examples
     --------
@@ -79,7 +87,7 @@ def in_a_paragraph(
     True
     """
     sentences = [
-        statement.describe(),
+        _rows_are(row_name) + statement.describe(),
         with_earlier(statement, base, domain),
         _alone(base),
         how_strong(statement, domain),
@@ -102,6 +110,11 @@ def _in_short(statement: Statement, found: Strength) -> str:
         "Can somebody find out about you from these numbers? To a limited degree: the limits below "
         f"say how much more the numbers can tell about you than {_change(statement, found, them)}."
     )
+
+
+def _rows_are(row_name: str) -> str:
+    """Say what the rows are; empty if the publisher does not."""
+    return "" if row_name == ROWS else f"The rows are {row_name}. "
 
 
 def _who(statement: Statement, found: Strength) -> str:
@@ -173,7 +186,7 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
         sentences.append(
             f"For somebody who is known to be in the table, a larger factor holds: the results "
             f"change the odds of any conclusion about {_contents(statement)} by a factor of at "
-            f"most {_factor(known)} ({known.numbers})."
+            f"most {_factor(known)} ({known.numbers}). {_of_even_odds(known)}"
         )
     return " ".join(sentences)
 
@@ -259,8 +272,7 @@ def _what_not() -> str:
     return (
         "The guarantee does not hide facts about groups, which could be learnt without the data "
         "of any one person. The counts are published to show such facts. Random noise was added "
-        "on purpose. The bounds of a number allow for this noise and, if the number is estimated "
-        "from smaller tables, also for what was not measured."
+        "on purpose. The bounds of a number allow for this noise."
     )
 
 
@@ -285,16 +297,18 @@ def _rounded(found: Strength) -> float:
 
 
 def _of_odds(found: Strength) -> str:
-    """Say what odds are, by what the factor makes of even odds.
+    """Say what odds are, with an example."""
+    return f"Odds are a probability divided by that of the opposite. {_of_even_odds(found)}"
+
+
+def _of_even_odds(found: Strength) -> str:
+    """Say what the factor makes of even odds.
 
     A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
     """
     probability = 1 - 1 / (1 + _rounded(found))
     most = math.ceil(1e4 * probability) / 100
-    return (
-        "Odds are a probability divided by that of the opposite: this factor turns a probability "
-        f"of 50 % into at most {most:g} %."
-    )
+    return f"This factor turns a probability of 50 % into at most {most:g} %."
 
 
 def _chance(probability: float) -> str:

@@ -1,6 +1,14 @@
 """`adding`: how readers give bounds to a sum or a difference of lines of a measured table."""
 
-__all__ = ["adding"]
+__all__ = ["ADDED_UP", "adding"]
+
+ADDED_UP = (
+    "A reconstructed table has attributes that were not measured together: its counts are "
+    "estimated from smaller tables. Its lines may add up to a number outside the bounds of the "
+    "measured number of the same rows, on the page and in the files: then quote the measured "
+    "number."
+)
+"""What a reader of a publication with reconstructed tables must know before quoting a sum."""
 
 _ADDING = (
     "For the sum of two lines of a measured table, add their low bounds, and add their high "

@@ -45,9 +45,10 @@ _NAME_LENGTH = 80
 """Largest number of characters of a file's name that come from names of attributes."""
 
 _COUNT = (
-    "count is the published number of rows: a whole number near the answer of the release, such as "
-    "the one on its page, which need be neither whole nor equal in two tables. Any two tables have "
-    "exactly the same counts on the attributes that they share, and all tables have the same total."
+    "count is the published number of rows, a whole number. The counts were adjusted "
+    "until the tables agree: two tables that share attributes have exactly the same counts for "
+    "these, and all tables have the same total. So a count may differ a little from that on the "
+    "page of the release, where totals need not agree."
 )
 
 _BOUNDS = (
@@ -218,7 +219,9 @@ def _about(
     description = imprint.description or provenance.description
     said = "None: this is a simulation."
     if provenance.private:
-        said = in_a_paragraph(statement, synopsis.domain, provenance.base)
+        said = in_a_paragraph(
+            statement, synopsis.domain, provenance.base, row_name=imprint.row_name
+        )
     return {
         "format": FORMAT,
         "title": title,

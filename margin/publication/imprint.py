@@ -4,6 +4,7 @@ import datetime
 from dataclasses import dataclass, field
 
 from ..privacy.strength import strength
+from ..privacy.words import ROWS
 from ..store import release_digest
 from ..synopses.synopsis import Synopsis
 
@@ -54,7 +55,7 @@ class Imprint:
     licence: str | None = None
     citation: str | None = None
     description: str | None = None
-    row_name: str = "rows"
+    row_name: str = ROWS
     population: str | None = None
     period: str | None = None
     source: str | None = None

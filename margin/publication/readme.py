@@ -9,7 +9,7 @@ from ..domain.domain import Domain
 from ..domain.levels import LEVEL_MARK
 from ..domain.rules import rule_in_words
 from ..synopses.source import Source
-from .adding import adding
+from .adding import ADDED_UP, adding
 from .apart import listed_pairs
 from .formats import ENDINGS
 from .spreadsheets import OPENING
@@ -48,9 +48,7 @@ _MOST_LEAVES = 500
 _QUOTING = (
     "Quote a single number, or a sum with its bounds, from the page of this release, if its "
     "publisher offers one. Take these files for tables whose totals must agree. A count may differ "
-    "a little between the two, within its bounds; the bounds are the same, or a little wider here. "
-    "Lines of a reconstructed table may add up to a number outside the bounds of the measured "
-    "number of the same rows, on the page and in these files: then quote the measured number."
+    "a little between the two, within its bounds; the bounds are the same, or a little wider here."
 )
 """Which numbers to take from the page, and which from the folder."""
 
@@ -79,7 +77,7 @@ def readme(manifest: dict[str, Any]) -> str:
         parts.append(_paragraph(manifest["unsaid"]))
     lines = [f"{head}: {_line(text)}\n" for head, text in manifest["imprint"].items()]
     parts.append("".join(lines))
-    parts.append(_heading("Which numbers to quote") + _paragraph(_QUOTING))
+    parts.append(_heading("Which numbers to quote") + _paragraph(_quoting(manifest)))
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
@@ -99,6 +97,13 @@ def readme(manifest: dict[str, Any]) -> str:
     parts.append(_heading("How people are protected") + _paragraph(manifest["privacy"]))
     parts.append(_heading("How to check the files") + _paragraph(_CHECK))
     return "\n".join(parts)
+
+
+def _quoting(manifest: dict[str, Any]) -> str:
+    """Which numbers to quote."""
+    if any(entry["reconstructed"] for entry in manifest["tables"]):
+        return f"{_QUOTING} {ADDED_UP}"
+    return _QUOTING
 
 
 def _table(entry: dict[str, Any]) -> str:

@@ -118,11 +118,14 @@ def content(
     silent = unsaid(
         description=description, unit=provenance.statement.unit, contact=imprint.contact
     )
+    words = in_words(
+        provenance.statement, synopsis.domain, provenance.base, row_name=imprint.row_name
+    )
     return {
         "title": title,
         "private": provenance.private,
         "guarantee": provenance.statement.guarantee,
-        "words": in_words(provenance.statement, synopsis.domain, provenance.base),
+        "words": words,
         "statement": provenance.statement.to_json(),
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),
         "version": provenance.version,

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._replace import replacing
 from ..errors import FileError
+from ..publication.adding import ADDED_UP
 from ..publication.imprint import Imprint
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis, check_synopsis
@@ -114,6 +115,10 @@ def page(holds: dict[str, Any]) -> str:
     # Escape every "<" in the data. A category could otherwise end the script.
     data = data.replace("<", "\\u003c")
     has_tables = bool(holds["views"] or holds["answers"] or holds["live"])
+    # A server can answer each table, so any way of making tables may occur.
+    sources = list(Source) if holds["live"] else list(table_sources(holds))
+    is_estimated = any(source.is_reconstructed for source in sources)
+    is_reconstructed = any(source.has_no_view for source in sources)
     # What readers without JavaScript need is part of the page's text.
     parts = {
         "TITLE": html.escape(holds["title"]),
@@ -130,6 +135,8 @@ def page(holds: dict[str, Any]) -> str:
         "SUMMARY": _lines(holds["summary"]),
         "ELSEWHERE": _shown(not has_tables),
         "TABLES": _shown(has_tables),
+        "ESTIMATED": " and for what was not measured" if is_estimated else "",
+        "RECONSTRUCTED": f" {ADDED_UP}" if is_reconstructed else "",
         "IMPRINT": _lines(holds["imprint"]),
         "VERSION": html.escape(holds["version"]),
         "STYLE": _asset("page.css"),

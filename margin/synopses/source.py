@@ -112,7 +112,7 @@ _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.IMPOSSIBLE: "Declared as impossible: no row can be here, so the number is 0.",
     Source.MEASURED: (
-        "Measured: the counts come from a table that was measured. "
+        "Measured: the counts are those of a measured table, or sums of its lines. "
         f"{_PROBABLY.capitalize()}: they allow for the noise that was added on purpose."
     ),
     Source.BASED: (

@@ -53,7 +53,7 @@ def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
     add(
         "--row-name",
         metavar="TEXT",
-        help="what rows are called in the sentences of the page, in the plural, such as people; "
+        help="what rows are called in sentences, in the plural, such as people; "
         'default: rows; its key in the file is "row_name"',
     )
     add("--population", metavar="TEXT", help="who is in the table")

@@ -195,7 +195,7 @@ def test_wrong_conditions_are_refused(file, capsys, conditions, message):
 @pytest.mark.parametrize(
     ("conditions", "where", "meaning"),
     [
-        ([], {}, "Measured: the counts come from a table that was measured."),
+        ([], {}, "Measured: the counts are those of a measured table, or sums of its lines."),
         (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "Measured: "),
         (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "Reconstructed: "),
         (

@@ -102,7 +102,7 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     (quoted,) = texts(opened, "#quoted")
     right, wrong = says(source)
     assert right in quoted and not any(words in quoted for words in wrong)
-    assert f"“About {count.estimate:,.0f} rows have " in quoted
+    assert f"“There are about {count.estimate:,.0f} rows (" in quoted
     assert f"{between(count)}" in quoted
     measured = source is Source.MEASURED
     table = TIMES.join(name for name in NAMES if name in codes)
@@ -185,7 +185,7 @@ def test_files_say_of_lines_together_what_a_smaller_table_is(opened, domain, tmp
     until(written(chart))
     until(written(table))
     words = " ".join(ElementTree.fromstring(chart.read_text("utf-8")).itertext())
-    assert "a table that was measured" in words and "not measured together" not in words
+    assert "those of a measured table" in words and "not measured together" not in words
     _, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
     assert {line[-1] for line in lines} == {"measured"} and len(lines) == 6
 
@@ -230,5 +230,5 @@ def test_a_public_number_is_quoted_without_noise(browser, tmp_path, places, work
             tick_category(browser, place, label)
     right, wrong = says(Source.KNOWN)
     (quoted,) = texts(browser, "#quoted")
-    assert quoted.startswith(f"For example: “{number} rows have place: ")
+    assert quoted.startswith(f"For example: “There are {number} rows (place: ")
     assert right in quoted and not any(words in quoted for words in wrong)

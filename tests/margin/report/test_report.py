@@ -40,8 +40,9 @@ from margin.cli.main import main
 from margin.domain.bounds import half_widths, whole_bounds
 from margin.privacy.conversion import epsilon_of
 from margin.privacy.statement import Statement
-from margin.privacy.words import in_words
-from margin.publication.adding import adding
+from margin.privacy.words import in_a_paragraph, in_words
+from margin.publication import publish
+from margin.publication.adding import ADDED_UP, adding
 from margin.publication.spreadsheets import OPENING, for_spreadsheet
 from margin.report import Imprint, explore, write_report
 from margin.report.content import content, packed_marginal
@@ -92,7 +93,7 @@ def test_a_page_of_named_tables_starts_with_one_that_it_holds(browser, synopsis,
     first = next(name for name in domain if name in ("region", "sex"))
     assert browser.find_element("id", "asked").text == first
     boxes = browser.find_elements("css selector", "#attributes input")
-    assert sum(box.is_enabled() for box in boxes) == 2
+    assert sum(box.get_attribute("aria-disabled") == "false" for box in boxes) == 2
 
 
 def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path):
@@ -288,6 +289,7 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
     [
         (PureDP(1), ["Each row", "did not have this row", "2.72 (epsilon = 1)", "at most 2.72 %."]),
         (PureDP(1), ["known to be in the table", "7.39 (epsilon = 2 x 1 = 2)"]),
+        (PureDP(1), ["50 % into at most 73.12 %.", "50 % into at most 88.09 %."]),
         (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "did not have these rows", "1.11 %"]),
         (
             ZCDP("0.1"),
@@ -310,6 +312,29 @@ def test_the_guarantee_in_words(budget, words):
     text = " ".join(in_words(Statement(budget=budget)))
     assert all(word in text for word in words), text
     assert not re.search(r"\b(\w+) \1\b", text)
+
+
+def test_the_words_say_what_the_rows_are_if_the_publisher_does():
+    statement = Statement(budget=PureDP(1))
+    domain = Domain({"sex": ["F", "M"]})
+    start = "The rows are homes. "
+    assert in_words(statement, domain, row_name="homes")[1].startswith(start + "Each row")
+    paragraph = in_a_paragraph(statement, domain, row_name="homes")
+    assert paragraph.startswith(start + "Protects one row:")
+    assert "The rows are" not in in_a_paragraph(statement, domain) + in_words(statement)[1]
+
+
+@pytest.mark.parametrize("tables", [[["age", "sex"]], [["age", "sex"], ["age", "region"]]])
+def test_only_a_page_with_reconstructed_tables_speaks_of_them(synopsis, tmp_path, tables):
+    made = write_report(synopsis, tmp_path / "r.html", tables=tables)
+    before, *_ = (tmp_path / "r.html").read_text().split("<script>")
+    publish(synopsis, tables, tmp_path / "folder")
+    readme = " ".join((tmp_path / "folder" / "README.txt").read_text().split())
+    has = Source.RECONSTRUCTED in made
+    assert has is (len(tables) > 1)
+    for text in (before, readme):
+        assert (ADDED_UP in text) is has
+        assert ("reconstructed" in text) is ("not measured" in text) is has
 
 
 def test_the_words_say_who_answers_for_the_number_of_rows():
@@ -339,7 +364,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     _, who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    alone = "If a person had several rows, each of them would be protected by itself only."
+    alone = "If a person or a household has several rows, each of them is protected by itself only."
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
 
 
@@ -758,7 +783,7 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     assert "the true number of counted rows lies between the bounds" in source
     assert f"For example, {rows + 5} such rows would count as {rows}." in source
     (quoted,) = texts(browser, "#quoted")
-    assert f"(at most {rows} counted for each person)" in quoted
+    assert f"; at most {rows} counted for each person). " in quoted
 
 
 @pytest.mark.slow
@@ -938,8 +963,10 @@ def test_what_the_page_cannot_answer_is_greyed_out(browser, tmp_path):
     write_report(made, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["a2", "a3"])
-    disabled = "return [...document.querySelectorAll('#attributes input')].map((b) => b.disabled)"
-    assert browser.execute_script(disabled) == [True, True, False, False, True, True]
+    disabled = (
+        "return [...document.querySelectorAll('#attributes input')].map((b) => b.ariaDisabled)"
+    )
+    assert browser.execute_script(disabled) == ["true", "true", "false", "false", "true", "true"]
     said = "return document.getElementById('grey').innerText"
     expected = "Not available: attributes in grey. At most 2 attributes can be chosen."
     assert browser.execute_script(said).strip() == expected
@@ -1348,7 +1375,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     table = synopsis.marginal(["region", "children"])
     # The example is the sum of those that are shown.
     count, low, high = printed(synopsis.marginal(["region"]))[1]
-    said = f"“About {count} rows have region: {region}. With a probability of about 95 %, "
+    said = f"“There are about {count} rows (region: {region}). With a probability of about 95 %, "
     assert f"{said}the true number is from {low} to {high};" in texts(browser, "#quoted")[0]
     total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
     (added,) = texts(browser, "#total")
@@ -1361,7 +1388,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     child = domain["children"].captions[2]
     tick_category(browser, 1, child)
     assert rows_of(browser) == whole[6:7]
-    quoted = f"rows have region: {region}, children: {child}. "
+    quoted = f"rows (region: {region}, children: {child}). "
     assert quoted in texts(browser, "#quoted")[0]
     (added,) = texts(browser, "#total")
     assert f"region: {region}; children: {child} add up to {table.counts[1, 2]:,.0f}, and" in added

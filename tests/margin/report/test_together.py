@@ -1,6 +1,7 @@
 """Chosen categories that are put together as one: lines, bounds, percentages, chart, download."""
 
 import csv
+import itertools
 
 import numpy as np
 import pytest
@@ -149,7 +150,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert name not in drawn
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
-    quoted = f"rows have children: {labels[largest]}, region: {name}. "
+    quoted = f"rows (children: {labels[largest]}, region: {name}). "
     assert quoted in texts(browser, "#quoted")[0]
     assert f"with region: {name} have children: {labels[largest]}." in texts(browser, "#shares")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
@@ -274,3 +275,74 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     pick(browser, domain, ["region"])
     tick_category(browser, 0, wanted["region"][0])
     assert texts(browser, "#table tfoot tr") == []
+
+
+def percentage(released, line, whole):
+    """The percentage of a line in the rows with its categories of `whole`, and its bounds, as a
+    file has them: in tenths, with the bounds rounded outwards."""
+    group = {name: line[name] for name in whole}
+    part, of = released.count(line), released.count(group)
+    (low, high), (least, most) = (whole_bounds(*one.interval(0.95)) for one in (part, of))
+    numbers = [np.floor(1000 * part.estimate / of.estimate + 0.5)]
+    numbers += [np.floor(1000 * low / most), np.ceil(1000 * min(high / least, 1))]
+    return [f"{number:.0f}" for number in numbers]
+
+
+@pytest.mark.parametrize("is_joint", [False, True], ids=["apart", "together"])
+@pytest.mark.parametrize("whole", [[], ["region"], ["children"], ["sex"], ["region", "sex"]])
+def test_every_file_has_the_percentages_of_its_own_lines(
+    browser, released, domain, tmp_path, whole, is_joint
+):
+    """The file of all lines has each category by itself, whether some are together or not."""
+    names = ["region", "children", "sex"]
+    write_report(released, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, names)
+    ticked = [domain["region"].captions[code] for code in (1, 3)]
+    for label in ticked:
+        tick_category(browser, 0, label)
+    if is_joint:
+        put_together(browser, 0)
+    choose(browser, "whole", ",".join(str(names.index(name)) for name in whole))
+
+    def lines(regions):
+        others = itertools.product(regions, *(domain[name].captions for name in names[1:]))
+        return [dict(zip(names, labels, strict=True)) for labels in others]
+
+    joint = [ticked] if is_joint else ticked
+    for ending, regions in [("", domain["region"].captions), ("-chosen", joint)]:
+        browser.execute_script(f"document.getElementById('download{ending}').click()")
+        file = browser.downloads / f"{tmp_path.name}-region-children-sex{ending}.csv"
+        until(written(file))
+        _, *saved = csv.reader(file.read_text("utf-8-sig").splitlines())
+        expected = lines(regions)
+        for row, one in zip(saved[: len(expected)], expected, strict=True):
+            labels = [" + ".join(one["region"]) if is_joint and ending else one["region"]]
+            assert row[:3] == [*labels, one["children"], one["sex"]]
+            assert row[3:6] == [text.replace(",", "") for text in line(released.count(one))]
+            assert row[6:9] == percentage(released, one, whole), (ending, one)
+        # The file of chosen lines ends with their sum.
+        assert len(saved) == len(expected) + bool(ending)
+    # The chart shows what the table and the file of the chosen lines have.
+    drawn = "return charted(700).spec.data.values.map((value) => [value.text, value.bounds])"
+    shown = (texts(browser, f"#table tbody td.{column}") for column in ("share", "ends"))
+    expected = sorted(map(list, zip(*shown, strict=True)))
+    assert sorted(browser.execute_script(drawn)) == expected
+    tenths = [[text.rstrip("%").replace(".", "") for text in pair[:1]] for pair in expected]
+    assert sorted(tenths) == sorted([str(int(row[6])).zfill(2)] for row in saved[:-1])
+
+
+def test_the_file_of_all_tables_is_the_same_whatever_is_together(
+    browser, released, domain, tmp_path
+):
+    write_report(released, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    saved = []
+    for codes in ({}, {"region": [1, 3]}):
+        chosen(browser, domain, ["region", "sex"], codes)
+        browser.execute_script("document.getElementById('download-all').click()")
+        file = browser.downloads / f"{tmp_path.name}-all.csv"
+        until(written(file))
+        saved.append(file.read_text("utf-8-sig"))
+        file.unlink()
+    assert saved[0] == saved[1]

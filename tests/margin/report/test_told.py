@@ -259,20 +259,116 @@ def test_two_chosen_lines_have_a_difference_with_the_bounds_of_the_rule(opened, 
             (low, high), (low_, high_) = (whole_bounds(*one.interval(0.95)) for one in counts)
             # What a reader finds who subtracts the counts that the table shows.
             between = round(first.estimate) - round(second.estimate)
-            said = f"The first line minus the second is {between:,}, with bounds of "
-            said += f"{float(low - high_):,.0f} to {float(high - low_):,.0f}, "
-            (total,) = texts(opened, "#total")
-            assert said in total
+            said = f"The count of the first line minus that of the second is {between:,}, with "
+            said += f"bounds of {float(low - high_):,.0f} to {float(high - low_):,.0f}, "
+            (found,) = texts(opened, "#differences")
+            assert found.startswith(said)
             is_open = bool(low - high_ <= 0 <= high - low_)
-            assert ("which allow 0: do not conclude" in total) is is_open
+            assert ("which allow 0: do not conclude" in found) is is_open
     # One line, three lines, and lines of an estimate have none.
     tick_category(opened, 1, "Mill")
-    assert "minus" not in texts(opened, "#total")[0]
+    assert texts(opened, "#differences") == [""]
     show(opened, "ward", "age")
     for label in ("Abbey", "Mill"):
         tick_category(opened, 0, label)
     tick_category(opened, 1, "0 to under 20")
-    assert len(rows_of(opened)) == 2 and "minus" not in texts(opened, "#total")[0]
+    assert len(rows_of(opened)) == 2 and texts(opened, "#differences") == [""]
+
+
+def percentages(released, chosen, whole):
+    """The percentages of lines in the rows with their category of `whole`, and the bounds of these,
+    in tenths as the page shows them."""
+    found = []
+    for line in chosen:
+        part, of = released.count(line), released.count({whole: line[whole]})
+        (low, high), (least, most) = (whole_bounds(*one.interval(0.95)) for one in (part, of))
+        number = np.floor(1000 * part.estimate / of.estimate + 0.5)
+        ends = np.floor(1000 * low / most), np.ceil(1000 * min(high / least, 1))
+        found.append([int(one) for one in (number, *ends)])
+    return found
+
+
+@pytest.mark.parametrize("wards", [["Abbey", "Mill"], ["Abbey", "Quay"]])
+def test_two_percentages_are_compared_as_percentages(opened, released, wards):
+    """Not only by their counts, which may be in another order if the wholes differ."""
+    show(opened, "travel", "ward")
+    tick_category(opened, 0, "bus")
+    for label in wards:
+        tick_category(opened, 1, label)
+    assert "percentage" not in texts(opened, "#differences")[0]
+    for place, whole in enumerate(["travel", "ward"]):
+        choose(opened, "whole", str(place))
+        lines = [{"ward": label, "travel": "bus"} for label in wards]
+        (one, low, high), (two, low_, high_) = percentages(released, lines, whole)
+        between, least, most = ((number / 10) for number in (one - two, low - high_, high - low_))
+        said = f"The percentage of the first line minus that of the second is {between:.1f} "
+        said += f"percentage points, with bounds of {least:.1f} to {most:.1f}"
+        which = "first" if least > 0 else "second"
+        told = f", so the true percentage of the {which} line is larger with a probability of"
+        if least <= 0 <= most:
+            told = ", which allow 0: do not conclude which true percentage is larger"
+        # Shares of the same rows are compared by their counts.
+        ending = told if whole == "ward" else ". The count of"
+        (found,) = texts(opened, "#differences")
+        assert found.startswith(said + ending)
+        assert ". The count of the first line minus that of the second is " in found
+        assert found.endswith(" Such bounds are low minus high, and high minus low.")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_head_that_shows_its_button_is_marked_as_sorted(opened, width):
+    opened.set_window_size(width, 900)
+    show(opened, "ward", "travel")
+    visible = """[...document.querySelectorAll('#table thead {}')].filter((one) =>
+        one.offsetParent !== null)"""
+    marked = f"return {visible.format('[aria-sort]')}.map((one) => [one.textContent, one.ariaSort])"
+    sort = f"{visible.format('.sort')}.find((one) => one.textContent === arguments[0]).click()"
+    for name in ("ward", "count", "low", "high", "% of all rows"):
+        opened.execute_script(sort, name)
+        found = opened.execute_script(marked)
+        ((head, order),) = found
+        assert name in head and order == ("ascending" if name == "ward" else "descending")
+        # A reader who turns the screen finds the mark at the head that shows then.
+        opened.set_window_size(1670 - width, 900)
+        until(lambda: len(opened.execute_script(marked)) == 1)
+        opened.set_window_size(width, 900)
+        until(lambda found=found: opened.execute_script(marked) == found)
+    sizes = f"""return {visible.format(".sort")}.map((one) => one.getBoundingClientRect()).map(
+        ({{ width, height }}) => Math.min(width, height))"""
+    assert min(opened.execute_script(sizes)) >= 24
+
+
+def test_keys_reach_attributes_that_cannot_be_chosen(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    opened.execute_script("data.most = 1; element('full').textContent = 'At most 1.'; offer();")
+    show(opened, "ward")
+    opened.find_element("id", "search").send_keys(Keys.TAB, Keys.TAB, Keys.TAB)
+    box = opened.switch_to.active_element
+    assert box.accessible_name.startswith("travel")
+    box.send_keys(Keys.SPACE)
+    assert heard(opened, "At most") == "At most 1."
+    assert not box.is_selected() and texts(opened, "#asked") == ["ward"]
+
+
+def test_a_narrow_screen_has_a_link_from_the_attributes_to_the_table(opened):
+    shown = {}
+    for width in (1280, 390):
+        opened.set_window_size(width, 900)
+        link = opened.find_element("link text", "See the table") if width == 390 else None
+        shown[width] = opened.find_element("id", "onto").is_displayed()
+    assert shown == {1280: False, 390: True}
+    link.click()
+    top = "return document.getElementById('asked').getBoundingClientRect().top"
+    until(lambda: abs(opened.execute_script(top)) < 5)
+
+
+def test_the_page_says_that_sums_of_lines_count_as_measured(opened):
+    said = "Tables whose counts are sums of lines of these count as measured, too."
+    assert texts(opened, "#views-text")[0].endswith(said)
+    show(opened, "ward")
+    start = "Measured: the counts are those of a measured table, or sums of its lines."
+    assert texts(opened, "#status")[0].startswith(start)
 
 
 def test_a_chart_of_one_chosen_category_has_a_bar_a_line_in_the_order_of_the_table(opened):
@@ -312,7 +408,7 @@ def test_open_lists_have_no_barriers(opened, width):
 def test_readers_hear_why_attributes_are_grey(opened):
     """Each grey box is described by its reason, which is told with the table."""
     described = """return [...document.querySelectorAll("#attributes input")].filter((box) =>
-        box.disabled).map((box) => document.getElementById(
+        box.ariaDisabled === "true").map((box) => document.getElementById(
         box.getAttribute("aria-describedby")).textContent)"""
     show(opened, "ward", "travel")
     assert opened.execute_script(described) == []

@@ -33,6 +33,10 @@ const MOST_LINES = 250000;
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven", signDisplay: "negative" });
 const percents = (roundingMode) => new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1, roundingMode });
 const percent = percents("halfExpand");
+
+/** The text of a percentage as a whole number of tenths. */
+const tenths = (text) => Number(text.replace(/[.,%]/g, ""));
+
 const sizes = data.attributes.map((attribute) => attribute.labels.length);
 
 /** The attributes without their levels, which follow them in the list. */

@@ -82,25 +82,24 @@ const free = (name) => (data.attributes.some((attribute) => attribute.name === n
 
 const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"];
 
-/** A percentage and its bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers. */
-function perThousand(share, ends) {
+/** A percentage and its bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers, since a spreadsheet may take 16.9 for a date. */
+function perThousand({ share, ends }) {
   const texts = [percent.format(share), ...(ends ?? ["", ""])];
-  return [...texts.map((text) => text && Number(text.replace(/[.,%]/g, ""))), quoted(wholeName())];
+  return [...texts.map((text) => text && tenths(text)), quoted(wholeName())];
 }
 
 /** The fields of a line of a download. */
-const fields = (labels, row, shares) => [...labels.map(quoted), ...numbers(row), ...shares, LEVEL_TEXT, row.source ?? shown.source];
+const fields = (labels, row, percentage) => [...labels.map(quoted), ...numbers(row), ...percentage, LEVEL_TEXT, row.source ?? shown.source];
 
-/** Save some lines of the table, and below them the number of rows in all of them, if it is given. */
-function download(rows, more = [], sum = null) {
+/** Save some lines of the table, in which chosen categories are one at the places in `joint`, and below them the number of rows in all of them, if it is given. */
+function download(rows, joint, more = [], sum = null) {
   const names = shown.asked.map(columnOf);
   const has = hasShareEnds();
-  const sumOf = sums();
-  const wholeOf = wholesAt(within);
-  const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(shareIn(row, sumOf), shareEnds(row, wholeOf(row))) : []));
+  const percentageOf = shares(joint);
+  const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(percentageOf(row)) : []));
   if (sum) {
     const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
-    lines.push(fields(labels, sum, has ? perThousand(sum.all > 0 ? sum.count / sum.all : 0, sum.shareEnds) : []));
+    lines.push(fields(labels, sum, has ? perThousand({ share: sum.all > 0 ? sum.count / sum.all : 0, ends: sum.shareEnds }) : []));
   }
   const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
@@ -176,8 +175,9 @@ function downloadMeaning() {
     "Columns of the tables",
     `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
-    `${free("per_1000")}: only in the file of one measured table: the percentage that the page shows, with its bounds, per 1,000 rows (331 is 33.1 %).`,
+    `${free("per_1000")}: only in the file of one measured table: the percentage of the line, with its bounds, per 1,000 rows (331 is 33.1 %).`,
     `  ${free("per_1000_of")} says which rows these are of. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
+    "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
     "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,

@@ -1,9 +1,9 @@
 // The chosen lines of the table, their sums and shares, and the bounds of these.
 
-/** The sums of which the percentages are shares, for each line. */
-function sums() {
+/** The sums of which the percentages are shares, for each line. Chosen categories are one at the places in `joint`. */
+function sums(joint = together()) {
   const found = new Map();
-  const group = (row) => within.map((place) => codeAt(place, row.codes[place])).join(",");
+  const group = (row) => within.map((place) => codeAt(place, row.codes[place], joint)).join(",");
   for (const row of shown.rows) found.set(group(row), (found.get(group(row)) ?? 0) + row.count);
   return (row) => found.get(group(row));
 }
@@ -26,22 +26,29 @@ function shareEnds(part, all) {
   return ends && [downwards.format(ends[0]), upwards.format(ends[1])];
 }
 
+/** The share of each line with the bounds of it as texts, which are null where it has none. Chosen categories are one at the places in `joint`. */
+function shares(joint = together()) {
+  const sumOf = sums(joint);
+  const wholeOf = wholesAt(within, joint);
+  return (row) => ({ share: shareIn(row, sumOf), ends: hasShareEnds() ? shareEnds(row, wholeOf(row)) : null });
+}
+
 /** Whether the shares of the table have bounds. Those of estimates would invite to compare groups. */
 const hasShareEnds = () => shown.source === "measured";
 
 /** The lines of the table of the attributes at some places of the shown one, by their codes. Of none, that is the number of all rows. */
-function linesAt(places) {
+function linesAt(places, joint) {
   const { low, high, ...total } = data.total ?? {};
   if (!places.length) return new Map([["", { ...total, low: low ?? NaN, high: high ?? NaN }]]);
   const axes = places.map((place) => shown.asked[place]);
   const answer = onPage(axes);
-  const lines = answer ? merged(records(axes, answer), places, answer) : [];
+  const lines = answer ? merged(records(axes, answer), places, answer, joint) : [];
   return new Map(lines.map((row) => [row.codes.join(","), { source: answer.source, ...row }]));
 }
 
 /** For each line, the number of rows with the same categories at some places of the table, with its bounds. */
-function wholesAt(places) {
-  const found = linesAt(places);
+function wholesAt(places, joint = together()) {
+  const found = linesAt(places, joint);
   return (row) => found.get(places.map((place) => row.codes[place]).join(",")) ?? {};
 }
 
@@ -140,8 +147,8 @@ const together = () => ticked.flatMap((codes, place) => (joined[place] && codes.
 /** The places of the attributes whose ticked categories say which rows the lines count. */
 const conditioned = () => [...new Set([...limited(), ...together()])].sort((one, other) => one - other);
 
-/** The code that a category has in the lines: categories that are together have the first of their codes. */
-const codeAt = (place, code) => (together().includes(place) && ticked[place].has(code) ? Math.min(...ticked[place]) : code);
+/** The code that a category has in the lines: at the places in `joint`, the chosen categories have the first of their codes. */
+const codeAt = (place, code, joint) => (joint.includes(place) && ticked[place].has(code) ? Math.min(...ticked[place]) : code);
 
 /** The name of the categories of an attribute that are together. */
 function joinedName(place, most = MOST_TOLD) {
@@ -149,24 +156,23 @@ function joinedName(place, most = MOST_TOLD) {
   return ticked[place].size > most ? tickedIn(place) : labels.filter((_, code) => ticked[place].has(code)).join(" + ");
 }
 
-/** The lines of a table of the attributes at some places of the shown one: categories that are put together have one line, their sum. */
-function merged(rows, places, answer) {
-  const own = together();
-  if (!places.some((place) => own.includes(place))) return rows;
+/** The lines of a table of the attributes at some places of the shown one: the chosen categories at the places in `joint` have one line, their sum. */
+function merged(rows, places, answer, joint) {
+  if (!places.some((place) => joint.includes(place))) return rows;
   const axes = places.map((place) => shown.asked[place]);
   const groups = new Map();
   for (const row of rows) {
-    const codes = row.codes.map((code, at) => codeAt(places[at], code));
+    const codes = row.codes.map((code, at) => codeAt(places[at], code, joint));
     const name = codes.join(",");
     if (!groups.has(name)) groups.set(name, { codes, parts: [] });
     groups.get(name).parts.push(row);
   }
   // A sum over all categories of an attribute is a line of the table without it, which may have been measured.
-  const left = places.filter((place) => !own.includes(place) || ticked[place].size < sizes[shown.asked[place]]);
-  const smaller = left.length < places.length ? linesAt(left) : new Map();
+  const left = places.filter((place) => !joint.includes(place) || ticked[place].size < sizes[shown.asked[place]]);
+  const smaller = left.length < places.length ? linesAt(left, joint) : new Map();
   return [...groups.values()].map(({ codes, parts }) => {
     if (parts.length === 1) return parts[0];
-    const named = (most) => parts[0].labels.map((label, at) => (own.includes(places[at]) ? joinedName(places[at], most) : label));
+    const named = (most) => parts[0].labels.map((label, at) => (joint.includes(places[at]) ? joinedName(places[at], most) : label));
     const row = { labels: named(), full: named(Infinity), codes };
     const known = parts.every((part) => part.known);
     const count = sumOfCounts(parts);
@@ -182,7 +188,7 @@ function merged(rows, places, answer) {
 /** The lines whose categories are ticked, in every attribute with ticks; those of categories that are together are one line. */
 function matching() {
   const rows = shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
-  return merged(rows, [...shown.asked.keys()], shown.answer);
+  return merged(rows, [...shown.asked.keys()], shown.answer, together());
 }
 
 /** The lines to show, in their order. Categories are in their declared order. */

@@ -51,7 +51,8 @@ function offer() {
   });
   boxes.forEach((box, axis) => {
     const reason = reasons[axis];
-    box.disabled = reason !== null;
+    // Keys reach a box that is disabled in this way, so that its reason is heard.
+    box.setAttribute("aria-disabled", reason !== null);
     box.parentElement.title = reason === null ? "" : whyNot(reason);
     if (reason === null) box.removeAttribute("aria-describedby");
     else box.setAttribute("aria-describedby", reason);
@@ -90,6 +91,11 @@ function picker() {
     const label = document.createElement("label");
     const box = document.createElement("input");
     box.type = "checkbox";
+    box.addEventListener("click", (event) => {
+      if (box.getAttribute("aria-disabled") !== "true") return;
+      event.preventDefault();
+      tell(whyNot(box.getAttribute("aria-describedby")));
+    });
     box.addEventListener("change", () => {
       selected = box.checked ? added(axis) : selected.filter((other) => other !== axis);
       show();

@@ -7,8 +7,8 @@ async function pictures() {
     const shared = shares.every((share) => share !== null);
     const equal = shared && Math.max(...shares) - Math.min(...shares) < 1e-6;
     const single = data.views.length === 1;
-    const own = data.views[0].axes.length;
-    const of = own === attributes.length ? `all ${own} attributes` : `${own} attribute${own === 1 ? "" : "s"}`;
+    const size = data.views[0].axes.length;
+    const of = size === attributes.length ? `all ${size} attributes` : `${size} attribute${size === 1 ? "" : "s"}`;
     const start = single ? `One table of ${of} was measured` : `${data.views.length} tables of a few attributes each were measured`;
     const measured = `${start}: noise was added to each of ${single ? "its" : "their"} counts.`;
     element("views-chart").hidden = single;
@@ -22,7 +22,10 @@ async function pictures() {
     if (data.summary.negative) {
       element("views-text").textContent += ` Note: ${data.summary.negative}.`;
     }
-    element("views-listed").hidden = single && own === attributes.length;
+    const own = new Set(data.views.map((view) => key(view.axes)));
+    const isSummed = allTables().tables.some((axes) => !own.has(key(axes)) && onPage(axes).source === "measured");
+    if (isSummed) element("views-text").textContent += " Tables whose counts are sums of lines of these count as measured, too.";
+    element("views-listed").hidden = single && size === attributes.length;
     element("views-listed").querySelector("ol").replaceChildren(...data.views.map((view) => {
       const share = shared && !equal ? ` (${percent.format(view.share)} of the budget)` : "";
       return cell("li", `${view.axes.map(nameOf).join(" × ")}${share}`);

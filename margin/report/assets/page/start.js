@@ -4,10 +4,10 @@ element("columns").hidden = false;
 typical();
 citing();
 picker();
-element("download").addEventListener("click", () => download(shown.rows));
+element("download").addEventListener("click", () => download(shown.rows, []));
 element("download-chosen").addEventListener("click", () => {
   const rows = inOrder();
-  download(rows, ["chosen"], chosenTogether(rows));
+  download(rows, together(), ["chosen"], chosenTogether(rows));
 });
 element("save-chart").addEventListener("click", saveChart);
 

@@ -6,9 +6,17 @@ function sortHead(column, name, style) {
   const button = sortButton(column, name);
   // Print shows this text in place of the button.
   head.dataset.head = button.textContent;
-  if (sorted.column === column) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
   head.append(button);
   return head;
+}
+
+/** Mark the head that lines are sorted by for readers who do not see it: the one that shows its button. A narrow screen has some in the head of the count. */
+function markSorted() {
+  element("table").tHead.querySelectorAll("th").forEach((head) => {
+    const isSorted = [...head.querySelectorAll(".active")].some((button) => button.offsetParent !== null);
+    if (isSorted) head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  });
 }
 
 /** A button that sorts by a column: numbers from the largest one, categories from the first one; then the reverse; then not at all. */
@@ -17,7 +25,7 @@ function sortButton(column, name = column) {
   const active = sorted.column === column;
   const descends = typeof column === "string";
   button.type = "button";
-  button.className = "sort";
+  button.className = active ? "sort active" : "sort";
   button.textContent = `${name}${active ? (sorted.descending ? " ↓" : " ↑") : ""}`;
   button.title = `sort by ${name}`;
   button.addEventListener("click", () => {
@@ -121,6 +129,7 @@ function table() {
   element("caption").textContent = "";
   element("more").textContent = "";
   element("total").textContent = "";
+  element("differences").textContent = "";
   element("misses").textContent = "";
   element("meanings").replaceChildren();
   element("download-chosen").hidden = true;
@@ -134,7 +143,7 @@ function table() {
   title.append(sortHead("share", shareName(), "share"));
   if (hasShareEnds()) title.append(cell("th", "bounds of %", "ends"));
   const sumOf = sums();
-  const wholeOf = wholesAt(within);
+  const percentageOf = shares();
   const rows = inOrder();
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
@@ -143,11 +152,12 @@ function table() {
       name.scope = "row";
       line.append(name);
     });
-    writeNumbers(line, row, sumOf(row), hasShareEnds() ? shareEnds(row, wholeOf(row)) : null);
+    writeNumbers(line, row, sumOf(row), percentageOf(row).ends);
   }
   sumLine(rows);
   const about = isEstimate() ? "Percentages with ≈ are estimates: do not compare those of groups." : "Percentages are rounded.";
-  element("total").textContent = `${adding(rows)}${difference(rows)}${leftOut()} ${about}`;
+  element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
+  element("differences").textContent = differences(rows);
   element("misses").textContent = misses();
   const ticks = ticked.some((codes) => codes.size);
   const isPart = rows.length < shown.rows.length;
@@ -170,6 +180,7 @@ function fit() {
   for (const way of ["tight", "stacked"]) {
     if (box.scrollWidth > box.clientWidth) box.classList.add(way);
   }
+  markSorted();
   // A head that takes more room scrolls away with the lines, so that they stay in sight.
   box.classList.toggle("loose", element("table").tHead.offsetHeight > HEAD_SHARE * box.clientHeight);
   fade(box);

@@ -55,11 +55,11 @@ function quote() {
   element("quoted").hidden = element("shares").hidden = quotes === null;
   if (quotes === null) return;
   const { unit, rows } = data.statement;
-  const counted = unit === null ? "" : ` (at most ${rows} counted for each ${unit})`;
+  const counted = unit === null ? "" : `; at most ${rows} counted for each ${unit}`;
   const number = unit === null ? "the true number" : `the true number of counted ${data.row_name}`;
-  const about = quotes.source === "known" ? `“${whole.format(quotes.count)}` : `“About ${whole.format(quotes.count)}`;
+  const about = quotes.source === "known" ? "“There are" : "“There are about";
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
-  element("quoted").textContent = `For example: ${about} ${data.row_name} have ${quotes.what}${counted}. ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
+  element("quoted").textContent = `For example: ${about} ${whole.format(quotes.count)} ${data.row_name} (${quotes.what}${counted}). ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
   element("compare").textContent = comparing();
   const measured = shown.source === "measured";
   element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
@@ -138,19 +138,38 @@ function misses() {
 /** The count of a line as a whole number, as the table shows it. */
 const shownCount = (row) => Number(whole.format(row.count).replaceAll(",", ""));
 
-/** How far two chosen lines of a measured table are apart; empty for others.
+/** How far the counts of two chosen lines of a measured table are apart and, where percentages are not of all rows, their percentages; empty for others.
  *
- * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. */
-function difference(rows) {
+ * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. It holds for percentages, too: half the
+ * width of their bounds is at least that of their errors; see `sharing`. */
+function differences(rows) {
   const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
-  const [first, second] = rows;
-  const [least, most] = [first.low - second.high, first.high - second.low];
-  const told = least > 0 || most < 0 ? "so the larger count is of the larger true number with a probability of about 95 % or more"
-    : "which allow 0: do not conclude which true number is larger";
-  // The difference of the counts as the table shows them, so that readers find it there.
-  const between = shownCount(first) - shownCount(second);
-  return ` The first line minus the second is ${whole.format(between)}, with bounds of ${range(least, most)}, ${told}.`;
+  // Numbers as the table shows them, so that readers find the difference there.
+  const counts = rows.map((row) => ({ value: shownCount(row), low: row.low, high: row.high }));
+  const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
+  // Shares of the same rows are in the order of their counts, whose bounds are narrower.
+  const isSameWhole = within.every((place) => rows[0].codes[place] === rows[1].codes[place]);
+  const points = (number) => (number / 10).toFixed(1);
+  const ofPercentages = within.length && percentages.every((one) => one)
+    ? `${difference("percentage", percentages, points, " percentage points")}${isSameWhole ? "" : `, ${larger("percentage", percentages)}`}. ` : "";
+  return `${ofPercentages}${difference("count", counts, whole.format)}, ${larger("count", counts)}. Such bounds are low minus high, and high minus low.`;
+}
+
+/** The bounds of the first of two numbers minus the second. */
+const boundsApart = ([first, second]) => [first.low - second.high, first.high - second.low];
+
+/** How far two numbers are apart, in words. */
+function difference(what, [first, second], written, unit = "") {
+  const [least, most] = boundsApart([first, second]).map(written);
+  return `The ${what} of the first line minus that of the second is ${written(first.value - second.value)}${unit}, with bounds of ${least} to ${most}`;
+}
+
+/** Which of two true numbers is larger, in words, if their bounds tell. */
+function larger(what, [first, second]) {
+  const [least, most] = boundsApart([first, second]);
+  return least > 0 || most < 0 ? `so the true ${what} of the ${least > 0 ? "first" : "second"} line is larger with a probability of about 95 % or more`
+    : `which allow 0: do not conclude which true ${what} is larger`;
 }
 
 /** The sums of the counts of all lines and, if some are hidden, of the others. The bounds of the number of all rows follow, if that is the sum. */
