@@ -338,7 +338,8 @@ class _Course:
         rounds = self._rounds(views, len(self.domain))
         if rounds is None:
             return best
-        square = self.strength.square(np.array(2), np.array(3), np.array(rounds.cells)).item()
+        # Rounds find the views of few moments, where structure is not shared.
+        square = self.strength.square(np.array(2), np.array(3), np.array(0.0)).item()
         gain = rounds.gain(square, self.rows, self.budget, self.strength.spread)
         for candidate in self._priced(self.spent + rounds.share):
             error = candidate.noise + candidate.missed * (1 - gain)

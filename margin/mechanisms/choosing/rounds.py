@@ -136,8 +136,7 @@ class TreePlan:
         variance
             A factor for all variances of noise.
         """
-        square = strength.square(np.array(1), np.array(2), np.array(self.cells)).item()
-        forest = square * (strength.forest / strength.singles) ** 2
+        square = strength.singles**2
         measured = variance * self.measured
         # The noise of a moment of a measured pair; see `Rounds.gain` and `Strength.size`.
         cells = np.array([self.cells])
@@ -152,7 +151,7 @@ class TreePlan:
         seen = [part for part in largest if math.sqrt(part) * scale > least]
         found = sum(seen) / sum(largest)
         held = found * self.count / self.pairs
-        missed = (1 - found) * square + found * forest
+        missed = (1 - found) * square + found * strength.forest**2
         return (1 - held) * missed / square, held * noise / square
 
 
