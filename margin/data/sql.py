@@ -13,7 +13,7 @@ from typing import Any
 
 from .._secrecy import is_path, masked
 from ..domain.domain import Domain
-from ..errors import DataError
+from ..errors import BusyTableError, DataError
 from ..interrupts import interruptible
 from ..interrupts.share import is_heard
 from ..interrupts.shortage import raise_shortage
@@ -305,10 +305,10 @@ class Sql:
                 quietly(partial(connection.execute, text), wrong)
             yield connection
 
-    def _unattached(self, error: Exception) -> str:
-        """The message for a database file that cannot be attached."""
+    def _unattached(self, error: Exception) -> str | BusyTableError:
+        """The message or the error for a database file that cannot be attached."""
         if "could not set lock" in str(error).casefold():
-            return (
+            return BusyTableError(
                 f"{self._database} must not be open for writing elsewhere, but another process "
                 "holds its lock; wait until that process has closed it, or attach a copy"
             )
