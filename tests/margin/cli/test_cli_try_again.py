@@ -15,7 +15,7 @@ from margin.counting import CountPlan
 
 duckdb = pytest.importorskip("duckdb")
 
-TABLE = ["--sql", "SELECT a FROM t", "--attach", "held.duckdb"]
+TABLE = ["--sql", "SELECT a, b FROM t", "--attach", "held.duckdb"]
 PAID = ["--domain", "d.json", "--epsilon", "1", "-o", "o.margin", "--ledger", "l.db"]
 PAID += ["--dataset", "p"]
 LINES = {
@@ -28,10 +28,10 @@ LINES = {
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.csv").write_text("a\n0\n1\n")
-    (tmp_path / "d.json").write_text('{"a": 2}')
+    (tmp_path / "t.csv").write_text("a,b\n0,0\n1,0\n")
+    (tmp_path / "d.json").write_text('{"a": 2, "b": 2}')
     with duckdb.connect("held.duckdb") as connection:
-        connection.execute("CREATE TABLE t AS SELECT i % 2 AS a FROM range(9) AS t(i)")
+        connection.execute("CREATE TABLE t AS SELECT i % 2 AS a, 1 AS b FROM range(9) AS t(i)")
     margin.Ledger("l.db").register("p", margin.PureDP(3))
 
 
@@ -92,15 +92,15 @@ from margin.synopses.estimate import estimate
 class Twice:
     def run(self, private, workload, /):
         one = private.measure([["a"]], spend="0.5")
-        return estimate(private.domain, [*one, *private.measure([["a"]])])
+        return estimate(private.domain, [*one, *private.measure([["b"]])])
 """
 
 
 def test_what_stays_as_it_is_keeps_its_code():
     """A path and a file that are wrong: a new start would find the same."""
     wrong = {
-        "no such database": ["--sql", "SELECT a FROM t", "--attach", "no.duckdb"],
-        "no database": ["--sql", "SELECT a FROM t", "--attach", "t.csv"],
+        "no such database": ["--sql", "SELECT a, b FROM t", "--attach", "no.duckdb"],
+        "no database": ["--sql", "SELECT a, b FROM t", "--attach", "t.csv"],
         "no such file": ["no.csv"],
     }
     for table in wrong.values():
