@@ -36,6 +36,7 @@ from .errors import (
     MarginError,
     ResourceError,
     SolverError,
+    TryAgainError,
 )
 from .interrupts.progress import progress
 from .mechanisms import (
@@ -102,6 +103,7 @@ __all__ = [
     "Statement",
     "Strategy",
     "Synopsis",
+    "TryAgainError",
     "View",
     "Workload",
     "__version__",

@@ -8,6 +8,8 @@ does not know this module can still catch them.
 __all__ = [
     "BudgetError",
     "BudgetSpentError",
+    "BusyOutputError",
+    "BusyTableError",
     "DataError",
     "DomainError",
     "Fate",
@@ -16,6 +18,7 @@ __all__ = [
     "MarginError",
     "ResourceError",
     "SolverError",
+    "TryAgainError",
     "fates_of",
     "note_lost",
 ]
@@ -113,16 +116,53 @@ class FileError(MarginError):
     """
 
 
-class LedgerLockedError(FileError):
+class TryAgainError(MarginError):
+    """The base class of errors for what another program does at this moment: the same call may
+    succeed later.
+
+    Unless `budget_is_lost` is true, nothing has been charged, and the command line ends with exit
+    code 75.
+
+    Examples
+    --------
+    >>> import margin
+    >>> issubclass(margin.LedgerLockedError, margin.TryAgainError)
+    True
+    """
+
+
+class LedgerLockedError(FileError, TryAgainError):
     """The error for a ledger that other processes have locked for too long.
 
-    Nothing has been charged, and the ledger is sound: try again later. The command line ends with
-    exit code 75.
+    Nothing has been charged, and the ledger is sound.
 
     Examples
     --------
     >>> import margin
     >>> issubclass(margin.LedgerLockedError, margin.FileError)
+    True
+    """
+
+
+class BusyTableError(DataError, TryAgainError):
+    """The error for a table that another program writes: files that were changed while they were
+    read, or a database that is open for writing.
+
+    Examples
+    --------
+    >>> from margin.errors import BusyTableError
+    >>> issubclass(BusyTableError, DataError)
+    True
+    """
+
+
+class BusyOutputError(FileError, TryAgainError):
+    """The error for the name of an output that another command is writing.
+
+    Examples
+    --------
+    >>> from margin.errors import BusyOutputError
+    >>> issubclass(BusyOutputError, FileError)
     True
     """
 

@@ -108,8 +108,8 @@ def test_the_notebook_runs(tmp_path):
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 def test_extras_are_installed_from_a_path(page):
     """pip takes a bare name, such as margin[sign], for a package of its index, also beside a folder
-    of this name."""
-    named = re.findall(r"pip install [^`\n]*?([^\s'\"]*)\[[a-z,]+\]", page.read_text())
+    of this name, unless an address follows."""
+    named = re.findall(r"pip install [^`\n]*?([^\s'\"]*)\[[a-z,]+\](?! @ git)", page.read_text())
     assert set(named) <= {"."}
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .._replace import reserving, unwritable
-from ..errors import FileError
+from ..errors import BusyOutputError, FileError
 from ..interrupts import at_the_end, shielded
 
 __all__ = ["abandoned", "claimed", "is_held", "reserved"]
@@ -37,7 +37,7 @@ def claimed(path: Path) -> Iterator[None]:
 
     Raises
     ------
-    FileError
+    BusyOutputError
         If another process has claimed it.
     """
     from ..solvers.file_locks import locked_file  # here, so that the command line starts at once
@@ -54,7 +54,7 @@ def claimed(path: Path) -> Iterator[None]:
     except OSError:  # no such folder, or no right to write; the command tells which
         pass
     if is_taken:
-        raise FileError(
+        raise BusyOutputError(
             f"the output must have a name of its own, but another command is writing {str(path)!r} "
             "at this moment; nothing was done here: wait for it, or choose another name"
         )

@@ -153,7 +153,8 @@ def _check(parsed: argparse.Namespace) -> Said:
     if any(misfit.values for misfit in found.misfits):
         lines.append(_SAFE)
     heading = _heading(domain, found, parsed.unit)
-    if lines:
+    # JSON states it as `output_may_be_published`.
+    if lines and not parsed.json:
         _warn("this list is derived from the data, so it is not private; keep it on this machine")
     text = "\n".join([f"{parsed.file or 'the query'}: {heading}", *map(printable, lines)])
     said = {

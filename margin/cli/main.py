@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from .._secrecy import masked
 from .._version import __version__, installed_commit
-from ..errors import BudgetSpentError, LedgerLockedError, MarginError, fates_of
+from ..errors import BudgetSpentError, MarginError, TryAgainError, fates_of
 from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
 from ..interrupts.shortage import shortage
@@ -45,7 +45,7 @@ __all__ = ["command", "main"]
 _SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _BUDGET_SPENT, _BUDGET_LOST = 0, 1, 2, 3, 4
 
 _TRY_AGAIN = 75
-"""The exit code for a locked ledger: EX_TEMPFAIL of sysexits.h."""
+"""The exit code for what another program does at this moment: EX_TEMPFAIL of sysexits.h."""
 
 _SEVERAL = ("+", "*")
 """The `nargs` of options that take several values."""
@@ -92,7 +92,7 @@ exit codes:
   2 user error, which the message explains
   3 the ledger refuses the release, since too little of the budget is left
   4 the release failed after its budget was spent; there is no file
-  75 the ledger is locked by another process; nothing was charged, so try again later
+  75 another program uses the ledger, the table or the output; nothing was charged: try again later
   130 interrupted
 """
 
@@ -108,11 +108,10 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
     The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
     explains, 3 for a release that costs more than what is left in the ledger, 4 for a release that
-    failed after its budget was spent, 75 for a ledger that other processes have locked for too
-    long, and 130 for an interrupt. Before the command begins, an
-    interrupt is the exception KeyboardInterrupt. Once the command has written its result, signals
-    are ignored, also after this function has returned: a scheduler must not take a complete release
-    for a failed one.
+    failed after its budget was spent, 75 for a `TryAgainError`, and 130 for an interrupt. Before
+    the command begins, an interrupt is the exception KeyboardInterrupt. Once the command has
+    written its result, signals are ignored, also after this function has returned: a scheduler must
+    not take a complete release for a failed one.
     """
     try:
         with watched(ends=True, text=_BEFORE):
@@ -273,7 +272,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, BudgetSpentError):
         return _BUDGET_SPENT, masked(str(error))
     if isinstance(error, MarginError):
-        code = _TRY_AGAIN if isinstance(error, LedgerLockedError) else _USER_ERROR
+        code = _TRY_AGAIN if isinstance(error, TryAgainError) else _USER_ERROR
         code = _BUDGET_LOST if error.budget_is_lost else code
         return code, "; ".join([masked(str(error)), *fates_of(error)])
     if isinstance(error, KeyboardInterrupt):

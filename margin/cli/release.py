@@ -68,7 +68,8 @@ _NAMED = 3
 _CODES = (
     "exit codes: 0 success, 2 an error that the message explains, 3 the ledger refuses the\n"
     "release because too little of the budget is left, 4 the release failed after its budget\n"
-    "was spent, 75 the ledger is locked, so try again later; see margin --help for the others"
+    "was spent, 75 another program uses the ledger, the table or the output, so try again\n"
+    "later; see margin --help for the others"
 )
 
 _DIFFERS = (

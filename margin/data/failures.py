@@ -21,8 +21,9 @@ __all__ = [
     "unknown",
 ]
 
-Problem = str | Callable[[Exception], str]
-"""What is wrong with the content of a table, or a function that says it of an error of any kind."""
+Problem = str | Callable[[Exception], str | MarginError]
+"""What is wrong with the content of a table, or a function that says it of an error of any kind, or
+gives the error to raise."""
 
 _ABOUT_CONTENT = {
     # Python and numpy
@@ -124,7 +125,8 @@ def explained(error: Exception, problem: Problem) -> MarginError:
             f"{os.strerror(number)!r}; check the files, their permissions and the disk"
         )
     if callable(problem):
-        return DataError(problem(error))
+        told = problem(error)
+        return told if isinstance(told, MarginError) else DataError(told)
     return DataError(problem if is_about_content(error) else unknown(error, "the table"))
 
 

@@ -13,24 +13,17 @@ from typing import Any
 
 from .._secrecy import is_path, masked
 from ..domain.domain import Domain
-from ..errors import DataError
+from ..errors import BusyTableError, DataError
 from ..interrupts import interruptible
 from ..interrupts.share import is_heard
 from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .failures import MixedTypesError, differing, is_about_content, unknown
-from .files import (
-    FROM_SQLITE,
-    FileSource,
-    connected,
-    identifier,
-    is_sqlite,
-    quoted,
-    stream,
-)
-from .folders import FilesSource, family, open_path
+from .failures import is_about_content, unknown
+from .files import FROM_SQLITE, connected, identifier, is_sqlite, quoted, stream
+from .folders import open_path
 from .queries.set_operations import mixes_parts
+from .queries.tables import TableOfFiles, is_named, lacked
 from .queries.types_of_files import (
     definitions,
     guesses_folders,
@@ -90,7 +83,8 @@ class Sql:
         from some of them. Name such files in `files`.
     files
         CSV, Parquet or JSON files, folders or patterns, by the names that the query uses for them.
-        All cells of CSV and JSON files are texts, as `open_source` reads them.
+        All cells of CSV and JSON files are texts, as `open_source` reads them. A table has the
+        columns that all of its files have. A query that needs another one is refused.
     attach
         The database in which the query runs, opened read-only: an embedded DuckDB when not given;
         a DuckDB file, by its path; or a PostgreSQL server, as `"postgres:host=... dbname=..."` or
@@ -196,6 +190,10 @@ class Sql:
         names: Sequence[str],
     ) -> list[int]:
         """The positions of the named columns; DataError if one has a type that cannot be read."""
+        # The columns of `SELECT *` are those that all files have.
+        lacking = {name.strip() for name in names} - {name.strip() for name in schema.names}
+        if lacking and (problem := lacked(self._tables(), lambda name: name.strip() in lacking)):
+            raise DataError(problem)
         places = locate(schema.names, names, f"the result of {self._where}")
         for name, place in places.items():
             check_type(name, schema.field(place).type)
@@ -212,9 +210,12 @@ class Sql:
             return unknown(error, self._where)
         if state:
             kind = f"{kind}, SQLSTATE {state}"
+        # DuckDB raises this class, and few others, if a later file of a pattern lacks a column.
+        is_of_files = kind == "InvalidInputException"
+        cause = "; a likely cause is that a Parquet file lacks a column" if is_of_files else ""
         return (
-            f"{self._where} must run without an error, but it failed ({kind}); run it in the "
-            "database's own shell to see why"
+            f"{self._where} must run without an error, but it failed ({kind}){cause}; run it in "
+            "the database's own shell to see why"
         )
 
     def result(self, *, rows: bool = True) -> Any:
@@ -227,13 +228,17 @@ class Sql:
     @contextmanager
     def _from_duckdb(self, rows: bool) -> Generator[Any]:
         """Run the query on DuckDB; see `result`."""
-        named = {name: open_path(path) for name, path in self.files.items()}
+        tables = self._tables()
         # First look at the plan, without any rows, for types that DuckDB would guess.
-        stubs = {name: _stub(name, file) for name, file in named.items()}
-        with self._connected(stubs) as connection:
-            plan = quietly(lambda: self._plan(connection), self.failed)
+        with self._connected({table.name: table.stub() for table in tables}) as connection:
             texts = quietly(lambda: definitions(connection.sql, [self.text]), self.failed)
-            parts = quietly(lambda: self._parts(connection, plan, texts), self.failed)
+            # The views of `files` join files by UNION ALL; `TableOfFiles` compares their columns.
+            own = quietly(lambda: _own_views(connection), self.failed)
+            others = [text for text in texts if text not in own]
+            if problem := lacked(tables, partial(is_named, others)):
+                raise DataError(problem)
+            plan = quietly(lambda: self._plan(connection), self.failed)
+            parts = quietly(lambda: self._parts(connection, plan, others), self.failed)
         if guesses_types(plan):
             raise DataError(
                 f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
@@ -249,24 +254,28 @@ class Sql:
         refuse_mixed_types(plan, texts, self._where)
         if parts:
             raise DataError(f"{self._where} {parts}")
-        views = {name: _view(name, file) for name, file in named.items()}
+        views = {table.name: table.rows() for table in tables}
         with ExitStack() as stack:
             if rows:
-                stack.enter_context(unchanged(self.text, self._read(named, plan, texts)))
+                stack.enter_context(unchanged(self.text, self._read(tables, plan, texts)))
             connection = stack.enter_context(self._connected(views))
             query = quietly(lambda: connection.sql(self.text), self.failed)
             # No share is told: DuckDB neither knows the number of rows of a result, nor does its
             # own share of a query go on while rows wait for a slow reader.
             yield quietly(lambda: stream(query if rows else query.limit(0)), self.failed)
 
+    def _tables(self) -> list[TableOfFiles]:
+        """The tables of the query that are files."""
+        return [TableOfFiles.read(name, open_path(path)) for name, path in self.files.items()]
+
     def _read(
         self,
-        named: Mapping[str, FileSource | FilesSource],
+        tables: Sequence[TableOfFiles],
         plan: str,
         texts: Sequence[str],
     ) -> list[Path]:
         """The files that the query reads on DuckDB."""
-        read = [source.path for files in named.values() for source in _each(files)]
+        read = [file.path for table in tables for file in table.files]
         if self.attach is not None:
             # What has been written but not merged yet is in a second file.
             read += [Path(self.attach), Path(f"{self.attach}.wal")]
@@ -296,10 +305,10 @@ class Sql:
                 quietly(partial(connection.execute, text), wrong)
             yield connection
 
-    def _unattached(self, error: Exception) -> str:
-        """The message for a database file that cannot be attached."""
+    def _unattached(self, error: Exception) -> str | BusyTableError:
+        """The message or the error for a database file that cannot be attached."""
         if "could not set lock" in str(error).casefold():
-            return (
+            return BusyTableError(
                 f"{self._database} must not be open for writing elsewhere, but another process "
                 "holds its lock; wait until that process has closed it, or attach a copy"
             )
@@ -332,9 +341,7 @@ class Sql:
         """Why a set operation of the query may mix types of Parquet files; see `mixes_parts`."""
         if "PARQUET" not in plan.upper():
             return ""
-        # The views of `files` join files by UNION ALL; `_check_kinds` has compared their types.
-        own = connection.execute("SELECT sql FROM duckdb_views() WHERE temporary").fetchall()
-        return mixes_parts(connection.execute, [text for text in texts if (text,) not in own])
+        return mixes_parts(connection.execute, texts)
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
@@ -441,6 +448,12 @@ class _Columns:
     schema: Any
 
 
+def _own_views(connection: Any) -> set[str]:
+    """The definitions of the views of `files`."""
+    views = connection.execute("SELECT sql FROM duckdb_views() WHERE temporary").fetchall()
+    return {text for (text,) in views}
+
+
 def _without_rows(error: Exception, kind: str, state: str | None) -> str:
     """The message of a database if it is about the text of the query; otherwise an empty text.
 
@@ -453,71 +466,3 @@ def _without_rows(error: Exception, kind: str, state: str | None) -> str:
     # The query was explained: leave out the words before it, and move the mark below it.
     text = re.sub(rf"(LINE 1: ){_EXPLAIN}(.*\n) {{{len(_EXPLAIN) - 2}}}", r"\1\2", text)
     return "" if "ENUM(" in text.upper() else text
-
-
-def _view(name: str, files: FileSource | FilesSource) -> str:
-    """SQL for the rows of some files, with the names of their columns."""
-    sources = _each(files)
-    _check_kinds(name, sources)
-    selects = [_selected(file, file.query(file.fields())) for file in sources]
-    return " UNION ALL BY NAME ".join(selects)
-
-
-def _stub(name: str, files: FileSource | FilesSource) -> str:
-    """SQL that stands for some files in the plan. CSV and JSON files become tables of texts without
-    rows, so that the plan does not read them."""
-    sources = _each(files)
-    if all(field.kind is not None for file in sources for field in file.fields()):
-        return _view(name, files)
-    selects = []
-    for file in sources:
-        nulls = [f"NULL::VARCHAR AS c{at}" for at in range(len(file.fields()))]
-        selects.append(_selected(file, f"(SELECT {', '.join(nulls)}) WHERE false"))
-    return " UNION ALL BY NAME ".join(selects)
-
-
-def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
-    """Refuse files in which a column has different types. DuckDB would cast the rows of one file to
-    a type that suits the others, and a 32-bit 0.1 is not 0.1 in 64 bits."""
-    families: dict[str, str] = {}
-    kinds = []
-    for source in sources:
-        for column in source.fields():
-            if kind := _kind(column.kind):
-                families[kind] = family(column.kind)
-                kinds.append((source.path, column.name, kind))
-    for column_name, files in differing(kinds, key=str.casefold).items():
-        # The source of a folder reads each file by itself, but not texts beside numbers.
-        is_one_family = len({families[kind] for kind in files}) == 1
-        folder = " (or pass the files themselves as data, without a query)"
-        raise MixedTypesError(
-            f"a query needs one type for each column, but the files of files={{{name!r}: ...}} "
-            f"hold column {column_name!r} in different types ({' and '.join(files)})",
-            column=column_name,
-            files=files,
-            advice="write the files anew with one type, or give the files of each type a name of "
-            "their own, cast the column to VARCHAR in each, and join them by UNION ALL"
-            f"{folder if is_one_family else ''}",
-        )
-
-
-def _kind(kind: Any) -> str:
-    """A type as a text for comparison; empty if the file does not state it. Integers of all widths
-    are one type."""
-    from pyarrow import types
-
-    if kind is None or types.is_null(kind):
-        return ""
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return "integer" if types.is_integer(kind) else str(kind).removeprefix("large_")
-
-
-def _selected(file: FileSource, rows: str) -> str:
-    """SQL that selects from `rows` and renames its columns c0, c1, ... to the names in the file."""
-    columns = [f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields())]
-    return f"SELECT {', '.join(columns)} FROM {rows}"
-
-
-def _each(files: FileSource | FilesSource) -> Sequence[FileSource]:
-    """The single files of a source of files."""
-    return [files] if isinstance(files, FileSource) else files.files

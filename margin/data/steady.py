@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from ..errors import DataError
+from ..errors import BusyTableError, DataError
 
 __all__ = ["kept", "one_table", "unchanged"]
 
@@ -37,7 +37,7 @@ class _Table:
         self.stack = ExitStack()
 
     def check(self) -> None:
-        """Raise DataError if a file is no longer what it was before it was first read."""
+        """Raise BusyTableError if a file is no longer what it was before it was first read."""
         if any(stamps != _stamped(stamps) for stamps in self.stamps.values()):
             raise _changed()
 
@@ -57,7 +57,7 @@ def one_table() -> Iterator[None]:
 
     Raises
     ------
-    DataError
+    BusyTableError
         When a file was changed meanwhile. This error comes in place of another DataError, which may
         be a consequence.
     """
@@ -86,7 +86,7 @@ def unchanged(name: str, paths: Iterable[Path]) -> Iterator[None]:
 
     Raises
     ------
-    DataError
+    BusyTableError
         When they are not what they were before the first pass.
     """
     table = _state.table
@@ -124,9 +124,9 @@ def _stamp(path: Path) -> _Stamp:
     return now.st_ino, now.st_size, now.st_mtime_ns
 
 
-def _changed() -> DataError:
+def _changed() -> BusyTableError:
     # No file is named: the names of folders and files may be values of the data.
-    return DataError(
+    return BusyTableError(
         "the table must stay as it is while it is read, but its files were changed meanwhile; "
         "release a copy or a snapshot of it, or start when no other program writes there"
     )

@@ -33,9 +33,9 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="a file, a folder of files or a pattern that the query refers to by NAME, without the "
-        "columns in the names of folders; may be repeated; in CSV and JSON files, the query reads "
-        "all cells as texts",
+        help="a file, a folder of files or a pattern that the query refers to by NAME, with the "
+        "columns that all of the files have, and without those in the names of folders; may be "
+        "repeated; in CSV and JSON files, the query reads all cells as texts",
     )
     parser.add_argument(
         "--memory-limit",

@@ -17,8 +17,11 @@ from margin.cli.main import main
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
-(SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+(SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n# One private.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+(MONDAY,) = re.findall(
+    r"^```\n(#!/bin/sh\n# Starts weekly.sh.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+)
 BEGINS = f"weekly: the release of 2026-W47 begins, by margin {margin.__version__}"
 LAST = "# margin takes the place of this script"
 (QUERY,) = re.findall(r"^```\n(set -- --sql .*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -302,7 +305,9 @@ def test_the_query_of_the_page_cleans_and_chooses_the_week(weekly, tmp_path):
     assert weekly("2026-W47", script).returncode == 0
     (checked,) = json.loads((tmp_path / "checks" / "2026-W47.json").read_text())["gathered"]
     assert (checked["rows"], checked["other_rows"]) == (2, 0)
-    assert "many other values in page" in weekly("2026-W48", script).stderr
+    other = weekly("2026-W48", script)
+    assert other.returncode == 0 and "many" not in other.stderr
+    assert "many other values in page" in (tmp_path / "checks" / "2026-W48.txt").read_text()
 
 
 def test_only_the_release_holds_the_lock(weekly, tmp_path):
@@ -328,19 +333,23 @@ def test_only_the_release_holds_the_lock(weekly, tmp_path):
 def test_a_signal_ends_the_check_together_with_the_script(weekly, tmp_path):
     program = tmp_path / "bin" / "margin"
     usual = program.read_text()
+    ended = tmp_path / "ended"
+    os.mkfifo(ended)
     waits = f"""#!/bin/sh
 if [ "$1" = domain ]; then
-    trap 'echo > "{tmp_path / "ended"}"; exit 1' TERM
+    trap 'echo by the signal > "{ended}"; exit 1' TERM
     kill -TERM "$PPID"
     # Without a signal, the check ends by itself.
     for part in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; done
+    echo by itself > "{ended}"
     exit 1
 fi
 """
     program.write_text(waits + usual)
     over = weekly("2026-W47", alarmed())
     assert over.returncode == 143 and BEGINS not in over.stderr
-    assert (tmp_path / "ended").exists()
+    # The script does not wait for the check, but this pipe does.
+    assert ended.read_text() == "by the signal\n"
     program.write_text(usual)
     assert weekly("2026-W47", alarmed()).returncode == 0
 
@@ -366,23 +375,33 @@ def test_the_name_of_a_table_may_hold_the_week(weekly, tmp_path):
     assert other.returncode == 2 and "column 'page'" in other.stderr
 
 
-def test_the_alarm_tells_new_categories_and_the_release_is_made(weekly, tmp_path):
+def test_the_alarm_tells_lost_and_new_values_to_the_holder_alone(weekly, tmp_path):
     script = alarmed()
-    (tmp_path / "domain.json").write_text(
-        '{"page": {"values": [0, 1], "other": "new"}, "bought": {"values": [0, 1], "other": "new"}}'
-    )
+    rows = "".join(f"{row},{row % 3},,{'' if row % 2 else 1}\n" for row in range(60))
+    (tmp_path / "clicks" / "monday.csv").write_text(f"user_id,page,bought,day\n{rows}")
+    named = {"values": [0, 1], "other": "new", "missing": "none"}
+    domain = dict.fromkeys(["page", "bought", "day"], named)
+    (tmp_path / "domain.json").write_text(json.dumps(domain))
     told = weekly("2026-W47", script)
     assert told.returncode == 0
-    assert re.findall(r"weekly: many .*", told.stderr) == ["weekly: many other values in page"]
-    # A table that does not fit is refused by the release itself.
-    (tmp_path / "domain.json").write_text('{"page": [0, 1], "bought": 2}')
-    assert weekly("2026-W48", script).returncode == 2
     checks = tmp_path / "checks"
+    found = (checks / "2026-W47.txt").read_text()
+    # Just half of the days are missing.
+    assert found.splitlines() == ["many other values in page", "many missing values in bought"]
+    assert "many" not in told.stderr + told.stdout and "derived" not in told.stderr
+    # A table that does not fit is refused by the release itself, and the log says it once.
+    (tmp_path / "domain.json").write_text('{"page": [0, 1], "day": 2}')
+    wrong = weekly("2026-W48", script)
+    assert wrong.returncode == 2 and wrong.stderr.count("column 'page'") == 1
     found = json.loads((checks / "2026-W48.json").read_text())
-    assert [one["column"] for one in found["attributes"]] == ["page"]
+    assert [one["column"] for one in found["attributes"]] == ["page", "day"]
+    # So is a table that cannot be read.
+    lost = weekly("2026-W49", script, TABLE="lost.csv")
+    assert lost.returncode == 2 and lost.stderr.count("'lost.csv' does not exist") == 1
+    assert "'lost.csv' does not exist" in (checks / "2026-W49.txt").read_text()
     # Nobody else can read them, but the releases have the usual mode.
-    modes = [path.stat().st_mode & 0o77 for path in (checks, *checks.iterdir())]
-    assert modes == [0, 0, 0]
+    modes = {path.stat().st_mode & 0o77 for path in (checks, *checks.iterdir())}
+    assert modes == {0}
     assert (tmp_path / "releases").stat().st_mode & 0o77
 
 
@@ -467,3 +486,56 @@ def test_the_next_run_says_what_a_killed_one_left(weekly, tmp_path, monkeypatch,
         parts[0].rename(tmp_path / "releases" / "2026-W47.margin")
         last = weekly("2026-W47")
         assert (last.returncode, last.stderr.count("killed")) == (0, 0)
+
+
+SAID = {
+    0: (["0"], ""),
+    2: (["2"], "2"),
+    70: (["70"], "70"),
+    "75 twice": (["75", "124", "0"], ""),
+    "75 for long": (["75", "137", "143"], "143"),
+    "75, then a mistake": (["75", "2"], "2"),
+}
+"""The codes of the runs that are started one after another, and the code that is told."""
+
+
+@pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
+@pytest.mark.parametrize("case", SAID)
+def test_the_job_repeats_what_may_help_and_tells_the_rest(tmp_path, case):
+    """As cron does, with next to no environment, and with what was in the log before."""
+    codes, told = SAID[case]
+    (tmp_path / "codes").write_text("".join(f"{code}\n" for code in codes))
+    (tmp_path / "weekly.sh").write_text(ONE_AFTER_ANOTHER)
+    (tmp_path / "monday.sh").write_text(MONDAY)
+    (tmp_path / "weekly.log").write_text("weekly: the week before\n")
+    for name in ("weekly.sh", "monday.sh"):
+        (tmp_path / name).chmod(0o755)
+    job = subprocess.run(
+        ["env", "-i", "PATH=/usr/bin:/bin", "PAUSES=0 0", "./monday.sh", "2026-W47"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (job.returncode, job.stderr) == (int(codes[-1]), "")
+    lines = [f"weekly: 2026-W47 ends with {code}" for code in codes]
+    if told:
+        first = (
+            f"weekly.sh 2026-W47 ended with code {told}; the last lines of {tmp_path}/weekly.log:"
+        )
+        assert job.stdout.splitlines() == [first, *lines]
+    else:
+        assert job.stdout == ""
+    assert (tmp_path / "weekly.log").read_text().splitlines()[1:] == lines
+    assert (tmp_path / "weekly.json").read_text() == "{}\n" * len(codes)
+    assert (tmp_path / "weekly.json").stat().st_mode & 0o77 == 0
+
+
+ONE_AFTER_ANOTHER = """#!/bin/sh
+code=$(head -n 1 codes)
+sed -i 1d codes
+echo "{}"
+echo "weekly: $1 ends with $code" >&2
+exit "$code"
+"""
+"""A job that ends with the codes of a file, one after another."""
