@@ -187,12 +187,14 @@ TREE_PENALTY = 0.5
 """Noise of the one-way tables that is subtracted from the score of a pair, divided by their noise
 before negative counts are removed; no unit."""
 
-TREE_DOUBT = 1.4
-"""Standard deviation of what the answers of a tree are assumed to miss, divided by the judged one.
+JUDGE_DOUBT = 1.4
+"""Standard deviation of what the answers of a tree or of strong pairs are assumed to miss, divided
+by the judged one.
 
-On one table of each family of the fitting half of the zoo, at four budgets, 92 % of the true counts
-of reconstructed pairs and triples lie in intervals of 95 % with 1, 95 % with 1.25, and 96 % with
-1.5; in the worst case 67, 78 and 82 %. Single answers miss far more than others.
+It was set for trees, on one table of each family of the fitting half of the zoo, at four budgets:
+92 % of the true counts of reconstructed pairs and triples lie in intervals of 95 % with 1, 95 %
+with 1.25, and 96 % with 1.5; in the worst case 67, 78 and 82 %. Single answers miss far more than
+others.
 """
 
 # The constants of a look for strong pairs (`choosing.strong_pairs`, `choosing.look`). They were set

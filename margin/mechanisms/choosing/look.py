@@ -23,7 +23,7 @@ from ...solvers import (
 from ...solvers.tables.tables import Axes
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import CONTEXT, possible
-from ..fitted import LOOK_DOUBT, LOOK_FINE_CHOICE, LOOK_FINE_NOISE, LOOK_LEAST_SHARE
+from ..fitted import JUDGE_DOUBT, LOOK_DOUBT, LOOK_FINE_CHOICE, LOOK_FINE_NOISE, LOOK_LEAST_SHARE
 from .contests import comparable, l2_share
 
 __all__ = ["Found", "Judge", "best_shares", "look_share"]
@@ -214,27 +214,23 @@ class Judge:
     def with_missed(
         self,
         synopsis: ViewSynopsis,
-        *,
-        doubt: float = 1.0,
     ) -> ViewSynopsis:
         """The synopsis, told how strong the structure is that no view holds.
 
         The chosen pairs say nothing about it: they are the strongest ones. The scales of structure
-        are multiplied so that answers miss as much as their judged error, in the mean. Where that
-        is lost in noise, it is taken to be twice the noise: pairs were chosen until the others were
+        are multiplied so that answers miss as much as their judged error, in the mean, and somewhat
+        more (`JUDGE_DOUBT`): a few answers may miss far more than others. Where the judged error is
+        lost in noise, it is taken to be twice the noise: pairs were chosen until the others were
         about as small as their noise.
 
         Parameters
         ----------
         synopsis
             What all measurements say together.
-        doubt
-            The assumed standard deviation of what is missed, divided by the judged one, >= 1. A few
-            answers may miss far more than others.
         """
         some = synopsis.marginals(self.sets[:_ANSWERS])
         assumed = float(np.mean([np.sum(answer.missed_variance) for answer in some]))
-        judged = doubt**2 * max(self.distance**2, _LEAST_MISSED**2 * self.noise)
+        judged = JUDGE_DOUBT**2 * max(self.distance**2, _LEAST_MISSED**2 * self.noise)
         if not assumed > judged:
             # A copy: the synopsis itself keeps its solutions, with the seconds that they took.
             return replace(synopsis)

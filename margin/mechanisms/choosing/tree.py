@@ -19,7 +19,7 @@ from ...solvers import Evidence, JointProjection, Newton, NonNegativity, Residua
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import CONTEXT, possible
 from ..asked import usual_workload
-from ..fitted import AGAIN_DISTANCE, TREE_CHOICE, TREE_DOUBT, TREE_PENALTY, TREE_SINGLES
+from ..fitted import AGAIN_DISTANCE, TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
 from .contests import break_evens, choose_in_turn, comparable, contestants, mean_noise, penalty
 from .look import Found, Judge
 
@@ -120,7 +120,7 @@ class SpanningTree:
         judge.measure(private, spend=None)
         synopsis = found.synopsis(domain, self.nonnegativity, self.reconstruction)
         synopsis = replace(synopsis, kurtosis=private.budget.kurtosis)
-        return judge.with_missed(synopsis, doubt=TREE_DOUBT)
+        return judge.with_missed(synopsis)
 
     def measure(
         self,
