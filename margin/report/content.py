@@ -46,9 +46,10 @@ _BASED_CELLS = 60_000
 _LEVEL_CELLS = 25_000
 """Largest number of cells of answers at levels, such as "place@state", with their intervals."""
 
-_LEVEL_WEIGHTS = 1 << 27
+_LEVEL_WEIGHTS = 1 << 24
 """Largest number of weights for the errors of those of these cells that are reconstructed: a cell
-takes as many as `ViewSynopsis.width` says. A weight takes about 120 ns of processor time."""
+takes as many as the table has cells that is summed to it. A weight takes about 140 ns of processor
+time."""
 
 _SUMMED_CELLS = 1 << 14
 """Largest number of cells of a reconstructed table that is summed to levels."""
@@ -343,8 +344,8 @@ def _level_answers(synopsis: Synopsis, lower: Sequence[Sequence[int]]) -> list[d
         if cells > room:
             continue
         if isinstance(synopsis, ViewSynopsis) and synopsis.source(asked).is_reconstructed:
-            weights = cells * synopsis.width(asked)
             summed = domain.cells(attribute_of[name] for name in asked)
+            weights = cells * summed
             if weights > left or summed > _SUMMED_CELLS:
                 continue
             left -= weights

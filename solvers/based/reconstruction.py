@@ -166,12 +166,6 @@ class BasedReconstruction:
             undetermined=_between(share, other.undetermined, based.undetermined),
         )
 
-    def width(self, axes: Axes) -> int:
-        """The number of cells over which `sums` are computed; see `Reconstruction.width`."""
-        if self.tables.covered(np.array([axes], dtype=np.int64))[0]:
-            return math.prod(self.tables.sizes[axis] for axis in axes)
-        return self.alone.width(axes)
-
     def weights(self, asked: Integers) -> Floats:
         """The weights of the estimates with the base, for marginals on `asked`, shape (n, k)."""
         count = asked.shape[1]

@@ -41,7 +41,7 @@ from .scaling.dual import ScaledDual
 from .scaling.junction import JunctionTree
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
-from .sums import Sums, covariances, no_sums, sums_of, without_covariance
+from .sums import Sums, covariances, no_sums, sums_of, sums_of_marginal, without_covariance
 
 
 class Reconstruction:
@@ -169,18 +169,6 @@ class Reconstruction:
                 return found
             table = self.tables.total * self._tree.marginal(axes).ravel()
             return dataclasses.replace(found, table=table, estimate=rows @ table)
-
-    def width(self, axes: Axes) -> int:
-        """The number of cells of the table over which `sums` of a marginal are computed.
-
-        It is the marginal, its context, or the whole array. The memory of `sums` is a small
-        multiple of this number times the number of sums.
-        """
-        cells = math.prod(self.tables.sizes[axis] for axis in axes)
-        context = self.solver.context if isinstance(self.solver, Newton) else None
-        if context is None or len(axes) >= context:
-            return cells
-        return math.prod(self.tables.sizes) if self._is_joint else max(cells, CONTEXT_CELLS)
 
     def _surroundings(
         self,
@@ -369,6 +357,7 @@ class _Surroundings:
         self.solution = solution
         self.solver = solver
         self.often = often
+        self._last_alone: tuple[Axes, _Surroundings] | None = None
         self.moments = transform(problem.shape).analyse(self._distribution)
         self.moments *= math.sqrt(problem.cells)
         self.strides = np.cumprod([1, *problem.shape[:0:-1]])[::-1]
@@ -406,17 +395,44 @@ class _Surroundings:
         asked: Axes,
         weights: Floats,
     ) -> Sums:
-        """Compute weighted sums of the cells of one marginal; the weights have shape (q, cells)."""
-        shape = self.problem.shape
-        kept = np.isin(self.axes, asked)
-        dropped = tuple(np.flatnonzero(~kept).tolist())
-        table = self.solution.table.sum(axis=dropped).ravel()
-        # The weights do not depend on the other axes.
-        narrow = [size if keep else 1 for size, keep in zip(shape, kept, strict=True)]
-        wide = np.broadcast_to(weights.reshape(-1, *narrow), (len(weights), *shape))
-        flat = wide.reshape(len(weights), -1)
-        found = sums_of(self.problem, self.solution, self._ridge, self._of_sums(flat), flat)
-        return dataclasses.replace(found, table=table)
+        """Compute weighted sums of the cells of one marginal; the weights have shape (q, cells).
+
+        Their errors are computed as those of cells are (`_bars`): by the known moments of all axes,
+        or by those of the marginal itself where the context or the marginal is large.
+        """
+        if len(asked) == len(self.axes):
+            changes = self._of_sums(weights)
+            return sums_of(self.problem, self.solution, self._ridge, changes, weights)
+        places = np.searchsorted(self.axes, asked)
+        shape = tuple(self.problem.shape[place] for place in places.tolist())
+        dropped = tuple(np.setdiff1d(np.arange(len(self.axes)), places).tolist())
+        table = self.solution.table.sum(axis=dropped)
+        share = table.ravel() / self.problem.total
+        if self._is_scaled(share):
+            return self._without_context(asked, table).sums(asked, weights)
+        coefficients = self.strides[places] @ _cell_digits(shape)
+        centred, changes = self._changes(places, coefficients, share, shape)
+        status = self.solution.status
+        return sums_of_marginal(self.problem, table.ravel(), status, centred, changes, weights)
+
+    def _without_context(self, asked: Axes, table: Floats) -> "_Surroundings":
+        """The marginal on some axes, with these cells, as a solution over these axes alone.
+
+        The last one is kept, since the sums of a large marginal are asked for in parts.
+        """
+        # Another thread may replace the last one at any time, so it is looked at once.
+        last = self._last_alone
+        if last is not None and last[0] == asked:
+            return last[1]
+        alone = _Surroundings(
+            self.tables,
+            asked,
+            Problem.of(self.tables, asked),
+            dataclasses.replace(self.solution, table=table),
+            self.solver,
+        )
+        self._last_alone = (asked, alone)
+        return alone
 
     def _of_sums(self, weights: Floats) -> Floats:
         """The derivatives by the targets of weighted sums of all cells, shape (m, q)."""

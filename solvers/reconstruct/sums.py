@@ -17,6 +17,7 @@ __all__ = [
     "no_sums",
     "open_variances",
     "sums_of",
+    "sums_of_marginal",
     "without_covariance",
 ]
 
@@ -83,17 +84,63 @@ def sums_of(
     total = problem.total
     share = solution.table.ravel() / total
     mean = weights @ share
-    # Noise in the targets, and in the total.
-    by_targets = total**2 * (changes.T * problem.variance) @ changes
-    by_total = mean - problem.target @ changes
-    variance = by_targets + problem.total_variance * np.outer(by_total, by_total)
     return Sums(
         table=solution.table.ravel(),
         status=solution.status,
         estimate=np.asarray(total * mean),
-        variance=np.asarray(variance),
+        variance=_of_noise(problem, mean, changes),
         undetermined=np.asarray(total**2 * left_open(problem, share, ridge, changes, weights)),
     )
+
+
+def sums_of_marginal(
+    problem: Problem,
+    table: Floats,
+    status: Status,
+    covariances: Floats,
+    changes: Floats,
+    weights: Floats,
+) -> Sums:
+    """`sums_of`, for sums of the cells of one marginal of a larger table.
+
+    The work depends on the size of the marginal, not on that of the table. What is left open has
+    the covariance of the weights, less c' H^-1 c.
+
+    Parameters
+    ----------
+    problem
+        The problem of the larger table.
+    table, status
+        The cells of the marginal, shape (cells,), and how the solve ended.
+    covariances, changes
+        c and H^-1 c for the indicators of the marginal's cells, both of shape (m, cells).
+    weights
+        The weights of the marginal's cells, shape (q, cells).
+    """
+    total = problem.total
+    share = table / total
+    mean = weights @ share
+    of_sums = changes @ weights.T
+    spread = (weights * share) @ weights.T - np.outer(mean, mean)
+    explained = (covariances @ weights.T).T @ of_sums
+    return Sums(
+        table=table,
+        status=status,
+        estimate=np.asarray(total * mean),
+        variance=_of_noise(problem, mean, of_sums),
+        undetermined=np.asarray(total**2 * (spread - explained)),
+    )
+
+
+def _of_noise(
+    problem: Problem,
+    mean: Floats,
+    changes: Floats,
+) -> Floats:
+    """The covariance that noise causes in sums with some means, in the targets and in the total."""
+    by_targets = problem.total**2 * (changes.T * problem.variance) @ changes
+    by_total = mean - problem.target @ changes
+    return np.asarray(by_targets + problem.total_variance * np.outer(by_total, by_total))
 
 
 def covariances(

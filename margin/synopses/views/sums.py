@@ -141,9 +141,8 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
     # With no positive total, the variances are unknown, as those of cells.
     if answering.held.total > 0 and counts.size * cells.counts.size <= _MOST_WEIGHTS:
         chosen = list(view.cells())
-        width = answering.reconstruction.width(tuple(sorted(axes)))
         # Only the variances are kept, so that parts can be as small as memory wants them.
-        step = max(1, _WEIGHTS_AT_ONCE // width)
+        step = max(1, _WEIGHTS_AT_ONCE // cells.counts.size)
         for start in range(0, len(chosen), step):
             sums = sums_of(answering, chosen[start : start + step], known=cells)
             noise[start : start + step] = sums.noise.diagonal()

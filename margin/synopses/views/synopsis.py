@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..._checks import whole_number
 from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.level_views import LevelView, level_view, split_level
+from ...domain.level_views import LevelView, split_level
 from ...domain.marginal import Marginal
 from ...domain.where import Chosen
 from ...errors import DomainError
@@ -307,16 +307,6 @@ class ViewSynopsis(Synopsis):
 
     def _rolled(self, view: LevelView) -> Marginal:
         return rolled(self._answering, view)
-
-    def width(self, view: Iterable[str]) -> int:
-        """The number of cells over which the error of a sum is computed in a marginal that no view
-        covers. The time of each sum is proportional to it. Without a positive total it is 0, since
-        such errors are not known."""
-        if self.held.total <= 0:
-            return 0
-        asked = level_view(self.domain, tuple(view)).view
-        axes = tuple(sorted(self.domain.axes(asked)))
-        return self._answering.reconstruction.width(axes)
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         return sums_of(self._answering, chosen)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import IPF, Known, Newton, Problem, Reconstruction, Status, Structure, Tables
+from margin.solvers.reconstruct import context
 from margin.solvers.reconstruct.sums import left_open, open_variances
 
 SIZES = (2, 3, 2, 4)
@@ -28,10 +29,14 @@ def _tables(seed=0, known_total=None):
     )
 
 
-def _dense(tables, newton, axes, weights):
-    """The two covariances by the formulas, with all matrices written out."""
+def _dense(tables, newton, axes, weights, share=None):
+    """The two covariances by the formulas, with all matrices written out.
+
+    They are taken at the solution, or at other shares of the cells.
+    """
     problem = Problem.of(tables, axes)
-    share = newton.solve(problem).table.ravel() / problem.total
+    if share is None:
+        share = newton.solve(problem).table.ravel() / problem.total
     functions = problem.functions(np.eye(len(problem.index)))
     centred = functions - (functions @ share)[:, None]
     deviations = weights - share @ weights
@@ -55,6 +60,37 @@ def test_sums_are_those_of_dense_algebra(axes, known_total):
     found = Reconstruction(tables, newton).sums(axes, weights)
     estimate, noise, undetermined = _dense(tables, newton, axes, weights)
     assert found.estimate == pytest.approx(estimate)
+    assert found.variance == pytest.approx(noise, rel=1e-6, abs=1e-6)
+    assert found.undetermined == pytest.approx(undetermined, rel=1e-6, abs=1e-3)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("axes", [(0, 2), (1, 3), (0, 1, 2)])
+def test_sums_of_a_context_are_those_of_dense_algebra(monkeypatch, axes, joint, large):
+    """The axes of the context count, too, unless it is large: then only those of the marginal."""
+    if large:
+        monkeypatch.setattr(context, "SCALED_CELLS", 1)
+    tables = _tables()
+    reconstruction = Reconstruction(tables, Newton(context=4), joint_cells=1000 if joint else 1)
+    newton = reconstruction.solver
+    rng = np.random.default_rng(1)
+    cells = np.prod([SIZES[axis] for axis in axes])
+    weights = rng.normal(size=(cells, 5))
+    found = reconstruction.sums(axes, weights)
+
+    # The whole table, as a marginal on all axes.
+    whole = (0, 1, 2, 3)
+    narrow = [SIZES[axis] if axis in axes else 1 for axis in whole]
+    wide = np.broadcast_to(weights.T.reshape(5, *narrow), (5, *SIZES)).reshape(5, -1).T
+    estimate, noise, undetermined = _dense(tables, newton, whole, wide)
+    if large and not joint:
+        table = newton.solve(Problem.of(tables, whole)).table
+        own = table.sum(axis=tuple(set(whole) - set(axes))).ravel()
+        _, noise, undetermined = _dense(tables, newton, axes, weights, own / own.sum())
+    # Where all pairs have a junction tree, the estimate of a context is that of the tree.
+    if joint:
+        assert found.estimate == pytest.approx(estimate, rel=1e-6)
     assert found.variance == pytest.approx(noise, rel=1e-6, abs=1e-6)
     assert found.undetermined == pytest.approx(undetermined, rel=1e-6, abs=1e-3)
 
