@@ -46,6 +46,19 @@ _TABLES_LEGEND = (
 )
 """What the columns of the printed tables mean."""
 
+_SUMS_ALONE = (
+    "{asked} is asked, but only LevelCounts measures it: the others measure the leaves of {name} "
+    "and add them up; with --asked {name}=levels (asked={{'{name}': 'levels'}} of Workload.of), "
+    "Residual measures all levels of {name}: compare the largest errors of both plans, by --tables"
+)
+"""What to do for smaller errors at upper levels."""
+
+_NO_LEAVES = (
+    "no table names {name} itself: if no reader needs its leaves, declare the categories of "
+    "{asked} as values of an attribute, which then has less noise"
+)
+"""What to do if the lowest level is not asked."""
+
 LONGEST = 160
 """Largest number of letters of an expression that a printed plan shows."""
 
@@ -165,7 +178,7 @@ class Plan:
         return tuple(filter(None, [protected, *self._of_levels()]))
 
     def _of_levels(self) -> tuple[str, ...]:
-        """For each level of which the leaves are measured a line that says so."""
+        """For each attribute that is asked at upper levels, lines on how these are measured."""
         if not self.workload.levels:
             return ()
         lowest: set[str] = set()
@@ -177,13 +190,13 @@ class Plan:
                     lowest.add(name)
                 else:
                     upper.setdefault(name, f"{name}{LEVEL_MARK}{level}")
-        return tuple(
-            f"{asked} is asked, but the leaves of {name} are measured and added up, except by "
-            f"LevelCounts; to measure {asked} alone, declare its categories as values of an "
-            "attribute"
-            for name, asked in upper.items()
-            if name not in lowest
-        )
+        lines = []
+        for name, asked in upper.items():
+            if self.workload.asked.get(name) != "levels":
+                lines.append(_SUMS_ALONE.format(name=name, asked=asked))
+            if name not in lowest:
+                lines.append(_NO_LEAVES.format(name=name, asked=asked))
+        return tuple(lines)
 
     def __str__(self) -> str:
         return printed(self, _in_python, _PYTHON_HINTS)
