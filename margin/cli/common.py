@@ -263,7 +263,10 @@ def explained(
     """How an answer was made, what its bounds mean and which rows it leaves out, in lines for a
     terminal."""
     limits = left_out(synopsis)
-    meaning = source.told(some_left_out=bool(limits)) if has_bounds else _UNKNOWN
+    base = None if synopsis.provenance is None else synopsis.provenance.base
+    meaning = _UNKNOWN
+    if has_bounds:
+        meaning = source.told(some_left_out=bool(limits), base=base)
     return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits) if text)
 
 

@@ -13,7 +13,16 @@ from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
 
-__all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
+__all__ = [
+    "ONE_ROW",
+    "Bound",
+    "Statement",
+    "digest",
+    "for_data_set",
+    "for_unit",
+    "is_digest",
+    "not_protected",
+]
 
 ONE_ROW = (
     "If each person has one row, all that the table says of a person is protected. If a person had "
@@ -276,7 +285,7 @@ class Statement:
                 "the budget of a statement must be an object with a kind and the numbers of that "
                 f"kind only, but it is {shown(record['budget'])}; remove everything else"
             )
-        if domain is not None and not _is_digest(domain):
+        if domain is not None and not is_digest(domain):
             raise BudgetError(
                 "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits, "
                 f"but it is {shown(domain)}; correct it"
@@ -414,7 +423,8 @@ def _check_unit_name(unit: object) -> None:
         raise DomainError(f"unit must be the name of a column, not {unit!r}; pass a non-empty text")
 
 
-def _is_digest(value: object) -> bool:
+def is_digest(value: object) -> bool:
+    """Whether a value has the form of a digest: "sha256:" and 64 hexadecimal digits."""
     if not isinstance(value, str) or not value.startswith("sha256:"):
         return False
     digits = value.removeprefix("sha256:")

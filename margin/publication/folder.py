@@ -133,7 +133,7 @@ def publish(
             name = _file_name(number, table)
             files = {}
             source = synopsis.source(table.attributes)
-            how = source.told(some_left_out=manifest["left_out"] is not None)
+            how = source.told(some_left_out=manifest["left_out"] is not None, base=manifest["base"])
             apart = told_apart(synopsis, table.attributes)
             about = {**manifest, "source": source, "how": f"{how} {apart}".rstrip()}
             for form in formats:

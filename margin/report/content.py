@@ -112,7 +112,10 @@ def content(
     left_out = provenance.statement.left_out
     # With known tables, the error of a sum of cells is less than the views' precisions say.
     known = synopsis.domain.constraints
-    sources = {source.value: source.told(some_left_out=bool(left_out)) for source in Source}
+    sources = {
+        source.value: source.told(some_left_out=bool(left_out), base=provenance.base)
+        for source in Source
+    }
     description = imprint.description or provenance.description
     # Whoever explores a release with a server has its file, and is no reader of a publication.
     silent = unsaid(

@@ -26,6 +26,7 @@ from margin import (
     store,
 )
 from margin.cli.main import main
+from margin.synopses.source import Source, base_told
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2}
 NAMES = list(SIZES)
@@ -198,6 +199,7 @@ def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
         base=tmp_path / "last.margin",
     )
     stated = now.provenance.base
+    assert stated["digest"] == store.release_digest(last)
     assert stated["statement"] == last.provenance.statement.to_json()
     assert stated["charge"] == dataclasses.asdict(last.provenance.token)
     assert stated["base"]["source"] == "example.org/survey"
@@ -205,6 +207,41 @@ def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
     now.save(tmp_path / "now.margin")
     assert margin.load(tmp_path / "now.margin").provenance == now.provenance
     assert now.marginal(["a", "e"]).reconstructed
+
+
+PAID = {"ledger": "a1c089adffff", "sequence": 2, "mark": "x"}
+EARLIER = {"kind": "release", "charge": None, "base": None}
+TOLD = {
+    "public table": (
+        {"kind": "public table", "source": "example.org/survey", "rows": 2},
+        "The base is a public table: example.org/survey.",
+    ),
+    "neither": (EARLIER, "The base is an earlier release, which has noise of its own."),
+    "digest": (
+        {**EARLIER, "digest": f"sha256:{32 * '12'}"},
+        "which has noise of its own; its digest begins with sha256:1212121212121212.",
+    ),
+    "ledger": (
+        {**EARLIER, "digest": None, "charge": PAID},
+        "which has noise of its own; its budget is entry 2 of the ledger a1c089ad.",
+    ),
+    "both": (
+        {**EARLIER, "digest": f"sha256:{64 * '0'}", "charge": PAID},
+        "begins with sha256:0000000000000000; its budget is entry 2 of the ledger a1c089ad.",
+    ),
+}
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize(("base", "said"), TOLD.values(), ids=TOLD)
+def test_readers_are_told_what_the_base_is(base, said, source, left_out):
+    """A reader of a folder or a page never heard of a base."""
+    told = source.told(some_left_out=left_out, base=base)
+    without_base = source.told(some_left_out=left_out)
+    assert (f" {base_told(base)} " in told) == (source is Source.BASED)
+    assert base_told(base).endswith(said) and said not in without_base
+    assert told.replace(f"{base_told(base)} ", "") == without_base
 
 
 def without(key):
@@ -234,6 +271,10 @@ FORGED = {
     "base of the base": with_own(base={"kind": "release"}),
     "source": with_own(base={"kind": "public table", "source": 7}),
     "other source": with_own(base={"kind": "public table", "source": "x", "rows": 1}),
+    "digest": with_own(digest="sha256:00"),
+    "number for a digest": with_own(digest=7),
+    "other digest": with_own(digest=f"sha256:{64 * '0'}"),
+    "no digest": without("digest"),
     "itself": lambda stated: {**stated, "base": stated},
 }
 
@@ -254,6 +295,22 @@ def test_a_file_states_the_base_that_it_holds(forge, tmp_path):
     margin.load(tmp_path / "x.margin")
     with pytest.raises(FileError, match="is damaged, or was not written by this library"):
         margin.load(tmp_path / "y.margin")
+
+
+def test_a_file_of_an_earlier_version_states_no_digest_of_its_base(tmp_path):
+    settings = {"domain": DOMAIN, "budget": PureDP(1), "mechanism": MEASURED}
+    last = margin.release(PRIVATE, **settings)
+    margin.release(PRIVATE, base=last, **settings).save(tmp_path / "x.margin")
+    contents = store.read(tmp_path / "x.margin")
+    manifest = json.loads(contents.members["manifest.json"])
+    del manifest["base"]["digest"], manifest["synopsis"]["base"]["stated"]["digest"]
+    members = {**contents.members, "manifest.json": json.dumps(manifest).encode()}
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    store.write(tmp_path / "y.margin", store.Contents(members, json.dumps(sums).encode(), None))
+    old = margin.load(tmp_path / "y.margin")
+    assert "digest" not in old.provenance.base
+    told = "which has noise of its own. The bounds allow"
+    assert told in Source.BASED.told(some_left_out=False, base=old.provenance.base)
 
 
 REFUSED = [

@@ -24,6 +24,8 @@ from margin.publication.adding import adding
 from margin.publication.readme import _line
 from margin.publication.sdmx import _identifiers
 from margin.report.content import content
+from margin.store import release_digest
+from margin.synopses.source import base_told
 
 DOMAIN = Domain(
     {
@@ -366,6 +368,13 @@ def test_tables_with_a_base_are_reconstructed_where_no_view_holds_them(
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     marks = [(entry["source"], entry["reconstructed"]) for entry in manifest["tables"]]
     assert marks == [("based", False), ("reconstructed", True)]
+    # The file holds what the base is: its digest is the one that its own publication names.
+    assert manifest["base"]["digest"] == release_digest(synopsis)
+    plain = " ".join((tmp_path / "out" / "README.txt").read_text("utf-8").split())
+    told = base_told(manifest["base"])
+    assert release_digest(synopsis)[:23] in told and plain.count(told) == 1
+    first = plain.index("combined with the base. ")
+    assert first < plain.index(told) < plain.index("what the base does not say")
 
 
 def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, capsys):
