@@ -42,6 +42,14 @@ _IMPOSSIBLE = (
 )
 """What the rules are that follow."""
 
+_CHANGE = (
+    "Changes since the base: these tables lean towards it, and their errors are in part its own. "
+    "So add up the squares of the two half-widths of a count, those of the earlier publication and "
+    "of this one: for most counts, their change is wrong by less than the root of this sum. But a "
+    "count that changed far more than others has most often changed by more than was published."
+)
+"""What tables that were combined with an earlier release say of changes."""
+
 _MOST_LEAVES = 500
 """Largest number of leaves of an attribute whose levels the README lists."""
 
@@ -83,6 +91,9 @@ def readme(manifest: dict[str, Any]) -> str:
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
+    based = any(one["source"] == Source.BASED.value for one in manifest["tables"])
+    if based and manifest["base"]["kind"] == "release":
+        parts.append(_paragraph(_CHANGE))
     pairs = [tuple(pair) for one in manifest["tables"] for pair in one["unmeasured_pairs"]]
     if pairs:
         parts.append(_paragraph(_APART.format(listed_pairs(list(dict.fromkeys(pairs))))))

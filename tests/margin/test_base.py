@@ -158,6 +158,65 @@ def test_bounds_with_an_earlier_release_of_the_rows_are_narrower_and_hold(whole,
     assert 0.2 < np.mean(ratios) < 0.97
 
 
+def two_years():
+    """Codes of two years: most rows stay, and some rows of one category move to another."""
+    rng = np.random.default_rng(5)
+
+    def drawn():
+        place = rng.choice(8, 20_000, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.07, 0.05, 0.03])
+        age, sex = rng.integers(0, 5, 20_000), rng.integers(0, 2, 20_000)
+        step = rng.choice(8, 20_000, p=[0.4, 0.2, 0.1, 0.1, 0.08, 0.06, 0.04, 0.02])
+        return np.column_stack([place, age, sex, (age + step) % 8])
+
+    first, others = drawn(), drawn()
+    second = np.where(rng.random((20_000, 1)) < 0.05, others, first)
+    moves = (second[:, 0] == 0) & (second[:, 3] == 0) & (rng.random(20_000) < 0.15)
+    second[moves, 3] = 1
+    return first, second
+
+
+@pytest.mark.parametrize(("rho", "uses_base"), [("0.01", False), ("0.01", True), ("0.002", True)])
+def test_a_release_leans_towards_its_base(rho, uses_base):
+    """The page on bases says what this means for changes (seeds are fixed)."""
+    first, second = two_years()
+    views = [["a", "b", "c"], ["a", "d"], ["b", "d"]]
+    settings = {
+        "domain": Domain({"a": 8, "b": 5, "c": 2, "d": 8}),
+        "mechanism": PriView(),
+        "workload": views,
+    }
+    errors, stated = [], []
+    for seed in range(25):
+        last = margin.simulate(first, budget=ZCDP("0.01"), seed=seed, **settings)
+        base = last.synopsis if uses_base else None
+        now = margin.simulate(second, budget=ZCDP(rho), seed=100 + seed, base=base, **settings)
+        both = [(one.marginal(view), one.truth(view)) for one in (last, now) for view in views]
+        errors.append([(made.counts - true.counts).ravel() for made, true in both])
+        stated.append([made.variance.ravel() for made, _ in both])
+    before, after = (
+        np.array([np.concatenate(run[part]) for run in errors])
+        for part in (slice(0, 3), slice(3, 6))
+    )
+    roots = np.sqrt([np.concatenate(run[:3]) + np.concatenate(run[3:]) for run in stated])
+    true = [now.truth(view).counts - last.truth(view).counts for view in views]
+    change = np.concatenate([one.ravel() for one in true])
+    correlation = (before * after).mean() / np.sqrt((before**2).mean() * (after**2).mean())
+    inside = abs(after - before) <= 1.96 * roots
+    sudden = abs(change) > 2 * roots.mean(0)
+    published = change + (after - before).mean(0)
+    kept = (published * change)[sudden].sum() / (change[sudden] ** 2).sum()
+    assert sudden.sum() >= 2 and inside.mean() > 0.93
+    if not uses_base:
+        assert abs(correlation) < 0.05 and abs(kept - 1) < 0.05
+        assert inside[:, sudden].mean() > 0.85
+        return
+    # The root is cautious for most counts, and too small for those that changed suddenly.
+    assert correlation > 0.15 and inside.mean() > 0.97
+    assert 0.5 < kept < (0.96 if rho == "0.01" else 0.85)
+    if rho == "0.002":
+        assert inside[:, sudden].mean() < 0.9
+
+
 def test_the_noise_does_not_depend_on_the_base():
     """The base must not touch what is measured: equal seeds give equal noisy tables."""
     plain = simulated().synopsis

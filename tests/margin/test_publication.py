@@ -374,6 +374,7 @@ def test_tables_with_a_base_are_reconstructed_where_no_view_holds_them(
     told = base_told(manifest["base"])
     assert release_digest(synopsis)[:23] in told and plain.count(told) == 1
     first = plain.index("combined with the base. ")
+    assert "Changes since the base: these tables lean towards it" in plain
     assert first < plain.index(told) < plain.index("what the base does not say")
 
 
@@ -409,7 +410,7 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     average = "In tables that were reconstructed, on average over many tables, 95 % of the true"
     assert probable in plain and average in plain
     # Readers of files know no commands, and need no word about a base or about null.
-    assert "margin marginal" not in said and "base" not in said and "empty in CSV" in plain
+    assert "margin marginal" not in said and "base" not in said.lower() and "empty in CSV" in plain
     assert "import the file with a comma as delimiter" in plain
     assert adding(has_contact=True) in plain
     # What the reconstructed table lacks.
