@@ -265,9 +265,10 @@ def explained(
     limits = left_out(synopsis)
     base = None if synopsis.provenance is None else synopsis.provenance.base
     meaning = _UNKNOWN
+    stated = "" if synopsis.provenance is None else synopsis.provenance.statement.none_left_out
     if has_bounds:
         meaning = source.told(some_left_out=bool(limits), base=base)
-    return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits) if text)
+    return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits, stated) if text)
 
 
 def reconstructed_hint(sources: "Mapping[Source, int]") -> str:

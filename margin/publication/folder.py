@@ -252,7 +252,7 @@ def _meaning(statement: Statement, sources: Collection[Source]) -> str:
     parts = [
         f"{_COUNT} low and high bound {which}, at {100 * LEVEL:g} %.",
         bounds_told(sources, some_left_out=some_left_out),
-        statement.left_out,
+        statement.left_out or statement.none_left_out,
         _BOUNDS.format(_ESTIMATED if any(one.is_reconstructed for one in sources) else ""),
     ]
     return " ".join(part for part in parts if part)

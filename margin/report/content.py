@@ -110,6 +110,7 @@ def content(
         shown = [table for table in [*views, *answers] if table["counts"] is not None]
         most = min(most, max((len(table["axes"]) for table in shown), default=0))
     left_out = provenance.statement.left_out
+    about_rows = left_out or provenance.statement.none_left_out
     # With known tables, the error of a sum of cells is less than the views' precisions say.
     known = synopsis.domain.constraints
     sources = {
@@ -137,7 +138,7 @@ def content(
         "by_components": _by_components(synopsis),
         "answers": answers,
         "sums": known is None or not known.more,
-        "sources": {name: f"{words} {left_out}".rstrip() for name, words in sources.items()},
+        "sources": {name: f"{words} {about_rows}".rstrip() for name, words in sources.items()},
         "total": _total(synopsis) if views or answers or live else None,
         "live": live,
         "description": description,
