@@ -227,6 +227,22 @@ def test_the_noise_does_not_depend_on_the_base():
         assert based.spent == plain.spent
 
 
+@pytest.mark.parametrize("kind", ["table", "total", "views"])
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_release_of_the_total_alone_takes_a_base(kind, order):
+    """The default may measure or keep the total alone: this must not fail after the charge."""
+    settings = {"domain": DOMAIN, "budget": PureDP(1)}
+    if kind == "table":
+        base = table()
+    else:
+        earlier = Residual(order=0 if kind == "total" else 1)
+        base = margin.release(PRIVATE, mechanism=earlier, **settings)
+    made = margin.release(PRIVATE, mechanism=Residual(order=order), base=base, **settings)
+    assert made.base is not None
+    assert np.isfinite(made.count({}).estimate)
+    assert np.isfinite(made.marginal(["a"]).counts).all()
+
+
 def test_the_provenance_states_the_source_of_a_public_table():
     provenance = simulated(table()).synopsis.provenance
     assert provenance.base == {
