@@ -59,6 +59,18 @@ _NO_LEAVES = (
 )
 """What to do if the lowest level is not asked."""
 
+_RECONSTRUCTED = (
+    "row {number} would reconstruct {count} of {all} tables: {listed}; to measure every table of "
+    "the workload, take a row that does not say 'not measured'"
+)
+"""What to know of the first choice of `release` before it is paid for."""
+
+_MOST_TOLD = 1_000
+"""Largest number of tables of a workload of which the reconstructed ones are named."""
+
+_NAMED = 3
+"""Largest number of reconstructed tables that are named."""
+
 LONGEST = 160
 """Largest number of letters of an expression that a printed plan shows."""
 
@@ -171,11 +183,26 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about public totals, and about the levels that the workload asks, as
-        lines."""
+        """What to know about public totals, about the levels that the workload asks, and about
+        tables that the first choice of `release` would not measure, as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
-        return tuple(filter(None, [protected, *self._of_levels()]))
+        return tuple(filter(None, [protected, *self._of_levels(), self._of_reconstructed()]))
+
+    def _of_reconstructed(self) -> str:
+        """Which tables the first choice of `release` would reconstruct, in a line; empty if it
+        measures all, or if no row is marked as this choice."""
+        row = self.table[self.first - 1]
+        told = isinstance(row.mechanism, PricedByTable) and len(self.workload) <= _MOST_TOLD
+        if not (row.default and row.missed and told):
+            return ""
+        named = [f"({', '.join(one.view)})" for one in self.tables() if one.reconstructed]
+        if not named:
+            return ""
+        listed = " and ".join(named[:_NAMED]) + (" and others" if len(named) > _NAMED else "")
+        return _RECONSTRUCTED.format(
+            number=self.first, count=len(named), all=len(self.workload), listed=listed
+        )
 
     def _of_levels(self) -> tuple[str, ...]:
         """For each attribute that is asked at upper levels, lines on how these are measured."""

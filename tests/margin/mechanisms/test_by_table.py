@@ -1,5 +1,6 @@
 """The expected error of each table, at the levels at which it is asked."""
 
+import itertools
 import math
 
 import numpy as np
@@ -247,6 +248,26 @@ def test_a_plan_tells_the_error_of_each_table_of_each_row(budget):
     assert found.table[found.first - 1].default
     with pytest.raises(margin.MarginError, match=f"from 1 to {len(found.table)}"):
         found.tables(0)
+
+
+def test_a_plan_names_the_tables_that_its_first_choice_would_reconstruct():
+    sizes = {"a": 6, "b": 5, "c": 4, "d": 3}
+    tables = [["a", "b", "c"], ["a", "d"], ["b", "d"], ["c", "d"]]
+    told = 0
+    for rho, rows in itertools.product(("0.00001", "0.01", "100"), (100, 10_000)):
+        found = margin.plan(sizes, workload=tables, budget=ZCDP(rho), rows=rows)
+        lacking = [table.view for table in found.tables() if table.reconstructed]
+        remark = " ".join(found.remarks)
+        told += bool(lacking)
+        assert found.table[found.first - 1].default and bool(remark) == bool(lacking)
+        if lacking:
+            assert f"{found.first} would reconstruct {len(lacking)} of 4 tables" in remark
+            listed = [f"({', '.join(view)})" for view in lacking[:3]]
+            assert all(name in remark for name in listed) and remark in str(found)
+            assert ("and others" in remark) == (len(lacking) > 3)
+        # Without a number of rows, nothing is known of the choice.
+        assert not margin.plan(sizes, workload=tables, budget=ZCDP(rho)).remarks
+    assert 0 < told < 6
 
 
 SUMS_ALONE = "with --asked place=levels"
