@@ -29,7 +29,7 @@ from ..synopses.synopsis import Synopsis, check_synopsis
 from .apart import pairs_apart, told_apart
 from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
-from .numbers import LEVEL, NUMBERS
+from .numbers import LEVEL, NUMBERS, farthest_bound
 from .readme import README, readme
 from .rows import unsaid
 
@@ -277,6 +277,7 @@ def _entry(
         "source": source.value,
         "how": how,
         "reconstructed": source.has_no_view,
+        "farthest_bound": farthest_bound(table),
         "widened": table.moved_out(),
         "files": files,
     }

@@ -113,9 +113,13 @@ def readme(manifest: dict[str, Any]) -> str:
 
 
 def _table(entry: dict[str, Any]) -> str:
-    """A line on a table: the name of its files, its attributes, and how it was made."""
+    """A line on a table: the name of its files, its attributes, how it was made, and how far its
+    bounds reach."""
     names = ", ".join(map(_line, entry["attributes"]))
-    return f"{entry['name']}: {names} ({entry['cells']:,} cells, {Source(entry['source']).short})\n"
+    farthest = entry["farthest_bound"]
+    reach = "" if farthest is None else f"; low and high at most {farthest:,} from count"
+    made = Source(entry["source"]).short
+    return f"{entry['name']}: {names} ({entry['cells']:,} cells, {made}{reach})\n"
 
 
 def _files(manifest: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from margin.domain.bounds import whole_bounds
 from margin.privacy.words import in_a_paragraph
 from margin.publication import FORMATS, Imprint, formats, publish
 from margin.publication.adding import adding
+from margin.publication.numbers import NUMBERS
 from margin.publication.readme import _line
 from margin.publication.sdmx import _identifiers
 from margin.report.content import content
@@ -394,14 +395,26 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
         "Source: Census",
         "Contact: office@example.org",
         "Licence: CC BY 4.0",
-        "001-_town-sex: =town, sex (6 cells, reconstructed)",
-        "002-sex: sex (2 cells, measured)",
         "  .csv: text for spreadsheets and programs",
         "  .sdmx.csv: SDMX-CSV 2.0",
     ):
         assert line in lines
-    assert "parquet" not in said and max(map(len, lines)) < 200
+    # How far bounds reach, against the numbers of the files.
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    starts = [
+        "001-_town-sex: =town, sex (6 cells, reconstructed",
+        "002-sex: sex (2 cells, measured",
+    ]
+    for start, entry in zip(starts, manifest["tables"], strict=True):
+        with open(tmp_path / "out" / entry["files"]["csv"]["name"], encoding="utf-8") as file:
+            rows = [{name: row[name] for name in NUMBERS} for row in csv.DictReader(file)]
+        farthest = max(
+            max(int(row["high"]) - int(row["count"]), int(row["count"]) - int(row["low"]))
+            for row in rows
+        )
+        assert entry["farthest_bound"] == farthest > 0
+        assert f"{start}; low and high at most {farthest:,} from count)" in lines
+    assert "parquet" not in said and max(map(len, lines)) < 200
     plain = " ".join(said.split())
     assert manifest["privacy"] in plain and manifest["meaning"] in plain
     assert all(entry["how"] in plain for entry in manifest["tables"])
