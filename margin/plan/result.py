@@ -190,11 +190,11 @@ class Plan:
         return tuple(filter(None, [protected, *self._of_levels(), self._of_reconstructed()]))
 
     def _of_reconstructed(self) -> str:
-        """Which tables the first choice of `release` would reconstruct, in a line; empty if it
-        measures all, or if no row is marked as this choice."""
+        """Which tables the first choice of `release`, or else the first row, would reconstruct, in
+        a line; empty if it measures all."""
         row = self.table[self.first - 1]
         told = isinstance(row.mechanism, PricedByTable) and len(self.workload) <= _MOST_TOLD
-        if not (row.default and row.missed and told):
+        if not (row.missed and told):
             return ""
         named = [f"({', '.join(one.view)})" for one in self.tables() if one.reconstructed]
         if not named:

@@ -383,6 +383,13 @@ def test_a_file_of_an_earlier_version_states_no_digest_of_its_base(tmp_path):
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     store.write(tmp_path / "y.margin", store.Contents(members, json.dumps(sums).encode(), None))
     old = margin.load(tmp_path / "y.margin")
+    # A digest of another form is no digest, even if the whole file agrees on it.
+    manifest["base"]["digest"] = manifest["synopsis"]["base"]["stated"]["digest"] = 7
+    members["manifest.json"] = json.dumps(manifest).encode()
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    store.write(tmp_path / "z.margin", store.Contents(members, json.dumps(sums).encode(), None))
+    with pytest.raises(FileError, match="is damaged, or was not written by this library"):
+        margin.load(tmp_path / "z.margin")
     assert "digest" not in old.provenance.base
     told = "which has noise of its own. The bounds allow"
     assert told in Source.BASED.told(some_left_out=False, base=old.provenance.base)

@@ -15,6 +15,7 @@ from margin.cli.main import main
 from margin.domain.where import chosen_codes
 from margin.privacy.statement import Statement
 from margin.report.content import content
+from margin.report.page import _total
 
 DOMAIN = Domain(
     {
@@ -350,6 +351,7 @@ def test_readers_are_told_what_the_publisher_states_of_rows_left_out(
     assert json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))["left_out"] is None
     page = content(made, title="t", live=False)
     assert all(said in words for words in page["sources"].values())
+    assert "the true number is" in _total(page)
     assert "too low" not in str(page) and any(said in words for words in page["words"])
 
 
