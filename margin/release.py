@@ -25,7 +25,7 @@ from .mechanisms.tried import try_solvers
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from .privacy.budget import Budget, check_budget
 from .privacy.ledger import Charge, Ledger
-from .privacy.statement import Statement, digest, for_unit
+from .privacy.statement import Statement, bound_of, digest, for_unit
 from .private import Chargeable, Private
 from .simulation import Simulation
 from .synopses import ViewSynopsis
@@ -92,6 +92,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     rows_per_person: int | None = None,
+    no_more_rows: bool = False,
     base: object = None,
     known: Mapping[Any, Any] | None = None,
 ) -> ViewSynopsis: ...
@@ -108,6 +109,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     rows_per_person: int | None = None,
+    no_more_rows: bool = False,
     base: object = None,
     known: Mapping[Any, Any] | None = None,
 ) -> S: ...
@@ -131,6 +133,7 @@ def release(
     ledger: Chargeable | None = None,
     unit: str | None = None,
     rows_per_person: int | None = None,
+    no_more_rows: bool = False,
     base: object = None,
     known: Mapping[Any, Any] | None = None,
 ) -> Synopsis:
@@ -173,6 +176,12 @@ def release(
         number; if `rows_per_person` is not 1, the two must be equal. It is required with `unit`,
         unless the budget's `rows_per_person` is above 1. Rows beyond it are left out, so totals may
         be too low.
+    no_more_rows
+        Whether you declare that no unit has more than `rows_per_person` rows, for example because a
+        query keeps one row of each. Readers are then told that you state this, and not that totals
+        may be too low. Nothing checks it: the guarantee stays that of `unit`, and further rows are
+        left out all the same. Declare only what holds for every table that the query can make, and
+        not what you saw in the data.
     base
         What is known about such tables already: a `PublicTable`, an earlier release with the same
         declarations (a `ViewSynopsis`), or the path of its .margin file. The noisy tables tell how
@@ -225,6 +234,7 @@ def release(
         ledger=ledger,
         unit=unit,
         rows_per_person=rows_per_person,
+        no_more_rows=no_more_rows,
         base=base,
         known=known,
         entropy=SystemEntropy(),
@@ -243,6 +253,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     rows_per_person: int | None = None,
+    no_more_rows: bool = False,
     base: object = None,
     known: Mapping[Any, Any] | None = None,
     seed: int,
@@ -259,6 +270,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     rows_per_person: int | None = None,
+    no_more_rows: bool = False,
     base: object = None,
     known: Mapping[Any, Any] | None = None,
     seed: int,
@@ -280,6 +292,7 @@ def simulate(
     workload: Iterable[Iterable[str]] | None = None,
     unit: str | None = None,
     rows_per_person: int | None = None,
+    no_more_rows: bool = False,
     base: object = None,
     known: Mapping[Any, Any] | None = None,
     seed: int,
@@ -291,7 +304,7 @@ def simulate(
 
     Parameters
     ----------
-    data, domain, budget, mechanism, workload, unit, rows_per_person, base, known
+    data, domain, budget, mechanism, workload, unit, rows_per_person, no_more_rows, base, known
         See `release`. A base may be a simulation here.
     seed
         The seed of the noise. Equal arguments and equal seeds give equal results.
@@ -324,6 +337,7 @@ def simulate(
         ledger=None,
         unit=unit,
         rows_per_person=rows_per_person,
+        no_more_rows=no_more_rows,
         base=base,
         known=known,
         entropy=SeededEntropy(seed),
@@ -347,6 +361,7 @@ class _Request:
     ledger: Chargeable | None
     unit: str | None
     rows_per_person: int | None
+    no_more_rows: bool
     base: object
     known: Mapping[Any, Any] | None
     entropy: Entropy
@@ -427,6 +442,7 @@ class _Work:
         statement = Statement(
             budget=budget,
             unit=request.unit,
+            bound=bound_of(request.unit, no_more_rows=request.no_more_rows),
             domain=digest(domain),
         )
         if domain.known:

@@ -35,7 +35,7 @@ from .errors import FileError
 from .interrupts.shortage import shortage
 from .privacy.event import Course
 from .privacy.ledger import Token
-from .privacy.statement import Bound, Statement
+from .privacy.statement import Bound, Statement, is_digest
 from .simulation import Simulation
 from .synopses import (
     BoxSynopsis,
@@ -515,6 +515,12 @@ def _stated(written: Any, *, private: bool) -> dict[str, Any] | None:
             break
         _statement(base["statement"])
         _token(base["charge"])
+        digest = base.get("digest")  # earlier versions wrote none
+        if digest is not None and not is_digest(digest):
+            raise ValueError(
+                "the digest of a base must be 'sha256:' and 64 hexadecimal digits, but it is not; "
+                "get a fresh copy of the file"
+            )
         flags = base["private"], base.get("total_is_public", False)
         if base["kind"] != "release" or set(map(type, flags)) != {bool} or flags[0] < private:
             raise ValueError(

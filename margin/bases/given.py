@@ -11,7 +11,7 @@ from ..data.opening import open_source
 from ..domain.domain import Domain
 from ..errors import DataError, DomainError, MarginError
 from ..simulation import Simulation
-from ..store import load
+from ..store import load, release_digest
 from ..synopses import ViewSynopsis
 from ..synopses.bases.forms import EarlierRelease, PublicRows, StatedBase
 
@@ -144,6 +144,7 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
     assert provenance is not None
     stated: dict[str, Any] = {
         "kind": "release",
+        "digest": release_digest(base),
         "private": provenance.private,
         "statement": provenance.statement.to_json(),
         "total_is_public": base.domain.rows is not None,

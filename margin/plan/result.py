@@ -46,6 +46,31 @@ _TABLES_LEGEND = (
 )
 """What the columns of the printed tables mean."""
 
+_SUMS_ALONE = (
+    "{asked} is asked, but only LevelCounts measures it: the others measure the leaves of {name} "
+    "and add them up; with --asked {name}=levels (asked={{'{name}': 'levels'}} of Workload.of), "
+    "Residual measures all levels of {name}: compare the largest errors of both plans, by --tables"
+)
+"""What to do for smaller errors at upper levels."""
+
+_NO_LEAVES = (
+    "no table names {name} itself: if no reader needs its leaves, declare the categories of "
+    "{asked} as values of an attribute, which then has less noise"
+)
+"""What to do if the lowest level is not asked."""
+
+_RECONSTRUCTED = (
+    "row {number} would reconstruct {count} of {all} tables: {listed}; to measure every table of "
+    "the workload, take a row that does not say 'not measured'"
+)
+"""What to know of the first choice of `release` before it is paid for."""
+
+_MOST_TOLD = 1_000
+"""Largest number of tables of a workload of which the reconstructed ones are named."""
+
+_NAMED = 3
+"""Largest number of reconstructed tables that are named."""
+
 LONGEST = 160
 """Largest number of letters of an expression that a printed plan shows."""
 
@@ -158,14 +183,29 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about public totals, and about the levels that the workload asks, as
-        lines."""
+        """What to know about public totals, about the levels that the workload asks, and about
+        tables that the first choice of `release` would not measure, as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
-        return tuple(filter(None, [protected, *self._of_levels()]))
+        return tuple(filter(None, [protected, *self._of_levels(), self._of_reconstructed()]))
+
+    def _of_reconstructed(self) -> str:
+        """Which tables the first choice of `release`, or else the first row, would reconstruct, in
+        a line; empty if it measures all."""
+        row = self.table[self.first - 1]
+        told = isinstance(row.mechanism, PricedByTable) and len(self.workload) <= _MOST_TOLD
+        if not (row.missed and told):
+            return ""
+        named = [f"({', '.join(one.view)})" for one in self.tables() if one.reconstructed]
+        if not named:
+            return ""
+        listed = " and ".join(named[:_NAMED]) + (" and others" if len(named) > _NAMED else "")
+        return _RECONSTRUCTED.format(
+            number=self.first, count=len(named), all=len(self.workload), listed=listed
+        )
 
     def _of_levels(self) -> tuple[str, ...]:
-        """For each level of which the leaves are measured a line that says so."""
+        """For each attribute that is asked at upper levels, lines on how these are measured."""
         if not self.workload.levels:
             return ()
         lowest: set[str] = set()
@@ -177,13 +217,13 @@ class Plan:
                     lowest.add(name)
                 else:
                     upper.setdefault(name, f"{name}{LEVEL_MARK}{level}")
-        return tuple(
-            f"{asked} is asked, but the leaves of {name} are measured and added up, except by "
-            f"LevelCounts; to measure {asked} alone, declare its categories as values of an "
-            "attribute"
-            for name, asked in upper.items()
-            if name not in lowest
-        )
+        lines = []
+        for name, asked in upper.items():
+            if self.workload.asked.get(name) != "levels":
+                lines.append(_SUMS_ALONE.format(name=name, asked=asked))
+            if name not in lowest:
+                lines.append(_NO_LEAVES.format(name=name, asked=asked))
+        return tuple(lines)
 
     def __str__(self) -> str:
         return printed(self, _in_python, _PYTHON_HINTS)

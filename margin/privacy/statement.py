@@ -13,7 +13,17 @@ from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
 
-__all__ = ["ONE_ROW", "Bound", "Statement", "digest", "for_data_set", "for_unit", "not_protected"]
+__all__ = [
+    "ONE_ROW",
+    "Bound",
+    "Statement",
+    "bound_of",
+    "digest",
+    "for_data_set",
+    "for_unit",
+    "is_digest",
+    "not_protected",
+]
 
 ONE_ROW = (
     "All that one row says is protected together, whether the row is about a person or, for "
@@ -46,6 +56,10 @@ class Bound(Enum):
 
     ENFORCED = "enforced"
     """The software counted at most this many rows of each unit (`unit=`)."""
+
+    DECLARED_AND_ENFORCED = "declared and enforced"
+    """As `ENFORCED`; the owner of the data also declared that no unit has more rows
+    (`no_more_rows=`), so that none was left out. The guarantee does not rest on the declaration."""
 
     EACH_RELEASE = "each release"
     """Each release counts at most its own number of rows of each unit. Only a data set of a ledger
@@ -109,7 +123,7 @@ class Statement:
 
         # The first possible bound is the default.
         if self.unit is not None:
-            possible = [Bound.ENFORCED, Bound.EACH_RELEASE]
+            possible = [Bound.ENFORCED, Bound.DECLARED_AND_ENFORCED, Bound.EACH_RELEASE]
         elif self.rows == 1:
             possible = [Bound.NOT_NEEDED, Bound.DECLARED]
         else:
@@ -184,10 +198,12 @@ class Statement:
             counted = f"The software counts at most {self.rows}"
             if self.bound is Bound.EACH_RELEASE:
                 counted = "Each release counts at most its own number"
+            kept = f"{counted} of them, so totals may be too low."
+            if self.none_left_out:
+                kept = f"{counted} of them. {self.none_left_out} The software did not check this."
             return (
                 f"Protects all rows with the same {self.unit!r}, however many the table holds:"
-                f" {alike} all of them {change}. {counted} of them, so totals may be too low."
-                f"{public}"
+                f" {alike} all of them {change}. {kept}{public}"
             )
         if self.rows == 1:
             return f"Protects one row: {alike} any one row {change}. {ONE_ROW}{public}"
@@ -198,7 +214,8 @@ class Statement:
 
     @property
     def left_out(self) -> str:
-        """What readers of a count must know of rows that were not counted; empty if all were."""
+        """What readers of a count must know of rows that were not counted; empty if all were, or if
+        the owner of the data declared so (`none_left_out`)."""
         if self.bound is not Bound.ENFORCED:
             return ""
         one = self.rows == 1
@@ -208,6 +225,22 @@ class Statement:
             f"as {self.rows}. So counts and totals may be too low. The bounds are for the rows "
             "that were counted and do not allow for the rows left out."
         )
+
+    @property
+    def none_left_out(self) -> str:
+        """That all rows were counted, as the owner of the data declared; empty if nobody did.
+
+        Examples
+        --------
+        >>> from margin import PureDP
+        >>> stated = Bound.DECLARED_AND_ENFORCED
+        >>> Statement(budget=PureDP(1), unit="person_id", bound=stated).none_left_out
+        "The publisher states that no two rows have the same 'person_id', so none was left out."
+        """
+        if self.bound is not Bound.DECLARED_AND_ENFORCED:
+            return ""
+        most = "no two rows have" if self.rows == 1 else f"at most {self.rows} rows have"
+        return f"The publisher states that {most} the same {self.unit!r}, so none was left out."
 
     def same_unit(self, other: "Statement") -> bool:
         """True if both protect the same unit; only then may their budgets be added up.
@@ -276,7 +309,7 @@ class Statement:
                 "the budget of a statement must be an object with a kind and the numbers of that "
                 f"kind only, but it is {shown(record['budget'])}; remove everything else"
             )
-        if domain is not None and not _is_digest(domain):
+        if domain is not None and not is_digest(domain):
             raise BudgetError(
                 "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits, "
                 f"but it is {shown(domain)}; correct it"
@@ -387,6 +420,31 @@ def for_unit(
     return dataclasses.replace(budget, rows_per_person=rows_per_person)  # type: ignore[type-var]
 
 
+def bound_of(unit: str | None, *, no_more_rows: bool) -> Bound | None:
+    """How the number of rows of a unit is known, for a release; None for what follows from `unit`.
+
+    Parameters
+    ----------
+    unit
+        The column that identifies the units; None for no such column.
+    no_more_rows
+        Whether the owner of the data declares that no unit has more rows than are counted.
+
+    Raises
+    ------
+    BudgetError
+        When it is declared without a unit.
+    """
+    if not no_more_rows:
+        return None
+    if unit is None:
+        raise BudgetError(
+            "no_more_rows declares that no unit has more rows than are counted, but no unit is "
+            "given; name its column with unit=, or leave no_more_rows out"
+        )
+    return Bound.DECLARED_AND_ENFORCED
+
+
 def for_data_set(budget: Budget, unit: str | None) -> Statement:
     """The statement of a data set of a ledger, which has a total and a unit of protection.
 
@@ -414,7 +472,8 @@ def _check_unit_name(unit: object) -> None:
         raise DomainError(f"unit must be the name of a column, not {unit!r}; pass a non-empty text")
 
 
-def _is_digest(value: object) -> bool:
+def is_digest(value: object) -> bool:
+    """Whether a value has the form of a digest: "sha256:" and 64 hexadecimal digits."""
     if not isinstance(value, str) or not value.startswith("sha256:"):
         return False
     digits = value.removeprefix("sha256:")

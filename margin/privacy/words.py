@@ -124,6 +124,8 @@ def _who(statement: Statement, found: Strength) -> str:
     if unit is not None:
         whose = f"All rows with the same {unit!r} are protected together"
         bound = f" The software counted at most {rows} of them, so totals may be too low."
+        if statement.none_left_out:
+            bound = f" {statement.none_left_out} The software did not check this."
     elif one:
         whose = "Each row of the table is protected"
         bound = f" {ONE_ROW}"

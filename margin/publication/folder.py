@@ -29,7 +29,7 @@ from ..synopses.synopsis import Synopsis, check_synopsis
 from .apart import pairs_apart, told_apart
 from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
-from .numbers import LEVEL, NUMBERS
+from .numbers import LEVEL, NUMBERS, farthest_bound
 from .readme import README, readme
 from .rows import unsaid
 
@@ -134,7 +134,7 @@ def publish(
             name = _file_name(number, table)
             files = {}
             source = synopsis.source(table.attributes)
-            how = source.told(some_left_out=manifest["left_out"] is not None)
+            how = source.told(some_left_out=manifest["left_out"] is not None, base=manifest["base"])
             apart = told_apart(synopsis, table.attributes)
             about = {**manifest, "source": source, "how": f"{how} {apart}".rstrip()}
             for form in formats:
@@ -255,7 +255,7 @@ def _meaning(statement: Statement, sources: Collection[Source]) -> str:
     parts = [
         f"{_COUNT} low and high bound {which}, at {100 * LEVEL:g} %.",
         bounds_told(sources, some_left_out=some_left_out),
-        statement.left_out,
+        statement.left_out or statement.none_left_out,
         _BOUNDS.format(_ESTIMATED if any(one.is_reconstructed for one in sources) else ""),
     ]
     return " ".join(part for part in parts if part)
@@ -280,6 +280,7 @@ def _entry(
         "source": source.value,
         "how": how,
         "reconstructed": source.has_no_view,
+        "farthest_bound": farthest_bound(table),
         "widened": table.moved_out(),
         "files": files,
     }

@@ -42,6 +42,14 @@ _IMPOSSIBLE = (
 )
 """What the rules are that follow."""
 
+_CHANGE = (
+    "Changes since the base: these tables lean towards it, and their errors are in part its own. "
+    "So add up the squares of the two half-widths of a count, those of the earlier publication and "
+    "of this one: for most counts, their change is wrong by less than the root of this sum. But a "
+    "count that changed far more than others has most often changed by more than was published."
+)
+"""What tables that were combined with an earlier release say of changes."""
+
 _MOST_LEAVES = 500
 """Largest number of leaves of an attribute whose levels the README lists."""
 
@@ -81,6 +89,9 @@ def readme(manifest: dict[str, Any]) -> str:
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
+    based = any(one["source"] == Source.BASED.value for one in manifest["tables"])
+    if based and manifest["base"]["kind"] == "release":
+        parts.append(_paragraph(_CHANGE))
     pairs = [tuple(pair) for one in manifest["tables"] for pair in one["unmeasured_pairs"]]
     if pairs:
         parts.append(_paragraph(_APART.format(listed_pairs(list(dict.fromkeys(pairs))))))
@@ -107,9 +118,13 @@ def _quoting(manifest: dict[str, Any]) -> str:
 
 
 def _table(entry: dict[str, Any]) -> str:
-    """A line on a table: the name of its files, its attributes, and how it was made."""
+    """A line on a table: the name of its files, its attributes, how it was made, and how far its
+    bounds reach."""
     names = ", ".join(map(_line, entry["attributes"]))
-    return f"{entry['name']}: {names} ({entry['cells']:,} cells, {Source(entry['source']).short})\n"
+    farthest = entry["farthest_bound"]
+    reach = "" if farthest is None else f"; low and high at most {farthest:,} from count"
+    made = Source(entry["source"]).short
+    return f"{entry['name']}: {names} ({entry['cells']:,} cells, {made}{reach})\n"
 
 
 def _files(manifest: dict[str, Any]) -> str:

@@ -111,9 +111,13 @@ def content(
         shown = [table for table in [*views, *answers] if table["counts"] is not None]
         most = min(most, max((len(table["axes"]) for table in shown), default=0))
     left_out = provenance.statement.left_out
+    about_rows = left_out or provenance.statement.none_left_out
     # With known tables, the error of a sum of cells is less than the views' precisions say.
     known = synopsis.domain.constraints
-    sources = {source.value: source.told(some_left_out=bool(left_out)) for source in Source}
+    sources = {
+        source.value: source.told(some_left_out=bool(left_out), base=provenance.base)
+        for source in Source
+    }
     description = imprint.description or provenance.description
     # Whoever explores a release with a server has its file, and is no reader of a publication.
     silent = unsaid(
@@ -138,7 +142,7 @@ def content(
         "by_components": _by_components(synopsis),
         "answers": answers,
         "sums": known is None or not known.more,
-        "sources": {name: f"{words} {left_out}".rstrip() for name, words in sources.items()},
+        "sources": {name: f"{words} {about_rows}".rstrip() for name, words in sources.items()},
         "total": _total(synopsis) if views or answers or live else None,
         "live": live,
         "description": description,

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._replace import replacing
 from ..errors import FileError
+from ..privacy.statement import Bound
 from ..publication.adding import ADDED_UP
 from ..publication.imprint import Imprint
 from ..synopses.source import Source
@@ -179,7 +180,10 @@ def _total(holds: dict[str, Any]) -> str:
     start = f"About {total['count']:,} {holds['row_name']} in all"
     if total["low"] is None:
         return f"{start}. How far the true number is from it is not known."
-    counted = f" of counted {holds['row_name']}" if holds["statement"]["unit"] is not None else ""
+    # As `someLeftOut` of the page.
+    stated = holds["statement"]["bound"] == Bound.DECLARED_AND_ENFORCED.value
+    some_left_out = holds["statement"]["unit"] is not None and not stated
+    counted = f" of counted {holds['row_name']}" if some_left_out else ""
     sure = "with a probability of about 95 %"
     if total["source"] == Source.ANSWERED.value:
         sure = "as far as noise goes"

@@ -1,10 +1,14 @@
 """`Source`: how an answer was made, in the words that every output uses."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import Enum
+from typing import Any
 
-__all__ = ["Source", "bounds_told"]
+__all__ = ["Source", "base_told", "bounds_told"]
+
+_DIGITS = 16
+"""Number of digits of a digest that a sentence shows: enough to recognise it."""
 
 
 class Source(Enum):
@@ -23,14 +27,17 @@ class Source(Enum):
         """The source in words, with what the bounds of the answer mean."""
         return _WORDS[self]
 
-    def told(self, *, some_left_out: bool) -> str:
-        """The source in words, for a release that may have left rows of a person out.
+    def told(self, *, some_left_out: bool, base: Mapping[str, Any] | None = None) -> str:
+        """The source in words, for a release that may have left rows of a person out, or that used
+        a base.
 
         Parameters
         ----------
         some_left_out
             Whether the release counted only some rows of a person. Bounds are then for the counted
             rows, and `Statement.left_out` says which these are.
+        base
+            `Provenance.base`.
 
         Examples
         --------
@@ -38,7 +45,10 @@ class Source(Enum):
         >>> "the true number of counted rows lies between the bounds" in said
         True
         """
-        return _of_counted(self.words) if some_left_out else self.words
+        words = self.words
+        if self is Source.BASED and base is not None:
+            words = f"{_COMBINED} {base_told(base)} {_BASED_BOUNDS}"
+        return _of_counted(words) if some_left_out else words
 
     @property
     def brief(self) -> str:
@@ -65,6 +75,33 @@ class Source(Enum):
     def short(self) -> str:
         """The source in few words, to follow a number of tables."""
         return _SHORT.get(self, self.value)
+
+
+def base_told(base: Mapping[str, Any]) -> str:
+    """What the base of a release is, in a sentence for readers who never heard of it.
+
+    Parameters
+    ----------
+    base
+        `Provenance.base`, as written by this version or an earlier one.
+
+    Examples
+    --------
+    >>> base_told({"kind": "public table", "source": "example.org/survey-2024", "rows": 9})
+    'The base is a public table: example.org/survey-2024.'
+    """
+    if base["kind"] != "release":
+        return f"The base is a public table: {base['source']}."
+    said = "The base is an earlier release, which has noise of its own"
+    digest, charge = base.get("digest"), base["charge"]
+    marks = []
+    if digest is not None:
+        kind, _, digits = digest.partition(":")
+        marks.append(f"its digest begins with {kind}:{digits[:_DIGITS]}")
+    if charge is not None:
+        paid = f"entry {charge['sequence']} of the ledger {charge['ledger'][:8]}"
+        marks.append(f"its budget is {paid}")
+    return f"{'; '.join([said, *marks])}."
 
 
 def bounds_told(sources: Collection[Source], *, some_left_out: bool) -> str:
@@ -108,6 +145,12 @@ _SHORT = {
 _PROBABLY = "with about 95 % probability, the true number lies between the bounds"
 _ON_AVERAGE = "on average over many tables, 95 % of the true numbers lie between the bounds"
 
+_COMBINED = "Measured, then combined with the base."
+_BASED_BOUNDS = (
+    "The bounds allow for noise and for what the base does not say. The second part is an "
+    f"estimate: {_ON_AVERAGE}."
+)
+
 _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.IMPOSSIBLE: "Declared as impossible: no row can be here, so the number is 0.",
@@ -115,10 +158,7 @@ _WORDS = {
         "Measured: the counts are those of a measured table, or sums of its lines. "
         f"{_PROBABLY.capitalize()}: they allow for the noise that was added on purpose."
     ),
-    Source.BASED: (
-        "Measured, then combined with the base. The bounds allow for noise and for what the base "
-        f"does not say. The second part is an estimate: {_ON_AVERAGE}."
-    ),
+    Source.BASED: f"{_COMBINED} {_BASED_BOUNDS}",
     Source.RECONSTRUCTED: (
         "Reconstructed: these attributes were not measured together. The numbers are estimated "
         "from smaller tables. A connection that only these attributes have with each other is not "

@@ -63,8 +63,8 @@ class Provenance:
         The receipt of the ledger that was charged; None without a ledger.
     base
         The base of the release as JSON values: that it is a public table, and where it was
-        published; or the statement, and the receipt of the ledger, of the release that paid for it.
-        None without a base.
+        published; or the digest of an earlier release (`margin.store.release_digest`), its
+        statement, and the receipt of the ledger that paid for it. None without a base.
     known
         The views whose tables the domain declares as known. They were published as they are, and
         the guarantee does not protect what they say.

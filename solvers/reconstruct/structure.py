@@ -479,7 +479,8 @@ def parts_of_views(tables: Tables, count: int) -> list[Axes]:
         view = views[int(rng.integers(len(views)))]
         part = tuple(sorted(rng.choice(view, count, replace=False).tolist()))
         shape = sizes[list(part)]
-        if shape.min() > 1 and shape.prod() <= _PART_CELLS:
+        # A table of the total alone has no attributes.
+        if shape.size and shape.min() > 1 and shape.prod() <= _PART_CELLS:
             found.add(part)
         if len(found) == _PARTS:
             break

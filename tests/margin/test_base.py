@@ -26,6 +26,7 @@ from margin import (
     store,
 )
 from margin.cli.main import main
+from margin.synopses.source import Source, base_told
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2}
 NAMES = list(SIZES)
@@ -157,6 +158,65 @@ def test_bounds_with_an_earlier_release_of_the_rows_are_narrower_and_hold(whole,
     assert 0.2 < np.mean(ratios) < 0.97
 
 
+def two_years():
+    """Codes of two years: most rows stay, and some rows of one category move to another."""
+    rng = np.random.default_rng(5)
+
+    def drawn():
+        place = rng.choice(8, 20_000, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.07, 0.05, 0.03])
+        age, sex = rng.integers(0, 5, 20_000), rng.integers(0, 2, 20_000)
+        step = rng.choice(8, 20_000, p=[0.4, 0.2, 0.1, 0.1, 0.08, 0.06, 0.04, 0.02])
+        return np.column_stack([place, age, sex, (age + step) % 8])
+
+    first, others = drawn(), drawn()
+    second = np.where(rng.random((20_000, 1)) < 0.05, others, first)
+    moves = (second[:, 0] == 0) & (second[:, 3] == 0) & (rng.random(20_000) < 0.15)
+    second[moves, 3] = 1
+    return first, second
+
+
+@pytest.mark.parametrize(("rho", "uses_base"), [("0.01", False), ("0.01", True), ("0.002", True)])
+def test_a_release_leans_towards_its_base(rho, uses_base):
+    """The page on bases says what this means for changes (seeds are fixed)."""
+    first, second = two_years()
+    views = [["a", "b", "c"], ["a", "d"], ["b", "d"]]
+    settings = {
+        "domain": Domain({"a": 8, "b": 5, "c": 2, "d": 8}),
+        "mechanism": PriView(),
+        "workload": views,
+    }
+    errors, stated = [], []
+    for seed in range(25):
+        last = margin.simulate(first, budget=ZCDP("0.01"), seed=seed, **settings)
+        base = last.synopsis if uses_base else None
+        now = margin.simulate(second, budget=ZCDP(rho), seed=100 + seed, base=base, **settings)
+        both = [(one.marginal(view), one.truth(view)) for one in (last, now) for view in views]
+        errors.append([(made.counts - true.counts).ravel() for made, true in both])
+        stated.append([made.variance.ravel() for made, _ in both])
+    before, after = (
+        np.array([np.concatenate(run[part]) for run in errors])
+        for part in (slice(0, 3), slice(3, 6))
+    )
+    roots = np.sqrt([np.concatenate(run[:3]) + np.concatenate(run[3:]) for run in stated])
+    true = [now.truth(view).counts - last.truth(view).counts for view in views]
+    change = np.concatenate([one.ravel() for one in true])
+    correlation = (before * after).mean() / np.sqrt((before**2).mean() * (after**2).mean())
+    inside = abs(after - before) <= 1.96 * roots
+    sudden = abs(change) > 2 * roots.mean(0)
+    published = change + (after - before).mean(0)
+    kept = (published * change)[sudden].sum() / (change[sudden] ** 2).sum()
+    assert sudden.sum() >= 2 and inside.mean() > 0.93
+    if not uses_base:
+        assert abs(correlation) < 0.05 and abs(kept - 1) < 0.05
+        assert inside[:, sudden].mean() > 0.85
+        return
+    # The root is cautious for most counts, and too small for those that changed suddenly.
+    assert correlation > 0.15 and inside.mean() > 0.97
+    assert 0.5 < kept < (0.96 if rho == "0.01" else 0.85)
+    if rho == "0.002":
+        assert inside[:, sudden].mean() < 0.9
+
+
 def test_the_noise_does_not_depend_on_the_base():
     """The base must not touch what is measured: equal seeds give equal noisy tables."""
     plain = simulated().synopsis
@@ -165,6 +225,22 @@ def test_the_noise_does_not_depend_on_the_base():
         for one, other in zip(plain.held.values, based.held.values, strict=True):
             assert np.array_equal(one, other)
         assert based.spent == plain.spent
+
+
+@pytest.mark.parametrize("kind", ["table", "total", "views"])
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_release_of_the_total_alone_takes_a_base(kind, order):
+    """The default may measure or keep the total alone: this must not fail after the charge."""
+    settings = {"domain": DOMAIN, "budget": PureDP(1)}
+    if kind == "table":
+        base = table()
+    else:
+        earlier = Residual(order=0 if kind == "total" else 1)
+        base = margin.release(PRIVATE, mechanism=earlier, **settings)
+    made = margin.release(PRIVATE, mechanism=Residual(order=order), base=base, **settings)
+    assert made.base is not None
+    assert np.isfinite(made.count({}).estimate)
+    assert np.isfinite(made.marginal(["a"]).counts).all()
 
 
 def test_the_provenance_states_the_source_of_a_public_table():
@@ -198,6 +274,7 @@ def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
         base=tmp_path / "last.margin",
     )
     stated = now.provenance.base
+    assert stated["digest"] == store.release_digest(last)
     assert stated["statement"] == last.provenance.statement.to_json()
     assert stated["charge"] == dataclasses.asdict(last.provenance.token)
     assert stated["base"]["source"] == "example.org/survey"
@@ -205,6 +282,41 @@ def test_the_provenance_states_who_paid_for_an_earlier_release(tmp_path):
     now.save(tmp_path / "now.margin")
     assert margin.load(tmp_path / "now.margin").provenance == now.provenance
     assert now.marginal(["a", "e"]).reconstructed
+
+
+PAID = {"ledger": "a1c089adffff", "sequence": 2, "mark": "x"}
+EARLIER = {"kind": "release", "charge": None, "base": None}
+TOLD = {
+    "public table": (
+        {"kind": "public table", "source": "example.org/survey", "rows": 2},
+        "The base is a public table: example.org/survey.",
+    ),
+    "neither": (EARLIER, "The base is an earlier release, which has noise of its own."),
+    "digest": (
+        {**EARLIER, "digest": f"sha256:{32 * '12'}"},
+        "which has noise of its own; its digest begins with sha256:1212121212121212.",
+    ),
+    "ledger": (
+        {**EARLIER, "digest": None, "charge": PAID},
+        "which has noise of its own; its budget is entry 2 of the ledger a1c089ad.",
+    ),
+    "both": (
+        {**EARLIER, "digest": f"sha256:{64 * '0'}", "charge": PAID},
+        "begins with sha256:0000000000000000; its budget is entry 2 of the ledger a1c089ad.",
+    ),
+}
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize(("base", "said"), TOLD.values(), ids=TOLD)
+def test_readers_are_told_what_the_base_is(base, said, source, left_out):
+    """A reader of a folder or a page never heard of a base."""
+    told = source.told(some_left_out=left_out, base=base)
+    without_base = source.told(some_left_out=left_out)
+    assert (f" {base_told(base)} " in told) == (source is Source.BASED)
+    assert base_told(base).endswith(said) and said not in without_base
+    assert told.replace(f"{base_told(base)} ", "") == without_base
 
 
 def without(key):
@@ -234,6 +346,10 @@ FORGED = {
     "base of the base": with_own(base={"kind": "release"}),
     "source": with_own(base={"kind": "public table", "source": 7}),
     "other source": with_own(base={"kind": "public table", "source": "x", "rows": 1}),
+    "digest": with_own(digest="sha256:00"),
+    "number for a digest": with_own(digest=7),
+    "other digest": with_own(digest=f"sha256:{64 * '0'}"),
+    "no digest": without("digest"),
     "itself": lambda stated: {**stated, "base": stated},
 }
 
@@ -254,6 +370,29 @@ def test_a_file_states_the_base_that_it_holds(forge, tmp_path):
     margin.load(tmp_path / "x.margin")
     with pytest.raises(FileError, match="is damaged, or was not written by this library"):
         margin.load(tmp_path / "y.margin")
+
+
+def test_a_file_of_an_earlier_version_states_no_digest_of_its_base(tmp_path):
+    settings = {"domain": DOMAIN, "budget": PureDP(1), "mechanism": MEASURED}
+    last = margin.release(PRIVATE, **settings)
+    margin.release(PRIVATE, base=last, **settings).save(tmp_path / "x.margin")
+    contents = store.read(tmp_path / "x.margin")
+    manifest = json.loads(contents.members["manifest.json"])
+    del manifest["base"]["digest"], manifest["synopsis"]["base"]["stated"]["digest"]
+    members = {**contents.members, "manifest.json": json.dumps(manifest).encode()}
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    store.write(tmp_path / "y.margin", store.Contents(members, json.dumps(sums).encode(), None))
+    old = margin.load(tmp_path / "y.margin")
+    # A digest of another form is no digest, even if the whole file agrees on it.
+    manifest["base"]["digest"] = manifest["synopsis"]["base"]["stated"]["digest"] = 7
+    members["manifest.json"] = json.dumps(manifest).encode()
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    store.write(tmp_path / "z.margin", store.Contents(members, json.dumps(sums).encode(), None))
+    with pytest.raises(FileError, match="is damaged, or was not written by this library"):
+        margin.load(tmp_path / "z.margin")
+    assert "digest" not in old.provenance.base
+    told = "which has noise of its own. The bounds allow"
+    assert told in Source.BASED.told(some_left_out=False, base=old.provenance.base)
 
 
 REFUSED = [

@@ -469,7 +469,7 @@ def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
     assert main([*command, "--json", "--tables", "2"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["views"] == [["place@state"], ["sex"]]
-    assert told["remarks"] and "leaves of place are measured" in told["remarks"][0]
+    assert "leaves of place and add them up" in told["remarks"][0]
     by_name = {row["name"]: row["tables"] for row in told["mechanisms"]}
     # Each cell of two tables with half of the budget has variance 2: a state has 2.5 on average.
     assert [table["typical_error"] for table in by_name["Direct"]] == [

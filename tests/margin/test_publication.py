@@ -21,9 +21,12 @@ from margin.domain.bounds import whole_bounds
 from margin.privacy.words import in_a_paragraph
 from margin.publication import FORMATS, Imprint, formats, publish
 from margin.publication.adding import adding
+from margin.publication.numbers import NUMBERS
 from margin.publication.readme import _line
 from margin.publication.sdmx import _identifiers
 from margin.report.content import content
+from margin.store import release_digest
+from margin.synopses.source import base_told
 
 DOMAIN = Domain(
     {
@@ -366,6 +369,14 @@ def test_tables_with_a_base_are_reconstructed_where_no_view_holds_them(
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     marks = [(entry["source"], entry["reconstructed"]) for entry in manifest["tables"]]
     assert marks == [("based", False), ("reconstructed", True)]
+    # The file holds what the base is: its digest is the one that its own publication names.
+    assert manifest["base"]["digest"] == release_digest(synopsis)
+    plain = " ".join((tmp_path / "out" / "README.txt").read_text("utf-8").split())
+    told = base_told(manifest["base"])
+    assert release_digest(synopsis)[:23] in told and plain.count(told) == 1
+    first = plain.index("combined with the base. ")
+    assert "Changes since the base: these tables lean towards it" in plain
+    assert first < plain.index(told) < plain.index("what the base does not say")
 
 
 def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, capsys):
@@ -384,14 +395,26 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
         "Source: Census",
         "Contact: office@example.org",
         "Licence: CC BY 4.0",
-        "001-_town-sex: =town, sex (6 cells, reconstructed)",
-        "002-sex: sex (2 cells, measured)",
         "  .csv: text for spreadsheets and programs",
         "  .sdmx.csv: SDMX-CSV 2.0",
     ):
         assert line in lines
-    assert "parquet" not in said and max(map(len, lines)) < 200
+    # How far bounds reach, against the numbers of the files.
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    starts = [
+        "001-_town-sex: =town, sex (6 cells, reconstructed",
+        "002-sex: sex (2 cells, measured",
+    ]
+    for start, entry in zip(starts, manifest["tables"], strict=True):
+        with open(tmp_path / "out" / entry["files"]["csv"]["name"], encoding="utf-8") as file:
+            rows = [{name: row[name] for name in NUMBERS} for row in csv.DictReader(file)]
+        farthest = max(
+            max(int(row["high"]) - int(row["count"]), int(row["count"]) - int(row["low"]))
+            for row in rows
+        )
+        assert entry["farthest_bound"] == farthest > 0
+        assert f"{start}; low and high at most {farthest:,} from count)" in lines
+    assert "parquet" not in said and max(map(len, lines)) < 200
     plain = " ".join(said.split())
     assert manifest["privacy"] in plain and manifest["meaning"] in plain
     assert all(entry["how"] in plain for entry in manifest["tables"])
@@ -400,7 +423,7 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     average = "In tables that were reconstructed, on average over many tables, 95 % of the true"
     assert probable in plain and average in plain
     # Readers of files know no commands, and need no word about a base or about null.
-    assert "margin marginal" not in said and "base" not in said and "empty in CSV" in plain
+    assert "margin marginal" not in said and "base" not in said.lower() and "empty in CSV" in plain
     assert "import the file with a comma as delimiter" in plain
     assert adding(has_contact=True) in plain
     # What the reconstructed table lacks.

@@ -67,12 +67,25 @@ def add_unit(parser: argparse.ArgumentParser) -> None:
         "of them are counted; further rows are left out, so totals may be too low",
     )
 
+    parser.add_argument(
+        "--no-more-rows",
+        action="store_true",
+        help="declare that nobody has more rows than --rows-per-person, for example because the "
+        "query keeps one row of each person: readers are told that you state this, and not that "
+        "totals may be too low; nothing checks it, and --unit protects as without it",
+    )
+
 
 def unit_of(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The arguments `unit` and `rows_per_person` from the parsed options."""
+    """The arguments `unit`, `rows_per_person` and `no_more_rows` from the parsed options."""
     if parsed.unit is None:
-        return {}
-    return {"unit": parsed.unit, "rows_per_person": parsed.rows_per_person}
+        # A release refuses the declaration without a unit.
+        return {"no_more_rows": parsed.no_more_rows}
+    return {
+        "unit": parsed.unit,
+        "rows_per_person": parsed.rows_per_person,
+        "no_more_rows": parsed.no_more_rows,
+    }
 
 
 def budget_of(parsed: argparse.Namespace) -> "Budget":

@@ -207,6 +207,8 @@ class EarlierRelease(StatedBase):
 
     def marginals(self, asked: Integers) -> Floats:
         """The answers of the earlier release; see `margin.solvers.Base`."""
+        if not asked.shape[1]:  # the total, if a release measured nothing else
+            return np.full(len(asked), self._rows)
         views = [[self._names[axis] for axis in axes] for axes in asked.tolist()]
         tables = [np.maximum(one.counts, 0.0) for one in self._synopsis.marginals(views)]
         # A table without rows says nothing: uniform.
@@ -214,6 +216,8 @@ class EarlierRelease(StatedBase):
 
     def noise(self, asked: Integers) -> Floats:
         """The variances that the earlier release states, 0 where it states none, for shares."""
+        if not asked.shape[1]:  # the share of all rows is 1
+            return np.zeros(len(asked))
         views = [[self._names[axis] for axis in axes] for axes in asked.tolist()]
         variances = [np.nan_to_num(one.variance) for one in self._synopsis.marginals(views)]
         return np.stack(variances) / self._rows**2

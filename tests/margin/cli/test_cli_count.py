@@ -1,5 +1,6 @@
 """`margin count`: conditions become sums of cells; wrong ones are refused with a way out."""
 
+import dataclasses
 import json
 import math
 import operator
@@ -12,6 +13,9 @@ from margin import Attribute, Domain, DomainError
 from margin.cli.arguments.conditions import where_of
 from margin.cli.main import main
 from margin.domain.where import chosen_codes
+from margin.privacy.statement import Statement
+from margin.report.content import content
+from margin.report.page import _total
 
 DOMAIN = Domain(
     {
@@ -310,6 +314,45 @@ def test_readers_are_told_that_rows_of_a_unit_were_left_out(rows, told, tmp_path
     assert main(["info", file, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["guarantee"].endswith(f"neighbours: {values['spent']['neighbours']}")
+
+
+@pytest.mark.parametrize(("rows", "stated"), [(1, "no two rows have"), (3, "at most 3 rows have")])
+def test_readers_are_told_what_the_publisher_states_of_rows_left_out(
+    rows, stated, tmp_path, capsys, monkeypatch
+):
+    """The words change, and nothing else: the bound is enforced as without the statement."""
+    monkeypatch.chdir(tmp_path)
+    rows_of_one = "person,sex\n" + "".join(f"{at // 4},{at % 2}\n" for at in range(400))
+    (tmp_path / "t.csv").write_text(rows_of_one)
+    (tmp_path / "d.json").write_text('{"sex": ["0", "1"]}')
+    release = ["release", "t.csv", "--domain", "d.json", "--epsilon", "1000"]
+    assert main([*release, "--no-more-rows", "-o", "x.margin"]) == 2
+    assert "name its column with --unit" in capsys.readouterr().err
+    release += ["--unit", "person", "--rows-per-person", str(rows), "--no-more-rows"]
+    assert main([*release, "-o", "x.margin"]) == 0
+    made = margin.load("x.margin")
+    # Four rows of each of a hundred persons: at most `rows` of them are counted.
+    assert abs(made.count({}).estimate - 100 * rows) < 5
+    statement = made.provenance.statement
+    assert statement.to_json()["bound"] == "declared and enforced"
+    assert Statement.from_json(statement.to_json()) == statement
+    plain = dataclasses.replace(statement, bound=margin.Bound.ENFORCED)
+    assert statement.same_unit(plain) and statement.guarantee == plain.guarantee
+    said = f"The publisher states that {stated} the same 'person', so none was left out."
+    capsys.readouterr()
+    for words in (["count", "x.margin"], ["marginal", "x.margin", "sex"], ["info", "x.margin"]):
+        assert main(words) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert said in text and "too low" not in text and "counted rows" not in text
+    assert main(["publish", "x.margin", "--tables", "sex", "-o", "out"]) == 0
+    readme = " ".join((tmp_path / "out" / "README.txt").read_text("utf-8").split())
+    assert readme.count(said) == 2 and "The software did not check this." in readme
+    assert "too low" not in readme and "counted rows" not in readme
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))["left_out"] is None
+    page = content(made, title="t", live=False)
+    assert all(said in words for words in page["sources"].values())
+    assert "the true number is" in _total(page)
+    assert "too low" not in str(page) and any(said in words for words in page["words"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The expected error of each table, at the levels at which it is asked."""
 
+import itertools
 import math
 
 import numpy as np
@@ -249,12 +250,64 @@ def test_a_plan_tells_the_error_of_each_table_of_each_row(budget):
         found.tables(0)
 
 
-def test_a_plan_says_that_leaves_are_measured_where_only_a_level_is_asked():
-    remark = "place@state is asked, but the leaves of place are measured"
-    for tables, says in ([TABLES, False], [[["place@state", "sex"]], True], [[["sex"]], False]):
-        found = margin.plan(DOMAIN, workload=tables, budget=PureDP(1))
-        assert (remark in str(found)) == says == bool(found.remarks)
-    assert not margin.plan(DOMAIN, workload=[["place@county"]], budget=PureDP(1)).remarks
+def test_a_plan_names_the_tables_that_its_first_choice_would_reconstruct():
+    sizes = {"a": 6, "b": 5, "c": 4, "d": 3}
+    tables = [["a", "b", "c"], ["a", "d"], ["b", "d"], ["c", "d"]]
+    told = 0
+    for rho, rows in itertools.product(("0.00001", "0.01", "100"), (100, 10_000)):
+        found = margin.plan(sizes, workload=tables, budget=ZCDP(rho), rows=rows)
+        lacking = [table.view for table in found.tables() if table.reconstructed]
+        remark = " ".join(found.remarks)
+        told += bool(lacking)
+        assert found.table[found.first - 1].default and bool(remark) == bool(lacking)
+        if lacking:
+            assert f"{found.first} would reconstruct {len(lacking)} of 4 tables" in remark
+            listed = [f"({', '.join(view)})" for view in lacking[:3]]
+            assert all(name in remark for name in listed) and remark in str(found)
+            assert ("and others" in remark) == (len(lacking) > 3)
+        # Without a number of rows, nothing is known of the choice.
+        assert not margin.plan(sizes, workload=tables, budget=ZCDP(rho)).remarks
+    assert 0 < told < 6
+
+
+SUMS_ALONE = "with --asked place=levels"
+NO_LEAVES = "no table names place itself"
+
+
+@pytest.mark.parametrize("levels", [False, True])
+@pytest.mark.parametrize(
+    ("tables", "upper", "lowest"),
+    [
+        ([["place@state", "sex"]], True, False),
+        ([["place@state", "sex"], ["place"]], True, True),
+        ([["place@state"], ["place@county", "sex"]], True, True),
+        ([["place@county"]], False, True),
+        ([["place", "sex"]], False, True),
+        ([["sex"]], False, False),
+    ],
+)
+def test_a_plan_says_how_upper_levels_are_measured_with_less_noise(tables, upper, lowest, levels):
+    asked = {"place": "levels"} if levels else {}
+    workload = Workload.of(DOMAIN, tables, asked=asked)
+    found = margin.plan(DOMAIN, workload=workload, budget=PureDP(1), mechanisms=[margin.PriView()])
+    said = str(found)
+    assert (SUMS_ALONE in said) == (upper and not levels)
+    assert (NO_LEAVES in said) == (upper and not lowest)
+    assert len(found.remarks) == (upper and not levels) + (upper and not lowest)
+
+
+def test_the_option_that_a_plan_names_for_upper_levels_makes_their_errors_smaller():
+    """What the remark says of `Residual` is so: all levels are measured, and states gain by it."""
+    paths = [[f"s{state}", f"s{state}c{county}"] for state in range(5) for county in range(20)]
+    place = {"levels": {"names": ["state", "county"], "paths": paths}}
+    domain = Domain({"place": place, "sex": ["F", "M"]})
+    errors = {}
+    for ask in ("cells", "levels"):
+        tables = [["place@state", "sex"], ["place", "sex"]]
+        workload = Workload.of(domain, tables, asked={"place": ask})
+        mechanism = margin.mechanisms.Residual()
+        errors[ask] = mechanism.largest_errors(domain, workload, ZCDP("0.1"))[0]
+    assert errors["levels"] < 0.5 * errors["cells"]
 
 
 def test_a_plan_says_what_is_protected_given_public_totals():

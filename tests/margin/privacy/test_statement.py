@@ -27,7 +27,7 @@ def statements(draw):
     numbers = [draw(st.fractions("1/1000", 1000)), "1e-9"][: 2 if issubclass(kind, ApproxDP) else 1]
     unit = draw(st.none() | st.text(min_size=1))
     bounds = (
-        [Bound.ENFORCED]
+        [Bound.ENFORCED, Bound.DECLARED_AND_ENFORCED]
         if unit
         else [Bound.DECLARED]
         if rows > 1
@@ -63,6 +63,7 @@ BAD = {
     "no rows": {**GOOD, "rows": 0},
     "enforced without a unit": {**GOOD, "bound": "enforced"},
     "several rows that nobody answers for": {**GOOD, "rows": 3},
+    "declared and enforced without a unit": {**GOOD, "bound": "declared and enforced"},
     "a unit that is not enforced": {**GOOD, "unit": "id"},
     "an empty unit": {**GOOD, "unit": "", "bound": "enforced"},
     "a unit that is a number": {**GOOD, "unit": 3, "bound": "enforced"},

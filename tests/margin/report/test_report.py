@@ -786,6 +786,28 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("rows", "most"), [(1, "no two rows have"), (3, "at most 3 rows have")])
+def test_totals_say_that_the_publisher_states_that_none_was_left_out(browser, tmp_path, rows, most):
+    made = margin.release(
+        {"person": [0, 1, 2, 3, 4], "sex": [0, 1, 0, 1, 0]},
+        domain={"sex": 2},
+        budget=PureDP(1),
+        mechanism=PriView(views=[["sex"]]),
+        unit="person",
+        rows_per_person=rows,
+        no_more_rows=True,
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    until(lambda: texts(browser, "#total") != [""])
+    (total,) = texts(browser, "#total")
+    said = f"The publisher states that {most} the same \u201cperson\u201d, so none was left out."
+    assert said in total and "counted" not in total and "too low" not in total
+    assert texts(browser, "#table th.share") == ["% of all rows"]
+    assert "counted" not in " ".join(texts(browser, "#quoted, #status"))
+
+
+@pytest.mark.slow
 def test_the_page_says_what_bounds_of_zero_mean_unless_zero_is_declared(browser, tmp_path):
     """Noise of a great budget is 0 with bounds below 1; an impossible cell is 0 for certain."""
     table = {"a": [0] * 50, "b": [0] * 50}

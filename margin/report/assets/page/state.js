@@ -91,9 +91,14 @@ const isEstimate = () => shown !== null && ["reconstructed", "assumed"].includes
 /** Whether a sum or a line comes from a table that was measured or is public, so that its percentage in another one has bounds. */
 const isMeasured = ({ source }) => ["measured", "known"].includes(source);
 
+/** Whether rows of a person may have been left out: the publisher does not state that nobody has more than were counted. */
+function someLeftOut() {
+  return data.statement.unit !== null && data.statement.bound !== "declared and enforced";
+}
+
 /** What the whole is called: if the rows of a person were limited, not all rows were counted. */
 function allRows() {
-  return `${data.statement.unit === null ? "all" : "counted"} ${data.row_name}`;
+  return `${someLeftOut() ? "counted" : "all"} ${data.row_name}`;
 }
 
 /** The names of the attributes at some places of the table. */

@@ -55,8 +55,8 @@ function quote() {
   element("quoted").hidden = element("shares").hidden = quotes === null;
   if (quotes === null) return;
   const { unit, rows } = data.statement;
-  const counted = unit === null ? "" : `; at most ${rows} counted for each ${unit}`;
-  const number = unit === null ? "the true number" : `the true number of counted ${data.row_name}`;
+  const counted = someLeftOut() ? `; at most ${rows} counted for each ${unit}` : "";
+  const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
   const about = quotes.source === "known" ? "“There are" : "“There are about";
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
   element("quoted").textContent = `For example: ${about} ${whole.format(quotes.count)} ${data.row_name} (${quotes.what}${counted}). ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
@@ -116,10 +116,11 @@ function shareOf(row, places) {
   return `${ends.join(" to ")} of ${of} have ${having}`;
 }
 
-/** What counts lack if only some rows of a person were counted. */
+/** What counts lack if only some rows of a person were counted, or that the publisher states that they lack none. */
 function leftOut() {
   const { unit, rows } = data.statement;
   if (unit === null) return "";
+  if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two rows have" : `at most ${rows} rows have`} the same “${unit}”, so none was left out.`;
   const most = `${rows} row${rows === 1 ? "" : "s"}`;
   return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
 }
