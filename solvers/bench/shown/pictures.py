@@ -175,9 +175,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
     _logarithmic(axes, min(seconds) / 1.3, 1.3 * max(seconds))
     _gap_axis(axes, len(solvers), max((gap for _, gap in drawn), default=0.0))
     label = f"{_CLOCKS[clock]} seconds"
-    # The answers on the way are known by the clock on the wall alone.
-    is_mixed = has_lines and clock != "wall"
-    axes.set_xlabel(f"{label} (lines: {_CLOCKS['wall']} seconds)" if is_mixed else label)
+    axes.set_xlabel(f"{label} ({_CLOCK_OF_LINES})" if has_lines else label)
     axes.set_title(_title(held), color=INK, fontsize=9)
     if not drawn:
         unknown = all(row["best_known"] is None for row in held)
@@ -208,6 +206,7 @@ def draw_failures(rows: Iterable[Row]) -> Any:
 
 
 _CLOCKS = {"cpu": "processor", "wall": "wall"}
+_CLOCK_OF_LINES = "lines: wall seconds less waiting"
 
 
 def _title(rows: Sequence[Row]) -> str:

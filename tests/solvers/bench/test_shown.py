@@ -379,9 +379,10 @@ def test_the_picture_of_gaps_shows_its_line_and_all_points(gap):
 @pytest.mark.parametrize(
     ("clock", "on_the_way", "label"),
     [
-        ("cpu", True, "processor seconds (lines: wall seconds)"),
+        ("cpu", True, "processor seconds (lines: wall seconds less waiting)"),
         ("cpu", False, "processor seconds"),
-        ("wall", True, "wall seconds"),
+        ("wall", True, "wall seconds (lines: wall seconds less waiting)"),
+        ("wall", False, "wall seconds"),
     ],
 )
 def test_the_axis_of_gaps_says_which_seconds_it_has(clock, on_the_way, label):
