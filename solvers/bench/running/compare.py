@@ -215,6 +215,7 @@ class _Comparison:
                 limits=self.limits,
                 inside=entry.inside,
                 takes_model=entry.takes_model,
+                knows_limit=entry.knows_limit,
                 processors=processors,
             )
             for _ in range(_TRIES):

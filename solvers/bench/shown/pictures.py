@@ -126,9 +126,9 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
 
     The point and the line are those of one solve: the fastest warm one, as in `primal_integrals`.
     Gaps of 1e-9 or less, and better answers than were known, stand at the bottom, in a row for each
-    solver. Wrong answers are left out. The line leads through the answers on the way, if the solver
-    told them; their seconds are wall time, less the time for which it waited for a processor, and
-    the label of the axis says so.
+    solver. Wrong answers and those of lost solves are left out. The line leads through the answers
+    on the way, if the solver told them; their seconds are wall time, less the time for which it
+    waited for a processor, and the label of the axis says so.
 
     Parameters
     ----------
@@ -149,7 +149,8 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
         for row in stands:
             if row["solver"] != solver:
                 continue
-            if row["feasible"] and row["outcome"] != "wrong" and not math.isnan(row["gap"]):
+            is_left_out = row["outcome"] in ("wrong", "lost")
+            if row["feasible"] and not is_left_out and not math.isnan(row["gap"]):
                 gap = row["gap"] if row["gap"] > _BEST_GAP else least
                 points.append((max(row[clock], LEAST), gap))
             if len(row["trace_seconds"]) > 1 and row["best_known"] is not None:

@@ -393,6 +393,16 @@ def test_the_axis_of_gaps_says_which_seconds_it_has(clock, on_the_way, label):
 
 
 @pytest.mark.parametrize(
+    ("outcome", "points"), [("solved", 1), ("time", 1), ("wrong", 0), ("lost", 0)]
+)
+def test_the_picture_of_gaps_leaves_out_what_is_wrong_or_lost(outcome, points):
+    pytest.importorskip("matplotlib")
+    axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, outcome, feasible=True, gap=0.1)]))
+    (drawn,) = [line for line in axes.lines if line.get_label() == "A"]
+    assert len(drawn.get_xdata()) == points
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"best_known": None, "gap": math.nan, "trace_gaps": [math.nan]}, "no best value is known"),
