@@ -35,7 +35,7 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def measure(replays: int, epsilon: str, size: int, run: int) -> dict[str, Any]:
-    """Make one release; return its errors. All numbers of replays see the same noise."""
+    """Make one release; return its errors. All numbers of replays have the same seeds."""
     started = time.process_time()
     found = online_errors(MWEM(replays=replays), epsilon, size, seed_of(epsilon, run))
     return {**found, "seconds": round(time.process_time() - started, 3)}
