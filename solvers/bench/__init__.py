@@ -18,6 +18,7 @@ from .libraries.by_model import Answered, ByModel
 from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .libraries.tolerance import tolerance_of
 from .models.model import Model
+from .running.answers import load_answer
 from .running.battery import check_answers
 from .running.compare import compare
 from .running.reconciled import reconciled
@@ -79,6 +80,7 @@ __all__ = [
     "instance",
     "instances",
     "load",
+    "load_answer",
     "notes",
     "page",
     "performance_profile",

@@ -78,6 +78,12 @@ def _add_run(group: Any) -> None:
         action="store_true",
         help="also run what the file already holds; the new rows replace the old ones",
     )
+    running.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FOLDER",
+        help="also write each answer to a file of this folder, INSTANCE/SOLVER-REPEAT.npz",
+    )
     _add_choice(running)
     running.add_argument(
         "--instances",
@@ -286,6 +292,7 @@ def _run(parsed: argparse.Namespace) -> Said:
                 memory_limit=None if parsed.memory_limit is None else 1e6 * parsed.memory_limit,
                 to=parsed.output,
                 again=parsed.again,
+                answers=parsed.answers,
             )
     except (TypeError, ValueError, OSError) as error:
         raise MarginError(str(error)) from None
