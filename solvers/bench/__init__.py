@@ -36,6 +36,7 @@ from .shown.pictures import (
     draw_performance_profile,
 )
 from .shown.profiles import Profile, data_profile, performance_profile
+from .shown.solves import solves
 from .shown.summaries import (
     agreement,
     failures,
@@ -91,6 +92,7 @@ __all__ = [
     "reconciled",
     "shifted_geometric_means",
     "solvers",
+    "solves",
     "summary",
     "table_of",
     "times",

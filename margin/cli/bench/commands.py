@@ -168,6 +168,12 @@ def _add_show(group: Any) -> None:
         "in tables, pages and pictures",
     )
     showing.add_argument(
+        "--each",
+        action="store_true",
+        help="a line for each instance and solver, with objective, gap, bound and seconds, instead "
+        "of one for each solver",
+    )
+    showing.add_argument(
         "--format",
         choices=_FORMATS,
         default="markdown",
@@ -367,15 +373,22 @@ def _show(parsed: argparse.Namespace) -> Said:
         written.append(str(parsed.page))
     if parsed.picture is not None:
         written.append(_picture(rows, parsed))
-    text = bench.table_of(rows, parsed.format, clock=parsed.clock)
+    text = bench.table_of(rows, parsed.format, clock=parsed.clock, each=parsed.each)
     if parsed.format == "markdown":
-        text = "\n".join([text, *caption(parsed.clock), *bench.notes(rows)])
-    values = {
-        "summary": bench.summary(rows, clock=parsed.clock),
-        "notes": bench.notes(rows),
-        "written": written,
-    }
+        told = caption(parsed.clock, each=parsed.each)
+        text = "\n".join([text, *told, *bench.notes(rows)])
+    values = _shown_values(rows, parsed) | {"written": written}
     return Said("\n".join([text.rstrip("\n"), *written]), values)
+
+
+def _shown_values(rows: list[Any], parsed: argparse.Namespace) -> dict[str, Any]:
+    """The values of rows under the same limits for --json."""
+    from ...solvers import bench
+
+    values = {"summary": bench.summary(rows, clock=parsed.clock), "notes": bench.notes(rows)}
+    if parsed.each:
+        values["solves"] = bench.solves(rows, clock=parsed.clock)
+    return values
 
 
 def _check_problems(rows: list[Any]) -> None:
@@ -431,17 +444,11 @@ def _separately(
         )
     parts, values = [], []
     for heading, (limits, rows) in zip(listed, groups.items(), strict=True):
-        table = bench.table_of(rows, clock=parsed.clock).rstrip("\n")
-        lines = [f"limits {heading}", "", table, "", *caption(parsed.clock), *bench.notes(rows)]
+        table = bench.table_of(rows, clock=parsed.clock, each=parsed.each).rstrip("\n")
+        told = caption(parsed.clock, each=parsed.each)
+        lines = [f"limits {heading}", "", table, "", *told, *bench.notes(rows)]
         parts.append("\n".join(lines))
-        values.append(
-            {
-                "limits": limits,
-                "number": numbers[limits],
-                "summary": bench.summary(rows, clock=parsed.clock),
-                "notes": bench.notes(rows),
-            }
-        )
+        values.append({"limits": limits, "number": numbers[limits]} | _shown_values(rows, parsed))
     why = "These rows were made under different limits, so each has a table of its own."
     return Said("\n\n".join([why, *parts]), {"separate": values, "written": []})
 
