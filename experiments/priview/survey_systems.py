@@ -195,17 +195,22 @@ def _sequences(size: int) -> Integers:
 
 
 def _online(method: str, parameter: str, size: int, seed: int) -> dict[str, Any]:
-    """The mean and the largest error of all cells of all marginals of three attributes."""
-    sizes = SIZES if size else SIZES[:4]
-    codes = _people(size)
-    domain = margin.Domain({f"a{number}": count for number, count in enumerate(sizes)})
-    workload = margin.Workload.all_kway(domain, 3)
+    """The mean and the largest error of one of the methods of the study."""
     mechanism: Any = {
         "PMW": PMW(replays=20),
         "PMW.paper": PMW.paper(),
         "MWEM": MWEM(replays=20),
         "Direct": Direct(),
     }[method]
+    return online_errors(mechanism, parameter, size, seed)
+
+
+def online_errors(mechanism: Any, parameter: str, size: int, seed: int) -> dict[str, Any]:
+    """The mean and the largest error of all cells of all marginals of three attributes."""
+    sizes = SIZES if size else SIZES[:4]
+    codes = _people(size)
+    domain = margin.Domain({f"a{number}": count for number, count in enumerate(sizes)})
+    workload = margin.Workload.all_kway(domain, 3)
     simulated = margin.simulate(
         codes,
         domain=domain,

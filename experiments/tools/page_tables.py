@@ -18,6 +18,18 @@ def online(study: Readings) -> str:
     return "\n".join(lines)
 
 
+def replays(study: Readings) -> str:
+    """The errors of numbers of replays of `MWEM`, a line for each epsilon, and their seconds."""
+    numbers = (0, 5, 10, 20, 100)
+    lines = []
+    for epsilon in (0.1, 1, 10):
+        errors = [study("error", replays=number, epsilon=epsilon) for number in numbers]
+        lines.append(_line(f"{epsilon:g}", *(f"{error:.4f}" for error in errors)))
+    seconds = [study("seconds", replays=number) for number in numbers]
+    lines.append(_line("processor seconds", *(f"{second:.1f}" for second in seconds)))
+    return "\n".join(lines)
+
+
 def sequences(study: Readings) -> str:
     """The errors of sets of places and of prefixes, a line for each epsilon."""
     methods = ("PrefixTree", "not consistent", "paper threshold", "HighPass")

@@ -202,13 +202,19 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
     listed = ", ".join(names)
     shape = domain.shape(names)
     try:
-        array, noise = np.asarray(counts, np.float64), float(deviation)
+        array, deviations = np.asarray(counts, np.float64), np.asarray(deviation, np.float64)
     except (TypeError, ValueError):
         raise DataError(
             f"the counts of {listed} and their standard deviation must be numbers, but they are of "
             f"types {type(counts).__name__} and {type(deviation).__name__} and cannot be "
             "converted; pass numbers"
         ) from None
+    if deviations.size != 1:
+        raise DataError(
+            f"the noise of {listed} must have one standard deviation for the whole table, but "
+            f"{deviations.size} are given; pass one number"
+        )
+    noise = float(deviations.item())
     # mbi and others give flat arrays.
     if array.ndim == 1 and array.size == domain.cells(names):
         array = array.reshape(shape)

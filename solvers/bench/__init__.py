@@ -18,6 +18,7 @@ from .libraries.by_model import Answered, ByModel
 from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .libraries.tolerance import tolerance_of
 from .models.model import Model
+from .running.answers import load_answer
 from .running.battery import check_answers
 from .running.compare import compare
 from .running.reconciled import reconciled
@@ -35,6 +36,7 @@ from .shown.pictures import (
     draw_performance_profile,
 )
 from .shown.profiles import Profile, data_profile, performance_profile
+from .shown.solves import solves
 from .shown.summaries import (
     agreement,
     failures,
@@ -79,6 +81,7 @@ __all__ = [
     "instance",
     "instances",
     "load",
+    "load_answer",
     "notes",
     "page",
     "performance_profile",
@@ -89,6 +92,7 @@ __all__ = [
     "reconciled",
     "shifted_geometric_means",
     "solvers",
+    "solves",
     "summary",
     "table_of",
     "times",

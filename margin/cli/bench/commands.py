@@ -78,6 +78,12 @@ def _add_run(group: Any) -> None:
         action="store_true",
         help="also run what the file already holds; the new rows replace the old ones",
     )
+    running.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FOLDER",
+        help="also write each answer to a file of this folder, INSTANCE/SOLVER-REPEAT.npz",
+    )
     _add_choice(running)
     running.add_argument(
         "--instances",
@@ -160,6 +166,12 @@ def _add_show(group: Any) -> None:
         action="store_true",
         help="rank by claims: an answer that its solver does not call optimal counts as feasible, "
         "in tables, pages and pictures",
+    )
+    showing.add_argument(
+        "--each",
+        action="store_true",
+        help="a line for each instance and solver, with objective, gap, bound and seconds, instead "
+        "of one for each solver",
     )
     showing.add_argument(
         "--format",
@@ -286,6 +298,7 @@ def _run(parsed: argparse.Namespace) -> Said:
                 memory_limit=None if parsed.memory_limit is None else 1e6 * parsed.memory_limit,
                 to=parsed.output,
                 again=parsed.again,
+                answers=parsed.answers,
             )
     except (TypeError, ValueError, OSError) as error:
         raise MarginError(str(error)) from None
@@ -360,15 +373,22 @@ def _show(parsed: argparse.Namespace) -> Said:
         written.append(str(parsed.page))
     if parsed.picture is not None:
         written.append(_picture(rows, parsed))
-    text = bench.table_of(rows, parsed.format, clock=parsed.clock)
+    text = bench.table_of(rows, parsed.format, clock=parsed.clock, each=parsed.each)
     if parsed.format == "markdown":
-        text = "\n".join([text, *caption(parsed.clock), *bench.notes(rows)])
-    values = {
-        "summary": bench.summary(rows, clock=parsed.clock),
-        "notes": bench.notes(rows),
-        "written": written,
-    }
+        told = caption(parsed.clock, each=parsed.each)
+        text = "\n".join([text, *told, *bench.notes(rows)])
+    values = _shown_values(rows, parsed) | {"written": written}
     return Said("\n".join([text.rstrip("\n"), *written]), values)
+
+
+def _shown_values(rows: list[Any], parsed: argparse.Namespace) -> dict[str, Any]:
+    """The values of rows under the same limits for --json."""
+    from ...solvers import bench
+
+    values = {"summary": bench.summary(rows, clock=parsed.clock), "notes": bench.notes(rows)}
+    if parsed.each:
+        values["solves"] = bench.solves(rows, clock=parsed.clock)
+    return values
 
 
 def _check_problems(rows: list[Any]) -> None:
@@ -424,17 +444,11 @@ def _separately(
         )
     parts, values = [], []
     for heading, (limits, rows) in zip(listed, groups.items(), strict=True):
-        table = bench.table_of(rows, clock=parsed.clock).rstrip("\n")
-        lines = [f"limits {heading}", "", table, "", *caption(parsed.clock), *bench.notes(rows)]
+        table = bench.table_of(rows, clock=parsed.clock, each=parsed.each).rstrip("\n")
+        told = caption(parsed.clock, each=parsed.each)
+        lines = [f"limits {heading}", "", table, "", *told, *bench.notes(rows)]
         parts.append("\n".join(lines))
-        values.append(
-            {
-                "limits": limits,
-                "number": numbers[limits],
-                "summary": bench.summary(rows, clock=parsed.clock),
-                "notes": bench.notes(rows),
-            }
-        )
+        values.append({"limits": limits, "number": numbers[limits]} | _shown_values(rows, parsed))
     why = "These rows were made under different limits, so each has a table of its own."
     return Said("\n\n".join([why, *parts]), {"separate": values, "written": []})
 

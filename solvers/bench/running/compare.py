@@ -20,6 +20,7 @@ from ..digest import digest
 from ..gaps import gap_to
 from ..instance import Instance
 from . import rows as row_files
+from .answers import keep
 from .compiling import compile_loops
 from .locks import only_writer, own_folder
 from .machine import commit, machine
@@ -53,6 +54,7 @@ def compare(
     tolerance: float = 1e-4,
     to: str | os.PathLike[str] | None = None,
     again: bool = False,
+    answers: str | os.PathLike[str] | None = None,
 ) -> list[Row]:
     """Run solvers on instances, and judge every answer by our own code.
 
@@ -101,6 +103,9 @@ def compare(
         holds of the same solvers, options, instances and limits is kept, and not run again.
     again
         Run also what the file already holds; the new rows replace the old ones.
+    answers
+        A folder for the answers, one file for each solve: INSTANCE/SOLVER-REPEAT.npz. `load_answer`
+        reads one. What is not run again writes none.
 
     Returns
     -------
@@ -142,6 +147,7 @@ def compare(
         tolerance=tolerance,
         to=_file(to),
         again=again,
+        answers=None if answers is None else Path(answers),
     )
     return comparison.run(plan)
 
@@ -159,6 +165,7 @@ class _Comparison:
     tolerance: float
     to: Path | None
     again: bool
+    answers: Path | None
 
     def run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
         """Run what is not done yet; the rows of everything that was asked for, in its order."""
@@ -215,6 +222,7 @@ class _Comparison:
                 limits=self.limits,
                 inside=entry.inside,
                 takes_model=entry.takes_model,
+                knows_limit=entry.knows_limit,
                 processors=processors,
             )
             for _ in range(_TRIES):
@@ -225,6 +233,9 @@ class _Comparison:
                 log.info("%s on %s had no processor; it starts again", entry.name, instance.name)
         finally:
             slots.put(processors)
+        if self.answers is not None:
+            for one in found:
+                keep(self.answers, instance, entry.name, one)
         return [self._row(instance, entry, one, load) for one in found]
 
     def _row(

@@ -37,9 +37,9 @@ class Entry:
     """A solver with its name, its description, and the bytes that are sent to its process.
 
     `library` is the package that solves, with its version; `inside` names the solver inside it, if
-    there is one; `takes_model` tells that the solver
-    takes the programme as arrays; `has_loops`, that loops of margin's are compiled when it is first
-    called. `tells` has the names of the families of which it tells better answers on the way.
+    there is one; `takes_model` tells that the solver takes the programme as arrays; `knows_limit`,
+    that it has a time limit of its own; `has_loops`, that loops of margin's are compiled when it is
+    first called. `tells` has the names of the families of which it tells better answers on the way.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Entry:
     inside: str
     pickled: bytes
     takes_model: bool
+    knows_limit: bool
     has_loops: bool
     tells: frozenset[str]
 
@@ -130,6 +131,7 @@ def planned(
             inside=solver_inside(limited),
             pickled=_pickled(name, limited),
             takes_model=callable(getattr(limited, "solve_instance", None)),
+            knows_limit=getattr(limited, "time_limit", None) is not None,
             has_loops=has_loops(limited),
             tells=frozenset(family.name for family in FAMILIES if tells(limited, family)),
         )

@@ -37,6 +37,9 @@ _WAITED_SHARE = 0.1
 _NEARLY = 0.8
 """A solver that had this share of its limit for itself ended by its own fault at the limit."""
 
+_MAYBE_STOPPED = ("UNPROVEN", "FAILED", None)
+"""Statuses that do not say why a search ended: a solver's own clock may have stopped it."""
+
 _SLOW_SHARE = 0.5
 _SLOW_SECONDS = 0.5
 """The clock of a solver's process is slow if it shows less than this share of our seconds, minus
@@ -106,6 +109,8 @@ class Task:
     takes_model
         Whether the solver takes the programme as arrays (`Instance.model`). They are then written
         before the clock of a solve starts.
+    knows_limit
+        Whether the solver has a time limit of its own.
     processors
         The numbers of the processors to which the process is bound; empty for any.
     """
@@ -116,6 +121,7 @@ class Task:
     limits: Limits
     inside: str = ""
     takes_model: bool = False
+    knows_limit: bool = False
     processors: tuple[int, ...] = ()
 
 
@@ -148,6 +154,8 @@ class Found:
     lost
         Whether the process was lost for no fault of the solver: it ended before the solver began,
         or somebody else killed it, such as a system without memory.
+    knows_limit
+        Whether the solver has a time limit of its own.
     peak
         The largest number of resident bytes.
     trace
@@ -174,6 +182,7 @@ class Found:
     waited: float = 0.0
     late: float = 0.0
     lost: bool = False
+    knows_limit: bool = False
     peak: int = 0
     trace: list[tuple[float, Any]] = field(default_factory=list)
     changed: bool = False
@@ -200,11 +209,18 @@ class Found:
 
         That is also so if it reached a time limit, but waited long for a processor meanwhile. It is
         not lost if it had nearly the whole limit (80 %) for itself.
+
+        It reached a limit if it was ended, or says so by the status TIME_LIMIT. A solver with a
+        time limit of its own that gives another reason, or none, may have been stopped by its
+        clock, which counts the waiting, if it ended near the limit by the clock on the wall.
         """
         if self.lost:
             return True
         was_ended = self.end == "time"
-        is_late = was_ended or self.claim.get("status") == "TIME_LIMIT"
+        status = self.claim.get("status")
+        is_near = self.knows_limit and self.end == "answered" and self.wall >= _NEARLY * limit
+        may_be_stopped = is_near and status in _MAYBE_STOPPED
+        is_late = was_ended or status == "TIME_LIMIT" or may_be_stopped
         has_waited = self.waited > _WAITED_SHARE * limit
         own = self.watched - self.waited if was_ended else self.own_seconds
         had_its_time = own >= _NEARLY * limit
@@ -371,7 +387,8 @@ class _Watch:
         now = time.monotonic()
         kind = values["kind"]
         if kind == "begin":
-            self._open = Found(repeat=int(values["repeat"]))
+            repeat, knows_limit = int(values["repeat"]), self._task.knows_limit
+            self._open = Found(repeat=repeat, knows_limit=knows_limit)
             self._found.append(self._open)
             self._since = now
             self._before = self._turns.look()

@@ -54,7 +54,8 @@ class Verdict:
         ``unsupported``: the solver says that it does not take problems of this kind, and counts
         as not tried. ``lost``: the machine is the reason: the process ended before the solver
         began, was killed by somebody else, or waited for a processor until a time limit, of which
-        it had less than 80 % for itself. This counts as not tried.
+        it had less than 80 % for itself. This counts as not tried; its answer is valued all the
+        same.
     cause
         Why it is not solved; empty if it is.
     check
@@ -84,10 +85,14 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     limit
         The time limit, in seconds.
     """
+    check = None if found.answer is None else instance.check(found.answer)
+    gap = math.nan
+    if check is not None and check.feasible:
+        gap = gap_to(instance.family.sense, check.objective, instance.best_known)
     if found.is_lost(limit):
         waited = f"{WAITED} {found.waited:.3g} s for a processor; run it on a quieter machine"
         cause = found.detail if found.lost else waited
-        return Verdict(outcome=Outcome.LOST, cause=cause, check=None, gap=math.nan)
+        return Verdict(outcome=Outcome.LOST, cause=cause, check=check, gap=gap)
     ends = {
         "raised": Outcome.RAISED,
         "time": Outcome.TIME,
@@ -102,11 +107,6 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
             gap=math.nan,
         )
     status = _status(found.claim)
-    has_none = found.answer is None
-    check = None if has_none else instance.check(found.answer)
-    gap = math.nan
-    if check is not None and check.feasible:
-        gap = gap_to(instance.family.sense, check.objective, instance.best_known)
     fault = _fault(instance, found, check, tolerance)
     if fault:
         return Verdict(outcome=Outcome.WRONG, cause=fault, check=check, gap=gap)

@@ -126,9 +126,9 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
 
     The point and the line are those of one solve: the fastest warm one, as in `primal_integrals`.
     Gaps of 1e-9 or less, and better answers than were known, stand at the bottom, in a row for each
-    solver. Wrong answers are left out. The line leads through the answers on the way, if the solver
-    told them; their seconds are wall time, less the time for which it waited for a processor, and
-    the label of the axis says so.
+    solver. Wrong answers and those of lost solves are left out. The line leads through the answers
+    on the way, if the solver told them; their seconds are wall time, less the time for which it
+    waited for a processor, and the label of the axis says so.
 
     Parameters
     ----------
@@ -149,7 +149,8 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
         for row in stands:
             if row["solver"] != solver:
                 continue
-            if row["feasible"] and row["outcome"] != "wrong" and not math.isnan(row["gap"]):
+            is_left_out = row["outcome"] in ("wrong", "lost")
+            if row["feasible"] and not is_left_out and not math.isnan(row["gap"]):
                 gap = row["gap"] if row["gap"] > _BEST_GAP else least
                 points.append((max(row[clock], LEAST), gap))
             if len(row["trace_seconds"]) > 1 and row["best_known"] is not None:
@@ -175,9 +176,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
     _logarithmic(axes, min(seconds) / 1.3, 1.3 * max(seconds))
     _gap_axis(axes, len(solvers), max((gap for _, gap in drawn), default=0.0))
     label = f"{_CLOCKS[clock]} seconds"
-    # The answers on the way are known by the clock on the wall alone.
-    is_mixed = has_lines and clock != "wall"
-    axes.set_xlabel(f"{label} (lines: {_CLOCKS['wall']} seconds)" if is_mixed else label)
+    axes.set_xlabel(f"{label} ({_CLOCK_OF_LINES})" if has_lines else label)
     axes.set_title(_title(held), color=INK, fontsize=9)
     if not drawn:
         unknown = all(row["best_known"] is None for row in held)
@@ -208,6 +207,7 @@ def draw_failures(rows: Iterable[Row]) -> Any:
 
 
 _CLOCKS = {"cpu": "processor", "wall": "wall"}
+_CLOCK_OF_LINES = "lines: wall seconds less waiting"
 
 
 def _title(rows: Sequence[Row]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from .facts import facts
 from .notes import notes
+from .solves import solves
 from .summaries import SHIFT, summary
 from .times import Clock, Row
 
@@ -20,6 +21,9 @@ _LEAST_INTEGRAL = 1e-3
 
 _NOISE = 0.1
 """Two means that differ by less than this share may be equal: the machine alone moves them so."""
+
+_OBJECTIVES = ("objective", "best known", "bound")
+"""Columns that have more digits than others."""
 
 _LATEX = str.maketrans(
     {
@@ -40,8 +44,9 @@ def table_of(
     clock: Clock = "cpu",
     warm: bool = True,
     gap: float | None = None,
+    each: bool = False,
 ) -> str:
-    r"""Write the `summary` of a comparison as a table.
+    r"""Write the `summary` of a comparison as a table, or its `solves`.
 
     Parameters
     ----------
@@ -52,6 +57,8 @@ def table_of(
         the columns hold, and the `notes`) or "csv" (all digits).
     shift, clock, warm, gap
         See `shifted_geometric_means`.
+    each
+        Whether to write a line for each instance and solver (`solves`), not one for each solver.
 
     Raises
     ------
@@ -59,21 +66,31 @@ def table_of(
         If the form is unknown.
     """
     listed = list(rows)
-    lines = summary(listed, shift=shift, clock=clock, warm=warm, gap=gap)
+    if each:
+        lines = solves(listed, clock=clock, warm=warm)
+    else:
+        lines = summary(listed, shift=shift, clock=clock, warm=warm, gap=gap)
     writers = {"markdown": _markdown, "latex": _latex, "csv": _csv}
     if form not in writers:
         raise ValueError(f"form must be markdown, latex or csv, but it is {form!r}; choose one")
     written = writers[form](lines)
     if form == "latex":
         # Comments, so that nobody has to look for what a table of a paper was made with.
-        told = ["; ".join(facts(listed)), *caption(clock), *notes(listed)]
+        told = ["; ".join(facts(listed)), *caption(clock, each=each), *notes(listed)]
         return "".join(f"% {' '.join(text.split())}\n" for text in told) + written
     return written
 
 
-def caption(clock: Clock = "cpu") -> list[str]:
-    """What the columns of a `summary` hold, in words: one line for each kind."""
+def caption(clock: Clock = "cpu", *, each: bool = False) -> list[str]:
+    """What the columns of a `summary`, or of `solves`, hold, in words: one line for each kind."""
     kind = "processor" if clock == "cpu" else "wall"
+    if each:
+        return [
+            "objective: recomputed from the answer; best known: that of the instance, or a better "
+            "one of these rows; gap: relative to the size of the best known, at least 0.001",
+            f"bound: what the solver claims; seconds: {kind} seconds of the fastest warm solve, or "
+            "of the first one if there is no other; - is not known",
+        ]
     return [
         "instances: those that the solver was tried on, the sum of solved, feasible, time, wrong "
         "and other; claimed: the solved ones that the solver calls optimal, which nobody proves; "
@@ -108,6 +125,8 @@ def shown(name: str, line: dict[str, Any]) -> str:
     if name == "primal integral":
         # Its clock is that of the wall: smaller differences are those of the machine.
         return f"<{_LEAST_INTEGRAL:g}" if value < _LEAST_INTEGRAL else f"{value:.3f}"
+    if name in _OBJECTIVES:
+        return f"{value:.8g}"
     if name == "peak MB":
         return f"{value:.0f}"
     if name == "ratio":

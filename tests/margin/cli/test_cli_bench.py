@@ -209,6 +209,24 @@ def test_some_solvers_alone_are_shown(tmp_path, capsys):
     assert "did you mean 'mine:Mine'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("limits", [(9.0,), (9.0, 60.0)])
+def test_a_line_for_each_instance_and_solver_is_shown(limits, tmp_path, capsys):
+    paths = [
+        rows_in(
+            tmp_path / f"{limit}.parquet", {"solver": "A", "objective": 30.0, "time_limit": limit}
+        )
+        for limit in limits
+    ]
+    assert main(["bench", "show", "--each", *paths]) == 0
+    assert capsys.readouterr().out.count("| cover | mine | A | solved | 30 |") == len(limits)
+    assert main(["bench", "show", "--each", "--json", *paths]) == 0
+    said = json.loads(capsys.readouterr().out)
+    parts = said["separate"] if len(limits) > 1 else [said]
+    assert [part["solves"][0]["objective"] for part in parts] == [30.0] * len(limits)
+    assert main(["bench", "show", "--json", paths[0]]) == 0
+    assert "solves" not in json.loads(capsys.readouterr().out)
+
+
 def test_a_false_optimum_of_another_file_is_told(tmp_path, capsys):
     """Rows of one file refute those of another one."""
     paths = [

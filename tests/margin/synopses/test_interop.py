@@ -127,6 +127,18 @@ def test_a_set_measured_twice_counts_for_both(domain):
     assert counts == pytest.approx([200 - 100 / 101, 200 + 100 / 101])
 
 
+@pytest.mark.parametrize("deviation", [np.full(2, 5.0), [5.0, 5.0], np.full((2, 1), 5.0), []])
+def test_a_table_has_one_standard_deviation(domain, deviation):
+    with pytest.raises(margin.DataError, match="one standard deviation for the whole table"):
+        from_measurements([(["sex"], [1.0, 2.0], deviation)], domain=domain)
+
+
+@pytest.mark.parametrize("deviation", [5, 5.0, np.float64(5), np.array(5.0), np.array([5.0])])
+def test_a_standard_deviation_may_be_any_number(domain, deviation):
+    (held,) = from_measurements([(["sex"], [1.0, 2.0], deviation)], domain=domain).held.variances
+    assert held == 25
+
+
 def test_the_publishers_guarantee_goes_with_the_file(domain, tmp_path):
     given = [(["sex"], [100.0, 300.0], 10.0)]
     with pytest.raises(FileError, match="release"):

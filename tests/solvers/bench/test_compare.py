@@ -14,6 +14,7 @@ import pytest
 from margin.solvers import IPF, ByComponents, LeastSquares, Newton, Status, UnsolvedError, bench
 from margin.solvers.bench import Instance
 from margin.solvers.bench.running import messages, tree
+from margin.solvers.bench.running.answers import keep
 from margin.solvers.bench.running.plan import planned
 from margin.solvers.bench.running.process import Found, _told
 from margin.solvers.testing import examples
@@ -43,6 +44,29 @@ def test_a_row_says_how_it_was_made(made):
         assert "numpy" in json.loads(row["versions"])
         assert json.loads(row["options"])["iterations"] == "2000"
         assert row["machine"] and row["python"] and row["date"]
+
+
+@pytest.mark.parametrize(
+    ("name", "solver"),
+    [
+        ("exact-entropy-b4-independent-pairs", "IPF"),
+        ("consistency-b6-clicks-4x3", "ResidualConsistency"),
+    ],
+)
+def test_answers_are_kept_and_can_be_checked_again(name, solver, tmp_path):
+    """An answer is an array, or the tables of views. Solvers may be named by a path."""
+    one = bench.instance(name)
+    named = {f"./mine.py:{solver}": bench.ROSTER[solver].make()}
+    (row,) = bench.compare([one], named, repeats=0, answers=tmp_path / "kept")
+    (file,) = (tmp_path / "kept" / name).iterdir()
+    assert file.name == f".%2Fmine.py%3A{solver}-0.npz"
+    assert one.check(bench.load_answer(file)).objective == row["objective"]
+
+
+def test_an_answer_of_before_is_deleted_if_there_is_none_now(instance, tmp_path):
+    for answer, files in ((np.ones(3), 1), (None, 0)):
+        keep(tmp_path, instance, "A", Found(repeat=2, answer=answer))
+        assert len([*tmp_path.rglob("A-2.npz")]) == files
 
 
 def test_rows_come_back_from_the_file(made):

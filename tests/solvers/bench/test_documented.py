@@ -112,6 +112,25 @@ def test_the_tolerance_of_every_solver_of_a_continuous_family_is_told():
     }
 
 
+def test_the_options_of_every_library_are_told():
+    """Each number among the fields of an engine is in its row; tolerances have a table."""
+    told = {
+        name: text
+        for names, text in table("names | options beside the tolerance")
+        for name in words(names)
+    }
+    assert sorted(told) == sorted(name for name in bench.ROSTER if name.islower())
+    for name, text in told.items():
+        solver = bench.ROSTER[name].make()
+        options = dataclasses.asdict(getattr(solver, "engine", solver))
+        numbers = {
+            option: value for option, value in options.items() if type(value) in (int, float)
+        }
+        numbers.pop("tolerance", None)
+        stated = re.findall(r"\d[\d.e-]*", text)
+        assert {str(value) for value in numbers.values()} <= set(stated), name
+
+
 def test_the_status_of_every_word_of_a_library_is_told():
     told = {
         name: {

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from bench_cases import FAMILIES, PROBLEMS, small
 
+from margin.designs import best_known
 from margin.solvers import Newton, bench
 from margin.solvers.bench.digest import digest
 from margin.solvers.bench.made.catalogue import BEST_KNOWN, recipes
@@ -238,6 +239,19 @@ def test_covering_designs_and_views_hold_what_they_say():
     # and the pair of 20 cells, which is wanted, too.
     views = views_for((2, 3, 4, 5), 2, 0, 12, "cells", 1)
     assert views.items == 6 and sorted(views.cost.tolist()) == [6, 8, 10, 12, 15, 20]
+
+
+def test_a_bound_that_others_proved_is_the_published_size_of_a_design():
+    """No answer and no bound passes what is published as best possible."""
+    designs = [one for one in EVERY if one.name.startswith("cover-design-")]
+    by_others = 0
+    for one in designs:
+        known = best_known(*map(int, one.name.split("-")[2:]))
+        assert one.best_known >= known.size >= one.bound or not known.optimal
+        if "bound by others" in one.proved_by:
+            by_others += 1
+            assert known.optimal and one.bound == known.size and known.source in one.proved_by
+    assert by_others == 6  # as docs/bench.md says
 
 
 def test_the_page_states_every_family_and_counts_the_instances():

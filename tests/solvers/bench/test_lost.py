@@ -12,7 +12,8 @@ import pytest
 from margin.solvers import IPF, bench
 from margin.solvers.bench import Instance
 from margin.solvers.bench.running import tree
-from margin.solvers.bench.running.process import Found
+from margin.solvers.bench.running.process import Found, Limits, Task, _Watch
+from margin.solvers.bench.running.verdict import judged
 from margin.solvers.testing import examples
 
 
@@ -82,6 +83,64 @@ def test_a_solver_that_had_nearly_its_limit_is_not_lost_at_it(waited, is_lost):
     """It stopped at 9.5 of 10 seconds by its own clock, which counts the waiting."""
     stopped = Found(repeat=0, claim={"status": "TIME_LIMIT"}, wall=9.5, waited=waited)
     assert stopped.is_lost(10.0) == is_lost
+
+
+@pytest.mark.parametrize("knows_limit", [True, False])
+@pytest.mark.parametrize("end", ["answered", "raised"])
+@pytest.mark.parametrize(
+    ("status", "may_be_stopped"),
+    [
+        ("UNPROVEN", True),
+        ("FAILED", True),
+        (None, True),
+        ("OPTIMAL", False),
+        ("ITERATION_LIMIT", False),
+        ("INFEASIBLE", False),
+        ("UNSUPPORTED", False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("wall", "waited", "is_open"),
+    [(8.6, 7.0, True), (7.9, 7.0, False), (8.6, 0.9, False), (9.5, 1.4, False)],
+)
+def test_a_solver_with_a_clock_of_its_own_may_be_stopped_by_it_without_saying_so(
+    knows_limit, end, status, may_be_stopped, wall, waited, is_open
+):
+    """Open: it ended near the limit of 10 seconds, but had little of it for itself."""
+    found = Found(repeat=0, end=end, wall=wall, waited=waited, knows_limit=knows_limit)
+    found.claim = {"status": status}
+    is_lost = knows_limit and end == "answered" and may_be_stopped and is_open
+    assert found.is_lost(10.0) == is_lost
+
+
+@pytest.mark.parametrize(("limit", "knows_limit"), [(None, True), (3.0, True), ("none", False)])
+def test_a_solver_with_a_time_limit_is_known_as_such(instance, monkeypatch, limit, knows_limit):
+    """Also if it is no number of ours. The process that watches is told."""
+    solver = IPF()
+    if limit != "none":
+        solver = type("Limited", (), {"time_limit": limit, "solve": lambda self, problem: None})()
+    tasks = []
+    monkeypatch.setattr(
+        f"{bench.compare.__module__}.run",
+        lambda task, _: tasks.append(task) or [answered(instance)],
+    )
+    bench.compare([instance], {"one": solver}, repeats=0)
+    assert [task.knows_limit for task in tasks] == [knows_limit]
+
+
+def test_a_solver_that_its_own_clock_stopped_early_is_lost(instance, tmp_path):
+    """It waited for 7 of 8.6 seconds, and calls its answer unproven."""
+    limits = Limits(seconds=10.0, memory=None, threads=1)
+    task = Task(instance=tmp_path / "x.npz", solver=b"", repeats=0, limits=limits, knows_limit=True)
+    watch = _Watch(task, tmp_path, threading.Event())
+    watch._take(({"kind": "begin", "repeat": 0}, {}))
+    (found,) = watch._found
+    found.end, found.wall, found.waited = "answered", 8.6, 7.0
+    found.answer, found.claim = answered(instance).answer, {"status": "UNPROVEN"}
+    verdict = judged(instance, found, tolerance=1e-4, limit=10.0)
+    assert verdict.outcome == "lost" and verdict.cause.startswith("it waited 7 s")
+    # The answer is valued all the same.
+    assert verdict.check == instance.check(found.answer)
 
 
 def test_who_lost_instances_at_the_limit_is_not_ranked(instance, monkeypatch):

@@ -379,9 +379,10 @@ def test_the_picture_of_gaps_shows_its_line_and_all_points(gap):
 @pytest.mark.parametrize(
     ("clock", "on_the_way", "label"),
     [
-        ("cpu", True, "processor seconds (lines: wall seconds)"),
+        ("cpu", True, "processor seconds (lines: wall seconds less waiting)"),
         ("cpu", False, "processor seconds"),
-        ("wall", True, "wall seconds"),
+        ("wall", True, "wall seconds (lines: wall seconds less waiting)"),
+        ("wall", False, "wall seconds"),
     ],
 )
 def test_the_axis_of_gaps_says_which_seconds_it_has(clock, on_the_way, label):
@@ -389,6 +390,41 @@ def test_the_axis_of_gaps_says_which_seconds_it_has(clock, on_the_way, label):
     trace = {"trace_seconds": [0.1, 0.5], "trace_gaps": [0.2, 0.1]} if on_the_way else {}
     axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, gap=0.1, **trace)], clock=clock))
     assert axes.get_xlabel() == label
+
+
+@pytest.mark.parametrize("clock", ["cpu", "wall"])
+def test_each_instance_and_solver_has_a_line(clock):
+    """The fastest warm solve stands for them; the best known value may be that of the rows."""
+    facts = {"objective": 12.5, "claimed_bound": None, "reference": None}
+    rows = [
+        row("two", "A", 9.0, **facts),
+        row("one", "A", 1.0, **facts),
+        row("two", "B", 2.0, "feasible", **facts | {"claimed_bound": 7, "reference": 12.0}),
+        row("two", "A", 5.0, cold=False, **facts),
+        row("two", "A", 4.0, cold=False, **facts),
+    ]
+    lines = bench.solves(rows, clock=clock)
+    pairs = [(line["instance"], line["solver"], line["outcome"]) for line in lines]
+    assert pairs == [("two", "A", "solved"), ("two", "B", "feasible"), ("one", "A", "solved")]
+    factor = {"cpu": 1, "wall": 2}[clock]
+    assert [line["seconds"] for line in lines] == [4 * factor, 2 * factor, factor]
+    assert [line["best known"] for line in lines] == [1.0, 12.0, 1.0]
+    assert lines[1]["bound"] == 7 and math.isnan(lines[0]["bound"])
+    text = bench.table_of(rows, each=True, clock=clock).splitlines()
+    assert text[3] == f"| response | two | B | feasible | 12.5 | 12 | 0.5 | 7 | {2 * factor} |"
+    assert len(text) == 2 + len(lines)
+    assert "claims" in bench.table_of(rows, "latex", each=True)
+    assert bench.table_of(rows, "csv", each=True).count("\n") == 1 + len(lines)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "points"), [("solved", 1), ("time", 1), ("wrong", 0), ("lost", 0)]
+)
+def test_the_picture_of_gaps_leaves_out_what_is_wrong_or_lost(outcome, points):
+    pytest.importorskip("matplotlib")
+    axes = axes_of(bench.draw_gaps([row("one", "A", 1.0, outcome, feasible=True, gap=0.1)]))
+    (drawn,) = [line for line in axes.lines if line.get_label() == "A"]
+    assert len(drawn.get_xdata()) == points
 
 
 @pytest.mark.parametrize(
