@@ -1,5 +1,6 @@
 """`chosen_codes`: the codes that a condition on attributes selects, such as `{"sex": "F"}`."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,9 +34,9 @@ def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
         categories, or a `range`. A range stands for the whole numbers in it if all declared values
         of the attribute are whole numbers, and for codes otherwise. For an attribute with `bins` it
         is a label, a list or set of labels, or a pair (low, high) of edges, for the bins between
-        them; the last bin includes its upper edge. For one with `dates` it is a period such as
-        "2020-01"; a date within it is refused. "place@state" names a level of an attribute; all
-        conditions on an attribute and its levels must hold.
+        them; None is an open end, and the last bin includes its upper edge. For one with `dates` it
+        is a period such as "2020-01"; a date within it is refused. "place@state" names a level of
+        an attribute; all conditions on an attribute and its levels must hold.
 
     Returns
     -------
@@ -223,16 +224,20 @@ def _between(
     """The codes of the bins between two edges."""
     edges = attribute.edges
     places = []
-    for value in pair:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        edge = exact_number(value) if is_number and value == value else None
+    # As in the declaration, None is an open end of the first or the last bin.
+    for value, open_end in zip(pair, (-math.inf, math.inf), strict=False):
+        number = open_end if value is None else value
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        edge = exact_number(number) if is_number and number == number else None
         if edge in edges:
             places.append(edges.index(edge))
     if len(places) == len(pair) == 2 and places[0] < places[1]:
         return tuple(range(places[0], places[1]))
-    listed = ", ".join(f"{edge}" for edge in (attribute.bins or ())[:_LISTED])
-    more = ", ..." if len(edges) > _LISTED else ""
+    bins = attribute.bins or ()
+    listed = ", ".join(f"{edge}" for edge in bins[:_LISTED])
+    more = f", ..., {bins[-1]}" if len(bins) > _LISTED else ""
     raise DomainError(
         f"a tuple for attribute {name!r}, which declares bins, must be two of its edges, (low, "
-        f"high) with low < high, but it is {pair!r}; its edges are {listed}{more}"
+        f"high) with low < high, but it is {pair!r}; its edges are {listed}{more}; "
+        "None is an open end"
     )

@@ -173,7 +173,10 @@ class ViewSynopsis(Synopsis):
         Parameters
         ----------
         views
-            Views that were not chosen for their answers, such as all that are asked.
+            Views that were not chosen for their answers, and most of which no measured view holds,
+            such as all pairs of attributes. Answers on measured views miss nothing. If many of
+            `views` were measured, and the others were passed over because they miss little, then
+            the error bars of all other answers would be too short.
         distance
             The sum of their L1 distances from the true tables, in rows.
 
@@ -182,7 +185,8 @@ class ViewSynopsis(Synopsis):
         UserWarning
             If an answer has no error bars, because the solver tells none. The synopsis is then
             returned unchanged. Run the mechanism with `simulate` first: it warns, too, and spends
-            no budget.
+            no budget. Likewise if measured views hold more than half of `views`: such a distance
+            says little of what the others miss.
 
         Examples
         --------
@@ -209,6 +213,15 @@ class ViewSynopsis(Synopsis):
             )
             return self
         if not missed.sum() > 0:
+            return self
+        held = sum(not answer.reconstructed for answer in answers)
+        if 2 * held > len(answers):
+            warnings.warn(
+                f"the distance changes no error bars, because measured views hold {held} of its "
+                f"{len(answers)} views: it says little of what the others miss; ask for the "
+                "distance of views that are mostly not measured, such as all pairs of attributes",
+                stacklevel=2,
+            )
             return self
 
         # A factor f leaves the part that is due to the sample, and multiplies the rest by f**2.

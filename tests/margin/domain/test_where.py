@@ -48,6 +48,7 @@ SELECTED = [
     ({"age": {"[18, 65)", "?"}}, {"age": (1, 3)}),
     ({"age": None}, {"age": (3,)}),
     ({"change": (float("-inf"), 0.1)}, {"change": (0, 1)}),
+    ({"change": (None, 0.1)}, {"change": (0, 1)}),
     ({"sex": "F", "age": (0, 18)}, {"sex": (0,), "age": (0,)}),
     ({"age": (0, 18), "sex": "F"}, {"sex": (0,), "age": (0,)}),
     ({"place@state": "CA"}, {"place": (0, 1)}),
@@ -78,6 +79,9 @@ REFUSED = [
     ({"age": "[18, 66)"}, r"did you mean '\[18, 65\)'"),
     ({"age": [18, 65]}, "declares no bin 18"),
     ({"age": (18, 66)}, "its edges are 0, 18, 65, 120.5"),
+    # This end is not open: larger values are in another category.
+    ({"age": (18, None)}, "two of its edges.*None is an open end"),
+    ({"change": (None, None, 0.1)}, "two of its edges"),
     ({"age": (65, 18)}, "low < high"),
     ({"age": (18, 18)}, "low < high"),
     ({"age": (0, 18, 65)}, "two of its edges"),

@@ -62,6 +62,16 @@ def test_views_within_views_change_nothing():
     assert made.with_distance([["a"], ["a", "b"]], 0.0) is made
 
 
+def test_views_that_are_mostly_measured_are_told():
+    """Their distance says little of what other answers miss."""
+    made = of_the_strongest_pair()
+    held = [["a", "b"], ["a"], ["c"]]
+    with pytest.warns(UserWarning, match="measured views hold 3 of its 5 views"):
+        assert made.with_distance([*held, ["a", "c"], ["a", "d"]], 1.0) is made
+    half = [*held[:2], ["a", "c"], ["a", "d"]]
+    assert made.with_distance(half, 1.0) is not made
+
+
 def test_a_solver_without_error_bars_is_told():
     made = of_the_strongest_pair().with_reconstruction(IPF())
     with pytest.warns(UserWarning, match=r"changes no error bars, because IPF tells none"):
