@@ -10,7 +10,7 @@ import pytest
 from margin import ZCDP, Domain, PureDP, Workload
 from margin.mechanisms.choosing.contests import l2_share
 from margin.mechanisms.choosing.look import Found, Judge, best_shares, look_share
-from margin.mechanisms.fitted import LOOK_DOUBT
+from margin.mechanisms.fitted import JUDGE_DOUBT, LOOK_DOUBT
 from margin.private.counts import LARGEST_WEIGHT
 from margin.solvers import Evidence, Newton
 
@@ -190,10 +190,10 @@ def test_scales_are_lowered_so_that_answers_miss_as_much_as_was_judged():
     answers = synopsis.marginals(judge.sets)
     assumed = np.mean([answer.missed_variance.sum() for answer in answers])
     judge.noise = noise = assumed / 10
-    for judged in (2 * assumed, assumed, assumed / 3, 0.0):
+    for judged in (2 * assumed, assumed / 2, assumed / 6, 0.0):
         judge.distance = math.sqrt(judged)
         told = judge.with_missed(synopsis)
-        least = max(judged, 4 * noise)
+        least = JUDGE_DOUBT**2 * max(judged, 4 * noise)
         factor = math.sqrt(min(1.0, least / assumed))
         expected = {key: scale * (factor if key[0] else 1) for key, scale in learnt.items()}
         assert told is not synopsis and told.held is synopsis.held
