@@ -15,13 +15,17 @@ _ADDING = (
     "bounds. For a difference, the bounds are low minus high, and high minus low. The rows outside "
     "a line are such a difference: all rows minus that line. These bounds are wider than need be, "
     "and hold with a probability of about 95 % or more. Do not add up the bounds of more than two "
-    "lines: low bounds stop at 0, so their sum may be too high. For a sum of more lines, use a "
-    "table with fewer attributes, in which the sum is a line. If there is none, {} can compute the "
-    "sum with its bounds."
+    "lines: low bounds stop at 0, so their sum may be too high. "
 )
 
+_SMALLER = (
+    "For a sum of more lines, use a table with fewer attributes, in which the sum is a line. If "
+    "there is none, {} can compute the sum with its bounds."
+)
+_NO_SMALLER = "For a sum of more lines, {} can compute the sum with its bounds."
 
-def adding(*, has_contact: bool) -> str:
+
+def adding(*, has_contact: bool, has_smaller: bool) -> str:
     """How to give bounds to a sum or a difference, in words.
 
     Let two errors have the standard deviations s and t. The error of their sum or difference has at
@@ -32,5 +36,10 @@ def adding(*, has_contact: bool) -> str:
     ----------
     has_contact
         Whether the publication names a contact whom readers can ask.
+    has_smaller
+        Whether a table of the publication has some of the attributes of another one, so that sums
+        of lines of one table are lines of another one.
     """
-    return _ADDING.format("the contact" if has_contact else "whoever has the file of the release")
+    who = "the contact" if has_contact else "whoever has the file of the release"
+    more = _SMALLER if has_smaller else _NO_SMALLER
+    return _ADDING + more.format(who)

@@ -98,7 +98,9 @@ def readme(manifest: dict[str, Any]) -> str:
     parts.append(_files(manifest))
     parts.append(_heading("Columns") + _paragraph(_columns(manifest)) + _descriptions(manifest))
     if any(entry["source"] == Source.MEASURED.value for entry in manifest["tables"]):
-        words = adding(has_contact="Contact" in manifest["imprint"])
+        words = adding(
+            has_contact="Contact" in manifest["imprint"], has_smaller=_has_smaller(manifest)
+        )
         parts.append(_heading("Sums and differences") + _paragraph(words))
     parts += _levels(manifest)
     rules = manifest["domain"].get("$impossible", [])
@@ -115,6 +117,17 @@ def _quoting(manifest: dict[str, Any]) -> str:
     if any(entry["reconstructed"] for entry in manifest["tables"]):
         return f"{_QUOTING} {ADDED_UP}"
     return _QUOTING
+
+
+def _has_smaller(manifest: dict[str, Any]) -> bool:
+    """Whether a table has some of the attributes of a measured one, but not all."""
+    sets = [set(one["attributes"]) for one in manifest["tables"]]
+    measured = [
+        set(one["attributes"])
+        for one in manifest["tables"]
+        if one["source"] == Source.MEASURED.value
+    ]
+    return any(smaller < larger for smaller in sets for larger in measured)
 
 
 def _table(entry: dict[str, Any]) -> str:

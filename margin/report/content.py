@@ -150,7 +150,7 @@ def content(
         "unsaid": "" if live else silent,
         "imprint": imprint.lines(title, synopsis),
         "opening": OPENING,
-        "adding": adding(has_contact=imprint.contact is not None),
+        "adding": adding(has_contact=imprint.contact is not None, has_smaller=True),
         "most": most,
     }
 

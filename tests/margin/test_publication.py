@@ -425,12 +425,33 @@ def test_the_folder_says_in_words_what_it_is(synopsis, tmp_path, monkeypatch, ca
     # Readers of files know no commands, and need no word about a base or about null.
     assert "margin marginal" not in said and "base" not in said.lower() and "empty in CSV" in plain
     assert "import the file with a comma as delimiter" in plain
-    assert adding(has_contact=True) in plain
+    assert adding(has_contact=True, has_smaller=False) in plain
     # What the reconstructed table lacks.
     assert "No measured table holds these attributes together: =town and sex." in plain
     assert [entry["unmeasured_pairs"] for entry in manifest["tables"]] == [[["=town", "sex"]], []]
     assert manifest["title"] == "Towns 2025" and manifest["imprint"]["Licence"] == "CC BY 4.0"
     assert manifest["readme"]["name"] == "README.txt"
+
+
+@pytest.mark.parametrize(
+    ("tables", "has_smaller"),
+    [
+        (["age/band,sex", "=town,measure"], False),
+        (["age/band,sex", "measure"], False),
+        (["sex"], False),
+        (["age/band,sex", "=town,measure", "measure"], True),
+        # The lines of the second table are sums of lines of a table that was not measured.
+        (["=town,sex", "sex"], False),
+        (["=town,sex", "sex", "measure"], False),
+    ],
+)
+def test_the_readme_names_smaller_tables_only_where_there_are_some(
+    synopsis, tmp_path, tables, has_smaller
+):
+    publish(synopsis, [one.split(",") for one in tables], tmp_path / "out", formats=["csv"])
+    plain = " ".join((tmp_path / "out" / "README.txt").read_text("utf-8").split())
+    assert adding(has_contact=False, has_smaller=has_smaller) in plain
+    assert ("a table with fewer attributes" in plain) is has_smaller
 
 
 @pytest.mark.parametrize("most", [500, 2])

@@ -45,7 +45,7 @@ from margin.publication import publish
 from margin.publication.adding import ADDED_UP, adding
 from margin.publication.spreadsheets import OPENING, for_spreadsheet
 from margin.report import Imprint, explore, write_report
-from margin.report.content import content, packed_marginal
+from margin.report.content import content
 from margin.report.page import _SCRIPTS
 from margin.synopses.source import Source
 
@@ -1310,7 +1310,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
     (rule,) = texts(browser, "#sums")
     assert rule.startswith("For a sum of lines, choose") and rule.endswith(
-        adding(has_contact=False)
+        adding(has_contact=False, has_smaller=True)
     )
     # The largest count and its careful share of all rows, in tenths of a percent.
     marginal = synopsis.marginal(["age", "sex"])
@@ -1334,14 +1334,17 @@ def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis
             marginal = synopsis.marginal(view)
             source = synopsis.source(view)
             if source is not Source.ASSUMED:
-                half = doubles(packed_marginal(marginal, synopsis)["half_widths"])
+                # As the page shows them: a count to the nearest whole number, bounds outwards.
+                rounded = np.round(marginal.counts)
+                low, high = whole_bounds(*marginal.interval(0.95))
+                half = np.maximum(high - rounded, rounded - low).ravel()
                 halves.setdefault((size, source.value), []).append(half)
                 counts.setdefault((size, source.value), []).append(marginal.counts.ravel())
     expected = []
     for (size, source), tables in sorted(halves.items()):
         found = np.sort(np.concatenate(tables))
         middle = found[(len(found) + 1) // 2 - 1]
-        shown = [f"\u00b1 {np.ceil(half):,.0f}" for half in (found[0], middle, found[-1])]
+        shown = [f"\u00b1 {half:,.0f}" for half in (found[0], middle, found[-1])]
         all_of_them = "" if shown[0] == shown[2] else f" ({shown[0]} to {shown[2]})"
         heads = f"{size} attribute{'s' * (size > 1)}, {source} ({len(tables)} table"
         heads += f"{'s' * (len(tables) > 1)})"

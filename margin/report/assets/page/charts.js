@@ -6,7 +6,7 @@ const colour = (name) => `var(--${name})`;
 function style() {
   const text = { labelColor: colour("ink"), titleColor: colour("ink") };
   return {
-    font: "system-ui, sans-serif", background: null, view: { stroke: null }, legend: { ...text, aria: false }, mark: { aria: false },
+    font: "system-ui, sans-serif", background: null, view: { stroke: null }, legend: { ...text, aria: false }, mark: { aria: false, invalid: "break-paths-show-domains" },
     header: { ...text, labelFontSize: 12, labelFontWeight: "bold" },
     axis: { ...text, aria: false, labelSeparation: 8, labelFontSize: 12, titleFontSize: 12, labelLimit: 0, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
   };
@@ -23,7 +23,7 @@ function drawing() {
     const value = shareIn(row, sumOf);
     const all = wholeOf(row);
     const [low, high] = shareBounds(row, all) ?? [NaN, NaN];
-    return { value, low, high, text: percent.format(value), bounds: shareEnds(row, all)?.join(" to ") ?? "" };
+    return { value, low, high, text: percentOf(value), bounds: shareEnds(row, all)?.join(" to ") ?? "" };
   };
   return { title: shareName(), axis: { format: ".2~%" }, of };
 }
@@ -84,8 +84,14 @@ function descriptions(width) {
   return [...own, ...shown.asked.filter(isDescribed).map(toldOf)].flatMap((text) => wrapped(text, lettersIn(2 * width)));
 }
 
-/** What thin lines or a band in a chart are, which it has if all that it draws has bounds. */
-const legendOf = ({ data: { values } }, what) => (values.every((value) => Number.isFinite(value.low)) ? `${what} from the low to the high bound.` : "");
+const hasBounds = (value) => Number.isFinite(value.low);
+
+/** What thin lines or a band in a chart are, and how many lines of the table have none; empty if none has bounds. */
+function legendOf({ data: { values } }, what) {
+  const lacking = values.filter((value) => !hasBounds(value)).length;
+  if (lacking === values.length) return "";
+  return `${what} from the low to the high bound.${lacking ? ` Without bounds in this chart: ${whole.format(lacking)} of ${lineCount(values.length)}.` : ""}`;
+}
 
 const ON_BARS = "The thin line on each bar goes";
 const AROUND = "The band around the line goes";
@@ -99,7 +105,7 @@ function bars(rows, title, width, shows) {
   const values = rows.map((row, place) => ({
     name: short[place], full: names[place], ...shows.of(row),
   }));
-  const layer = barLayers(placing, shows, width, values.every((value) => Number.isFinite(value.low)));
+  const layer = barLayers(placing, shows, width, values.some(hasBounds));
   return {
     width: "container", height: step * values.length, data: { values }, layer,
     encoding: { tooltip: [{ field: "full", title }, ...tooltips(shows)] },
@@ -114,7 +120,7 @@ function line(rows, title, shows) {
   const x = { field: "name", type: "ordinal", sort: null, title, axis: { labelOverlap: "greedy", labelAngle: 0 } };
   const y = { type: "quantitative", title: shows.title, axis: { ...shows.axis } };
   const layer = [{ mark: { type: "line", color: colour("ink"), strokeWidth: 1.5 }, encoding: { x, y: { ...y, field: "value" } } }];
-  if (values.every((value) => Number.isFinite(value.low))) {
+  if (values.some(hasBounds)) {
     layer.unshift({ mark: { type: "area", color: colour("bar"), opacity: 0.6 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } });
   }
   return {
@@ -139,7 +145,7 @@ function panels(rows, names, labels, width, shows) {
     facet: { row: { field: "group", type: "nominal", sort: groups, header } },
     spec: {
       width: Math.max(120, placing.below ? width - 30 : width - 150), height: { step: placing.step },
-      layer: barLayers(placing, shows, width, values.every((value) => Number.isFinite(value.low))),
+      layer: barLayers(placing, shows, width, values.some(hasBounds)),
       encoding: { tooltip: [{ field: "group", title }, { field: "name", title: names.at(-1) }, ...tooltips(shows)] },
     },
   };

@@ -34,6 +34,9 @@ const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundin
 const percents = (roundingMode) => new Intl.NumberFormat("en-US", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1, roundingMode });
 const percent = percents("halfExpand");
 
+/** A number as the page shows it: whole. */
+const shownNumber = (number) => Number(whole.format(number).replaceAll(",", ""));
+
 /** The text of a percentage as a whole number of tenths. */
 const tenths = (text) => Number(text.replace(/[.,%]/g, ""));
 

@@ -84,7 +84,7 @@ const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"
 
 /** A percentage and its bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers, since a spreadsheet may take 16.9 for a date. */
 function perThousand({ share, ends }) {
-  const texts = [percent.format(share), ...(ends ?? ["", ""])];
+  const texts = [share === null ? "" : percent.format(share), ...(ends ?? ["", ""])];
   return [...texts.map((text) => text && tenths(text)), quoted(wholeName())];
 }
 
@@ -99,7 +99,7 @@ function download(rows, joint, more = [], sum = null) {
   const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(percentageOf(row)) : []));
   if (sum) {
     const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
-    lines.push(fields(labels, sum, has ? perThousand({ share: sum.all > 0 ? sum.count / sum.all : 0, ends: sum.shareEnds }) : []));
+    lines.push(fields(labels, sum, has ? perThousand({ share: shareOfNumber(sum.count, sum.all), ends: sum.shareEnds }) : []));
   }
   const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
@@ -176,7 +176,7 @@ function downloadMeaning() {
     `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
     `${free("per_1000")}: only in the file of one measured table: the percentage of the line, with its bounds, per 1,000 rows (331 is 33.1 %).`,
-    `  ${free("per_1000_of")} says which rows these are of. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
+    `  ${free("per_1000_of")} says which rows these are of. Of 0 rows, there is no percentage: it is empty. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
     "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
     "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
     `${free("level")}: the probability that the bounds are for, as told for each source.`,

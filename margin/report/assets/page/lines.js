@@ -8,16 +8,28 @@ function sums(joint = together()) {
   return (row) => found.get(group(row));
 }
 
-/** The share of a line in the sum of `sums`; 0 if that is not positive. */
-const shareIn = (row, sumOf) => (sumOf(row) > 0 ? row.count / sumOf(row) : 0);
+/** The share of some rows in others; null if the number of these is 0 as shown: nobody has no percentages. */
+const shareOfNumber = (part, all) => (shownNumber(all) > 0 ? part / all : null);
+
+/** The share of a line in the sum of `sums`. */
+const shareIn = (row, sumOf) => shareOfNumber(row.count, sumOf(row));
+
+/** A share as text. */
+const percentOf = (share) => (share === null ? "–" : percent.format(share));
 
 const downwards = percents("floor");
 const upwards = percents("ceil");
 
-/** The bounds of the share of some rows in others, as `sharing` explains them; null where they are not known. */
+/** The bounds of the share of some rows in others, as `sharing` explains them; null without a share, or where bounds are not known.
+ *
+ * Let p and T be the true numbers, with p in T, so 0 <= p <= T. The share is p / T if T > 0, and there is none otherwise. If the bounds
+ * of both hold, then p >= part.low and T <= all.high, so p / T >= part.low / all.high; and p <= part.high and T >= all.low, so
+ * p / T <= part.high / all.low if all.low > 0. Every share is from 0 to 1: so the high bound is 1 where all.low is 0. */
 function shareBounds(part, all) {
-  // The comparison is false for bounds that are not known, too.
-  return all.low > 0 && isKnown(part.low) ? [part.low / all.high, Math.min(part.high / all.low, 1)] : null;
+  // The comparisons are false for numbers that are not known, too.
+  if (!(shownNumber(all.count) > 0 && all.high > 0) || !isKnown(part.low)) return null;
+  const ends = [part.low / all.high, all.low > 0 ? part.high / all.low : 1];
+  return ends.map((end) => Math.min(Math.max(end, 0), 1));
 }
 
 /** The same as texts. */
@@ -105,7 +117,8 @@ function shareEndsOfSum() {
   const own = places.filter((place) => within.includes(place));
   const [part, all] = [sumAt(places), sumAt(own)];
   if (own.length === places.length || !part.ends || !all.ends || !isMeasured(part) || !isMeasured(all)) return null;
-  return shareEnds({ low: part.ends[0], high: part.ends[1] }, { low: all.ends[0], high: all.ends[1] });
+  const [one, other] = [part, all].map(({ count, ends: [low, high] }) => ({ count, low, high }));
+  return shareEnds(one, other);
 }
 
 /** The bounds of the sum of some lines of a table; null if the page cannot compute them.

@@ -47,8 +47,11 @@ async function pictures() {
   }
 }
 
-/** Half the width of bounds as text. */
-const plusMinus = (half) => `± ${whole.format(Math.ceil(half - ROUNDING))}`;
+/** How far the bounds of a count are from it, as the page shows the three numbers. */
+function plusMinus(count, half) {
+  const [low, high] = boundsAround(count, half);
+  return Math.max(high - shownNumber(count), shownNumber(count) - low);
+}
 
 /** The middle one of some numbers in ascending order. */
 const middleOf = (numbers) => numbers[Math.floor((numbers.length - 1) / 2)];
@@ -65,14 +68,14 @@ function typical() {
     group.tables += 1;
     halfWidths.forEach((half, cell) => {
       if (!(half > 0 && half < Infinity)) return;
-      group.halves.push(half);
+      group.halves.push(plusMinus(counts[cell], half));
       group.counts.push(counts[cell]);
     });
   }
   for (const [name, { tables, ...numbers }] of groups) {
     if (!numbers.halves.length) continue;
     const [halves, counts] = [numbers.halves, numbers.counts].map((some) => Float64Array.from(some).sort());
-    const [least, middle, greatest] = [halves[0], middleOf(halves), halves.at(-1)].map(plusMinus);
+    const [least, middle, greatest] = [halves[0], middleOf(halves), halves.at(-1)].map((half) => `± ${whole.format(half)}`);
     const all = least === greatest ? "" : ` (${least} to ${greatest})`;
     const line = `${name} (${tables} table${tables === 1 ? "" : "s"}): ${middle} rows${all}, beside a typical count of ${whole.format(middleOf(counts))}`;
     element("errors").append(cell("li", line));

@@ -92,11 +92,12 @@ function wholes() {
 
 const FIELDS = ["count", "low", "high"];
 
-/** Write the numbers of a line of the table, with its share of a whole and the bounds of the share, which may be those of a measured table. */
-function writeNumbers(line, row, all, shareBetween) {
+/** Write the numbers of a line of the table, with its share and the bounds of it, which may be those of a measured table. */
+function writeNumbers(line, row, part, shareBetween) {
   // A table of estimates has no column for the bounds of a percentage.
   const beside = shareBetween && !hasShareEnds() ? ` (${shareBetween.join(" to ")})` : "";
-  const share = all > 0 ? `${isEstimate() && !shareBetween ? "≈ " : ""}${percent.format(row.count / all)}${beside}` : "–";
+  const about = part !== null && isEstimate() && !shareBetween ? "≈ " : "";
+  const share = `${about}${percentOf(part)}${beside}`;
   const count = cell("td", whole.format(row.count), "number");
   // A narrow screen has the bounds and the share below the count; see the style sheet.
   const ends = hasShareEnds() ? [shareBetween?.join(" to ") ?? "–"] : [];
@@ -117,7 +118,7 @@ function sumLine(rows) {
   name.scope = "row";
   name.colSpan = shown.asked.length;
   line.append(name);
-  writeNumbers(line, sum, sum.all, sum.shareEnds);
+  writeNumbers(line, sum, shareOfNumber(sum.count, sum.all), sum.shareEnds);
 }
 
 function table() {
@@ -142,9 +143,9 @@ function table() {
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
   if (hasShareEnds()) title.append(cell("th", "bounds of %", "ends"));
-  const sumOf = sums();
   const percentageOf = shares();
   const rows = inOrder();
+  let hasDashes = false;
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
     row.labels.forEach((label) => {
@@ -152,11 +153,14 @@ function table() {
       name.scope = "row";
       line.append(name);
     });
-    writeNumbers(line, row, sumOf(row), percentageOf(row).ends);
+    const { share, ends } = percentageOf(row);
+    hasDashes ||= share === null;
+    writeNumbers(line, row, share, ends);
   }
   sumLine(rows);
   const about = isEstimate() ? "Percentages with ≈ are estimates: do not compare those of groups." : "Percentages are rounded.";
-  element("total").textContent = `${adding(rows)}${leftOut()} ${about}`;
+  const dashes = hasDashes ? " Of 0 rows, there is no percentage (–)." : "";
+  element("total").textContent = `${adding(rows)}${leftOut()} ${about}${dashes}`;
   element("differences").textContent = differences(rows);
   element("misses").textContent = misses();
   const ticks = ticked.some((codes) => codes.size);

@@ -83,7 +83,7 @@ function comparing() {
  *
  * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
 function sharing(row, first) {
-  return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound."
+  return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound. A share is at most 100 %: that is its high bound where the division gives more, or is by 0."
     + `${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
     + ` If those of two shares overlap, do not conclude which one is larger. How far two shares are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup(row)}`;
 }
@@ -125,19 +125,16 @@ function leftOut() {
   return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
 }
 
-/** How often bounds miss, and what small counts with noise do not say. */
+/** How often bounds miss, and what small counts with noise do not say. In one table of estimates, many bounds may miss. */
 function misses() {
   const noisy = shown.rows.filter((row) => isKnown(row.low) && !row.known);
   if (!noisy.length) return "";
-  const often = ["answered", "assumed"].includes(shown.source) ? "" : "About 1 in 20 bounds misses the true number. ";
+  const often = ["measured", "based"].includes(shown.source) ? "About 1 in 20 bounds misses the true number. " : "";
   const highs = matching().filter((row) => !row.known && row.high <= 1).map((row) => row.high);
   const nobody = highs.length ? `Where the high bound is ${Math.min(...highs) < 1 ? "1 or less" : "1"}, do not write that there are no such rows: there may be one or, if the bounds miss, more. ` : "";
   const impossible = shown.asked.length > 1 ? "A combination that cannot occur can show a small count, and bounds above 0, because of the noise." : "";
   return `${often}${nobody}${impossible}`.trim();
 }
-
-/** The count of a line as a whole number, as the table shows it. */
-const shownCount = (row) => Number(whole.format(row.count).replaceAll(",", ""));
 
 /** How far the counts of two chosen lines of a measured table are apart and, where percentages are not of all rows, their percentages; empty for others.
  *
@@ -147,7 +144,7 @@ function differences(rows) {
   const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
   // Numbers as the table shows them, so that readers find the difference there.
-  const counts = rows.map((row) => ({ value: shownCount(row), low: row.low, high: row.high }));
+  const counts = rows.map((row) => ({ value: shownNumber(row.count), low: row.low, high: row.high }));
   const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
   // Shares of the same rows are in the order of their counts, whose bounds are narrower.
   const isSameWhole = within.every((place) => rows[0].codes[place] === rows[1].codes[place]);
