@@ -291,11 +291,15 @@ def _factor(found: Strength) -> str:
 
 def _rounded(found: Strength) -> float:
     """The factor exp(loss), rounded up; infinite if a formula is shorter."""
-    factor = math.exp(min(found.loss, _LARGEST))
+    # The relative error of floats is smaller than that of this factor.
+    factor = math.exp(min(found.loss, _LARGEST)) * (1 + 1e-12)
     if factor < _IN_FULL:
         return math.ceil(100 * factor) / 100
-    # The relative error of three digits is at most 0.5 %.
-    return float(f"{factor * 1.005:.3g}") if factor < _MOST_WRITTEN else math.inf
+    if factor >= _MOST_WRITTEN:
+        return math.inf
+    # Round up to three digits.
+    unit = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    return math.ceil(factor / unit) * unit
 
 
 def _of_odds(found: Strength) -> str:

@@ -172,6 +172,16 @@ def test_the_page_states_the_factor_together_with_earlier_releases(budget, domai
         assert "factor" not in in_words(Statement(budget=budget), domain, other)[2]
 
 
+@pytest.mark.parametrize(
+    ("rho", "factor"),
+    [("0.1", "12.30"), ("0.4", "185"), ("1", "5,540")],
+)
+def test_a_factor_is_the_smallest_number_of_three_digits_that_is_not_below(rho, factor):
+    """exp(0.4 + 2 sqrt(0.4 ln 2e6)) = 184.58, for example."""
+    said = how_strong(Statement(budget=ZCDP(rho)), OPEN)
+    assert f"by a factor of at most {factor}, except" in said
+
+
 GRID = np.arange(-40, 41)
 
 
@@ -212,7 +222,9 @@ def test_factors_and_chances_are_rounded_up_and_have_no_exponents(epsilon, delta
     ).groups()
     factor = float(factor.replace(",", ""))
     assert found.loss == pytest.approx(float(epsilon) + math.log(2))
-    assert math.exp(found.loss) <= factor <= 1.012 * math.exp(found.loss)
+    exact = math.exp(found.loss)
+    unit = 10.0 ** max(math.floor(math.log10(exact)) - 2, -2)
+    assert exact <= factor < exact + 1.001 * unit
     top, _, bottom = chance.removeprefix("at most ").partition(" in ")
     bound = float(top) / float(bottom.replace(",", "") or 1)
     assert found.chance * (1 - 1e-8) <= bound <= 1.11 * found.chance
