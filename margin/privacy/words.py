@@ -303,8 +303,14 @@ def _rounded(found: Strength) -> float:
 
 
 def _of_odds(found: Strength) -> str:
-    """Say what odds are, with an example."""
-    return f"Odds are a probability divided by that of the opposite. {_of_even_odds(found)}"
+    """Say what odds are, with an example, and why the factor is not exp(epsilon)."""
+    said = f"Odds are a probability divided by that of the opposite. {_of_even_odds(found)}"
+    if not found.chance:
+        return said
+    return (
+        f"{said} It is larger than exp(epsilon), because the odds may change by more than "
+        "exp(epsilon) with a larger probability."
+    )
 
 
 def _of_even_odds(found: Strength) -> str:

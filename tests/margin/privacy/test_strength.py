@@ -105,8 +105,32 @@ def _as_epsilon(rho):
 
 def test_one_counted_row_of_a_person_is_said():
     one = Statement(budget=PureDP(1), unit="person_id")
-    assert one.guarantee.endswith("all rows of a person (one of them is counted)")
+    assert one.guarantee.endswith("all rows with the same 'person_id' (one of them is counted)")
     assert Statement(budget=PureDP(1)).guarantee == PureDP(1).describe()
+
+
+@pytest.mark.parametrize("domain", [OPEN, PUBLIC])
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")])
+@pytest.mark.parametrize("before", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6"), None])
+def test_with_a_column_of_units_nobody_is_called_a_person(domain, budget, before):
+    """The unit may be a household; only the facts of no one person are not about it."""
+    statement = Statement(budget=budget, unit="hh")
+    base = None if before is None else earlier(before, unit="hh")
+    texts = [in_a_paragraph(statement, domain, base), beside(statement, domain, base)]
+    texts += [*in_words(statement, domain, base), statement.protects, statement.contents]
+    text = " ".join(texts).replace("the data of any one person", "")
+    assert "person" not in text and "the same 'hh'" in text
+
+
+@pytest.mark.parametrize(
+    ("budget", "larger"),
+    [(PureDP(1), False), (ZCDP("0.1"), True), (ApproxDP(1, "1e-6"), True)],
+)
+def test_a_factor_that_has_exceptions_is_said_to_be_larger_than_exp_of_epsilon(budget, larger):
+    said = how_strong(Statement(budget=budget), OPEN)
+    assert ("It is larger than exp(epsilon)" in said) == larger
+    found = strength(Statement(budget=budget), OPEN)
+    assert (found.loss > found.epsilon) == larger
 
 
 def test_every_output_states_the_true_strength(tmp_path, capsys):
