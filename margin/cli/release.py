@@ -312,9 +312,9 @@ def _tell_noisier(
         return
     start = painted("margin:", "beware", sys.stderr)
     told = (
-        "a base makes small counts more accurate, but not the total: by the budgets, and measured "
-        f"in the same way, the bounds of the total will be about {times:.1f} times as wide as those "
-        "of the base"
+        "a base makes small counts more accurate, but not the total: by the budgets, the bounds "
+        f"of the total will be about {times:.1f} times as wide as those of the base, if both "
+        "releases measure in the same way"
     )
     print(f"{start} {told}", file=sys.stderr)
 

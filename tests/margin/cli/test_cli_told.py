@@ -193,7 +193,7 @@ def test_a_release_with_a_base_says_how_much_wider_the_bounds_of_the_total_are(
     assert bool(main([*again, *second, *how])) == bool(refused)
     said = capsys.readouterr().err
     assert ("of the total" in said) == (times is not None)
-    assert times is None or f"about {times} times as wide as those of the base" in said
+    assert times is None or f"about {times} times as wide as those of the base," in said
 
 
 def test_bounds_of_the_total_are_as_wide_as_the_line_says():
