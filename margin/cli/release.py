@@ -227,10 +227,9 @@ def _released(
     if ledger is not None:
         _tell_changed(ledger, domain, declared)
         _tell_converted(ledger, budget)
-    unit = unit_of(parsed)
     base = None if parsed.base is None else margin.load(parsed.base)
     if base is not None:
-        _tell_noisier(base, domain, budget, unit.get("rows_per_person"))
+        _tell_noisier(base, domain, budget)
     synopsis = margin.release(
         data,
         domain=domain,
@@ -238,7 +237,7 @@ def _released(
         mechanism=mechanism,
         workload=workload,
         ledger=ledger,
-        **unit,
+        **unit_of(parsed),
         base=base,
     )
     return synopsis, ledger, workload
@@ -289,13 +288,13 @@ def _tell_noisier(
     base: "margin.Synopsis",
     domain: "margin.Domain",
     budget: "Budget",
-    rows: int | None,
 ) -> None:
     """Say on stderr, before the charge, how much wider the bounds of the total are than the base's.
 
-    A base makes small counts more accurate, but not the total: its bounds follow from the budget.
+    A base makes small counts more accurate, but hardly the total, whose bounds follow from the
+    budget.
     The standard deviation of noise is proportional to rows / epsilon, or to rows / sqrt(rho).
-    `rows` is the number of --rows-per-person with --unit. Nothing here depends on the data.
+    Nothing here depends on the data.
     """
     from ..privacy.budget import PureDP
 
@@ -303,16 +302,16 @@ def _tell_noisier(
     before = base.provenance.statement.budget
     if type(before) is not type(budget) or before.neighbours is not budget.neighbours:
         return
-    if domain.rows is not None or budget.number_of_rows_is_public:
+    if domain.rows is not None or base.domain.rows is not None or budget.number_of_rows_is_public:
         return
     share = budget.units / before.units
-    times = (rows or budget.rows_per_person) / before.rows_per_person
+    times = budget.rows_per_person / before.rows_per_person
     times /= share if isinstance(budget, PureDP) else math.sqrt(share)
     if times < _NOISIER:
         return
     start = painted("margin:", "beware", sys.stderr)
     told = (
-        "a base makes small counts more accurate, but not the total: by the budgets, the bounds "
+        "a base makes small counts more accurate, but hardly the total: by the budgets, the bounds "
         f"of the total will be about {times:.1f} times as wide as those of the base, if both "
         "releases measure in the same way"
     )

@@ -166,6 +166,9 @@ def test_the_page_the_folder_and_the_commands_say_the_same_strength(folder, caps
     assert said in (folder / "t.html").read_text()
 
 
+KNOWN = ["--known", "known.csv"]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "times"),
     [
@@ -177,6 +180,8 @@ def test_the_page_the_folder_and_the_commands_say_the_same_strength(folder, caps
         (["--rho", "0.2"], ["--rho", "0.19"], None),
         (["--rho", "0.05"], ["--rho", "0.2"], None),
         (["--rho", "0.2", "--replace-row"], ["--rho", "0.05", "--replace-row"], None),
+        (["--rho", "0.2", *KNOWN], ["--rho", "0.05"], None),
+        (["--rho", "0.2"], ["--rho", "0.05", *KNOWN], None),
     ],
 )
 def test_a_release_with_a_base_says_how_much_wider_the_bounds_of_the_total_are(
@@ -184,6 +189,7 @@ def test_a_release_with_a_base_says_how_much_wider_the_bounds_of_the_total_are(
 ):
     """Except where the bounds are not wider, unknown, or of no width."""
     how = ["--mechanism", "Residual", "--workload", "2way"]
+    (folder / "known.csv").write_text("a,count\n0,32\n1,32\n")
     main(["ledger", "create", "l.db", "--dataset", "x", "--rho", "0.001"])
     assert main([*RELEASE, *first, *how]) == 0
     capsys.readouterr()
