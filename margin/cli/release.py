@@ -291,8 +291,7 @@ def _tell_noisier(
 ) -> None:
     """Say on stderr, before the charge, how much wider the bounds of the total are than the base's.
 
-    A base makes small counts more accurate, but hardly the total, whose bounds follow from the
-    budget.
+    A base makes small counts more accurate, but hardly the total, unless tables are mostly empty.
     The standard deviation of noise is proportional to rows / epsilon, or to rows / sqrt(rho).
     Nothing here depends on the data.
     """
@@ -312,7 +311,7 @@ def _tell_noisier(
     start = painted("margin:", "beware", sys.stderr)
     told = (
         "a base makes small counts more accurate, but hardly the total: by the budgets, the bounds "
-        f"of the total will be about {times:.1f} times as wide as those of the base, if both "
+        f"of the total will be up to {times:.1f} times as wide as those of the base, if both "
         "releases measure in the same way"
     )
     print(f"{start} {told}", file=sys.stderr)
