@@ -101,7 +101,7 @@ class Simulation(Generic[S]):
     def truth(self, view: Iterable[str]) -> Marginal:
         """The true counts of one view of the domain; not private.
 
-        `true_answer` has those of queries.
+        These are counts of all rows, as for `truths`. `true_answer` has those of queries.
 
         Raises
         ------
@@ -142,6 +142,9 @@ class Simulation(Generic[S]):
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Count the rows in each cell of several views, without noise, in one pass over the data.
+
+        All rows count, also those that a simulation with `unit=` leaves out because their unit has
+        more than `rows_per_person`. The intervals of the synopsis are for the counted rows.
 
         If each row of the data is a set of items, the result holds the number of rows that contain
         each item.

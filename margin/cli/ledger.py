@@ -150,7 +150,7 @@ def _create(parsed: argparse.Namespace) -> Said:
         guarantee = f"is registered already: {guarantee}"
     if contents.steps > 1:
         guarantee += (
-            f"; if a release declares public totals (--known, $rows), {_what(statement)} is "
+            f"; if a release declares public totals (--known, $rows), {statement.contents} is "
             f"protected with {contents.in_full} in all, and whether someone is in the table is not "
             "hidden"
         )
@@ -267,14 +267,9 @@ def _given_totals(
     if unknown:
         reasons.append(f"{unknown} of {len(totals)} do not say whether they did")
     return (
-        f"{_what(statement)} is protected with {strength.in_full} in all, since "
+        f"{statement.contents} is protected with {strength.in_full} in all, since "
         f"{' and '.join(reasons)}; whether someone is in the table is not hidden"
     )
-
-
-def _what(statement: "Statement") -> str:
-    one = statement.unit is None and statement.rows == 1
-    return "what a row says" if one else "what the rows of a person say"
 
 
 def _verify(parsed: argparse.Namespace) -> Said:

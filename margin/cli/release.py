@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import faulthandler
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -81,6 +82,9 @@ _DIFFERS = (
 
 _ADDED = "only public totals were added, so tables of the two compare"
 """What is said instead if the earlier domain is this one without some of its totals."""
+
+_NOISIER = 1.1
+"""How many times as wide as those of the base the bounds of the total must be to be mentioned."""
 
 _NOTHING = "no noise was drawn, and nothing has been charged"
 
@@ -223,6 +227,9 @@ def _released(
     if ledger is not None:
         _tell_changed(ledger, domain, declared)
         _tell_converted(ledger, budget)
+    base = None if parsed.base is None else margin.load(parsed.base)
+    if base is not None:
+        _tell_noisier(base, domain, budget)
     synopsis = margin.release(
         data,
         domain=domain,
@@ -231,7 +238,7 @@ def _released(
         workload=workload,
         ledger=ledger,
         **unit_of(parsed),
-        base=parsed.base,
+        base=base,
     )
     return synopsis, ledger, workload
 
@@ -275,6 +282,39 @@ def _tell_converted(ledger: "Dataset", budget: "Budget") -> None:
     told = f"epsilon = {text(budget.epsilon)} is charged to {ledger.name!r} as rho = {rho}"
     advice = f"--rho {rho} costs the same, and has less noise for nearly all workloads"
     print(f"{start} {printable(told)}; {advice}", file=sys.stderr)
+
+
+def _tell_noisier(
+    base: "margin.Synopsis",
+    domain: "margin.Domain",
+    budget: "Budget",
+) -> None:
+    """Say on stderr, before the charge, how much wider the bounds of the total are than the base's.
+
+    A base makes small counts more accurate, but hardly the total, unless tables are mostly empty.
+    The standard deviation of noise is proportional to rows / epsilon, or to rows / sqrt(rho).
+    Nothing here depends on the data.
+    """
+    from ..privacy.budget import PureDP
+
+    assert base.provenance is not None
+    before = base.provenance.statement.budget
+    if type(before) is not type(budget) or before.neighbours is not budget.neighbours:
+        return
+    if domain.rows is not None or base.domain.rows is not None or budget.number_of_rows_is_public:
+        return
+    share = budget.units / before.units
+    times = budget.rows_per_person / before.rows_per_person
+    times /= share if isinstance(budget, PureDP) else math.sqrt(share)
+    if times < _NOISIER:
+        return
+    start = painted("margin:", "beware", sys.stderr)
+    told = (
+        "a base makes small counts more accurate, but hardly the total: by the budgets, the bounds "
+        f"of the total will be up to {times:.1f} times as wide as those of the base, if both "
+        "releases measure in the same way"
+    )
+    print(f"{start} {told}", file=sys.stderr)
 
 
 def _described(

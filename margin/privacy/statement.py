@@ -176,11 +176,18 @@ class Statement:
         said = self.budget.describe()
         if self.unit is None or self.neighbours is Neighbours.REPLACE_ROW:
             return said
-        # The budget alone does not know that a person may have more rows than are counted.
+        # The budget alone knows no column, nor that a unit may have more rows than are counted.
         start, neighbours, _ = said.partition("neighbours: ")
         counted = "one of them is" if self.rows == 1 else f"at most {self.rows} of them are"
         kept = "" if self.bound is Bound.EACH_RELEASE else f" ({counted} counted)"
-        return f"{start}{neighbours}add or remove all rows of a person{kept}"
+        return f"{start}{neighbours}add or remove all rows with the same {self.unit!r}{kept}"
+
+    @property
+    def contents(self) -> str:
+        """What a reader may learn of somebody who is known to be in the table."""
+        if self.unit is not None:
+            return f"what the rows with the same {self.unit!r} say"
+        return "what a row says" if self.rows == 1 else "what the rows of a person say"
 
     @property
     def whom(self) -> str:

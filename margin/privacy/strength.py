@@ -249,11 +249,9 @@ def given(statement: Statement, domain: Domain) -> str:
     if found.steps == 1:
         return ""
     totals = "these public totals" if domain.known else "the public number of rows"
-    one = statement.unit is None and statement.rows == 1
-    what = "what a row says" if one else "what the rows of a person say"
     return (
-        f"Given {totals}, {what} is protected with {found.in_full}; whether someone is in the "
-        "table is not hidden."
+        f"Given {totals}, {statement.contents} is protected with {found.in_full}; whether "
+        f"{'someone is' if statement.unit is None else 'they are'} in the table is not hidden."
     )
 
 
@@ -343,13 +341,14 @@ def _added(
     earlier = _releases(base)
     whole = _whole(statement, earlier)
     found = with_base(statement, base, domain)
+    whom = "a person" if statement.unit is None else f"rows with the same {statement.unit!r}"
     if whole is None or found is None:
         return (
-            "For a person in several of these releases, the guarantees add up; they are of "
+            f"For {whom} in several of these releases, the guarantees add up; they are of "
             "different kinds or units, so there is no single number."
         )
-    who = "both" if len(earlier) == 1 else f"all {1 + len(earlier)}"
-    said = f"For a person in {who}, the guarantees add up: {_over(whole, 1).in_full}"
+    which = "both" if len(earlier) == 1 else f"all {1 + len(earlier)}"
+    said = f"For {whom} in {which}, the guarantees add up: {_over(whole, 1).in_full}"
     if found.steps > 1:
         said += f", and given the public totals {found.in_full}"
     return f"{said}."

@@ -291,16 +291,26 @@ def _factor(found: Strength) -> str:
 
 def _rounded(found: Strength) -> float:
     """The factor exp(loss), rounded up; infinite if a formula is shorter."""
-    factor = math.exp(min(found.loss, _LARGEST))
+    # The relative error of floats is smaller than that of this factor.
+    factor = math.exp(min(found.loss, _LARGEST)) * (1 + 1e-12)
     if factor < _IN_FULL:
         return math.ceil(100 * factor) / 100
-    # The relative error of three digits is at most 0.5 %.
-    return float(f"{factor * 1.005:.3g}") if factor < _MOST_WRITTEN else math.inf
+    if factor >= _MOST_WRITTEN:
+        return math.inf
+    # Round up to three digits.
+    unit = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    return math.ceil(factor / unit) * unit
 
 
 def _of_odds(found: Strength) -> str:
-    """Say what odds are, with an example."""
-    return f"Odds are a probability divided by that of the opposite. {_of_even_odds(found)}"
+    """Say what odds are, with an example, and why the factor is not exp(epsilon)."""
+    said = f"Odds are a probability divided by that of the opposite. {_of_even_odds(found)}"
+    if not found.chance:
+        return said
+    return (
+        f"{said} It is larger than exp(epsilon), because the odds may change by more than "
+        "exp(epsilon) with a larger probability."
+    )
 
 
 def _of_even_odds(found: Strength) -> str:

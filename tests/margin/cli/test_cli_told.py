@@ -164,3 +164,49 @@ def test_the_page_the_folder_and_the_commands_say_the_same_strength(folder, caps
     assert said in " ".join(readme.split()) and verified.count(said) == 2
     assert said.removeprefix("Strength: ") in info
     assert said in (folder / "t.html").read_text()
+
+
+KNOWN = ["--known", "known.csv"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "times"),
+    [
+        (["--epsilon", "1"], ["--epsilon", "0.25"], "4.0"),
+        (["--rho", "0.2"], ["--rho", "0.05"], "2.0"),
+        (["--rho", "0.2"], ["--rho", "0.05", "--unit", "a", "--rows-per-person", "3"], "6.0"),
+        (["--rho", "0.2", "--rows-per-person", "4"], ["--rho", "0.05"], None),
+        (["--rho", "0.2"], ["--epsilon", "0.1"], None),
+        (["--rho", "0.2"], ["--rho", "0.19"], None),
+        (["--rho", "0.05"], ["--rho", "0.2"], None),
+        (["--rho", "0.2", "--replace-row"], ["--rho", "0.05", "--replace-row"], None),
+        (["--rho", "0.2", *KNOWN], ["--rho", "0.05"], None),
+        (["--rho", "0.2"], ["--rho", "0.05", *KNOWN], None),
+    ],
+)
+def test_a_release_with_a_base_says_how_much_wider_the_bounds_of_the_total_are(
+    folder, capsys, first, second, times
+):
+    """Except where the bounds are not wider, unknown, or of no width."""
+    how = ["--mechanism", "Residual", "--workload", "2way"]
+    (folder / "known.csv").write_text("a,count\n0,32\n1,32\n")
+    main(["ledger", "create", "l.db", "--dataset", "x", "--rho", "0.001"])
+    assert main([*RELEASE, *first, *how]) == 0
+    capsys.readouterr()
+    # The ledger refuses the second budget or its unit: so the line is written before the charge.
+    refused = ["--ledger", "l.db", "--dataset", "x"] if times else []
+    again = [*RELEASE[:-1], "again.margin", "--base", "t.margin", *refused]
+    assert bool(main([*again, *second, *how])) == bool(refused)
+    said = capsys.readouterr().err
+    assert ("of the total" in said) == (times is not None)
+    assert times is None or f"up to {times} times as wide as those of the base," in said
+
+
+def test_bounds_of_the_total_are_as_wide_as_the_line_says():
+    """In a table without empty cells they follow from the budgets, with a base, too."""
+    rows = {name: [place >> bit & 1 for place in range(64)] for bit, name in enumerate("abcd")}
+    options = {"domain": DOMAIN, "mechanism": margin.Residual(order=2), "seed": 0}
+    first = margin.simulate(rows, budget=margin.ZCDP("0.2"), **options)
+    second = margin.simulate(rows, budget=margin.ZCDP("0.05"), base=first, **options)
+    before, after = (one.synopsis.count({}).variance ** 0.5 for one in (first, second))
+    assert after / before == pytest.approx(2, rel=0.1)

@@ -21,7 +21,7 @@ from margin.store import FORMAT
 PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "unattended.md").read_text(encoding="utf-8")
 
 UNIT = ["--unit", "id", "--rows-per-person", "3"]
-WORDS = "add or remove all rows of a person"
+WORDS = "add or remove all rows with the same 'id'"
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_the_unit_is_the_same_in_all_outputs(folder, capsys):
         assert release["spent"]["rows_per_person"] == 3
         assert (release["statement"]["unit"], release["statement"]["rows"]) == ("id", 3)
     for without in (planned, compared):
-        assert without["budget"]["neighbours"] == f"{WORDS}, 3 at most"
+        assert without["budget"]["neighbours"] == "add or remove all rows of a person, 3 at most"
         assert without["budget"]["rows_per_person"] == 3
     said = ran(capsys, "ledger", "show", "l.db").out
     assert f"{WORDS}; protects" in said and "counted at most 3 of the rows" in said

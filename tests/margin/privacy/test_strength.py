@@ -105,8 +105,32 @@ def _as_epsilon(rho):
 
 def test_one_counted_row_of_a_person_is_said():
     one = Statement(budget=PureDP(1), unit="person_id")
-    assert one.guarantee.endswith("all rows of a person (one of them is counted)")
+    assert one.guarantee.endswith("all rows with the same 'person_id' (one of them is counted)")
     assert Statement(budget=PureDP(1)).guarantee == PureDP(1).describe()
+
+
+@pytest.mark.parametrize("domain", [OPEN, PUBLIC])
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")])
+@pytest.mark.parametrize("before", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6"), None])
+def test_with_a_column_of_units_nobody_is_called_a_person(domain, budget, before):
+    """The unit may be a household; only the facts of no one person are not about it."""
+    statement = Statement(budget=budget, unit="hh")
+    base = None if before is None else earlier(before, unit="hh")
+    texts = [in_a_paragraph(statement, domain, base), beside(statement, domain, base)]
+    texts += [*in_words(statement, domain, base), statement.protects, statement.contents]
+    text = " ".join(texts).replace("the data of any one person", "")
+    assert "person" not in text and "the same 'hh'" in text
+
+
+@pytest.mark.parametrize(
+    ("budget", "larger"),
+    [(PureDP(1), False), (ZCDP("0.1"), True), (ApproxDP(1, "1e-6"), True)],
+)
+def test_a_factor_that_has_exceptions_is_said_to_be_larger_than_exp_of_epsilon(budget, larger):
+    said = how_strong(Statement(budget=budget), OPEN)
+    assert ("It is larger than exp(epsilon)" in said) == larger
+    found = strength(Statement(budget=budget), OPEN)
+    assert (found.loss > found.epsilon) == larger
 
 
 def test_every_output_states_the_true_strength(tmp_path, capsys):
@@ -172,6 +196,16 @@ def test_the_page_states_the_factor_together_with_earlier_releases(budget, domai
         assert "factor" not in in_words(Statement(budget=budget), domain, other)[2]
 
 
+@pytest.mark.parametrize(
+    ("rho", "factor"),
+    [("0.1", "12.30"), ("0.4", "185"), ("1", "5,540")],
+)
+def test_a_factor_is_the_smallest_number_of_three_digits_that_is_not_below(rho, factor):
+    """exp(0.4 + 2 sqrt(0.4 ln 2e6)) = 184.58, for example."""
+    said = how_strong(Statement(budget=ZCDP(rho)), OPEN)
+    assert f"by a factor of at most {factor}, except" in said
+
+
 GRID = np.arange(-40, 41)
 
 
@@ -212,7 +246,9 @@ def test_factors_and_chances_are_rounded_up_and_have_no_exponents(epsilon, delta
     ).groups()
     factor = float(factor.replace(",", ""))
     assert found.loss == pytest.approx(float(epsilon) + math.log(2))
-    assert math.exp(found.loss) <= factor <= 1.012 * math.exp(found.loss)
+    exact = math.exp(found.loss)
+    unit = 10.0 ** max(math.floor(math.log10(exact)) - 2, -2)
+    assert exact <= factor < exact + 1.001 * unit
     top, _, bottom = chance.removeprefix("at most ").partition(" in ")
     bound = float(top) / float(bottom.replace(",", "") or 1)
     assert found.chance * (1 - 1e-8) <= bound <= 1.11 * found.chance

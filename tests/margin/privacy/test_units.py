@@ -125,7 +125,7 @@ def test_a_data_set_with_a_unit_is_said_to_have_no_number_of_rows(tmp_path, caps
     assert (
         whole.protects == "all rows with the same 'id', of which each release counts its own number"
     )
-    assert whole.guarantee.endswith("neighbours: add or remove all rows of a person")
+    assert whole.guarantee.endswith("neighbours: add or remove all rows with the same 'id'")
     assert "Each release counts at most its own number of them" in whole.whom
     assert whole.left_out == ""
     released(ledger, "d", PureDP("0.5"), unit="id", rows_per_person=2)

@@ -301,7 +301,7 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
             ["number of rows is public", "if this row said something else"],
         ),
-        (PureDP("7.43"), ["factor of at most 1,690 (", "factor of at most 2,860,000 ("]),
+        (PureDP("7.43"), ["factor of at most 1,690 (", "factor of at most 2,850,000 ("]),
         (PureDP(60), ["factor of at most exp(60) ("]),
         (PureDP(1000), ["factor of at most exp(1000)", "factor of at most exp(2000)"]),
         (ZCDP(10**6), ["factor of at most exp(1007619)", "epsilon = 1.00743e+06"]),
