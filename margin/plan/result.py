@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "Plan", "printed", "printed_tables"]
 
 _LEGEND = (
-    "squared error: the expected squared error of all counts of the workload, each times the weight "
-    "of its table, added up",
+    "squared error: the expected squared error of all counts of the workload, each times the "
+    "weight of its table, added up",
     "per count: the typical error of one count, in rows (the root of the mean squared error)",
 )
 """What the columns of a printed plan mean."""
