@@ -1758,6 +1758,27 @@ def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser
 
 
 @pytest.mark.slow
+def test_a_narrow_screen_leaves_no_room_beside_numbers(browser, schools, tmp_path):
+    """Categories have the room, so that fewer of their words break."""
+    write_report(schools, tmp_path / "r.html")
+    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, schools.domain, ["school", "year"])
+    script = """const range = document.createRange();
+        const cells = [...document.querySelectorAll("#table tbody td.number:not(.bound)")];
+        const widths = cells.flatMap((cell) => [...cell.childNodes].map((part) => {
+            range.selectNodeContents(part);
+            return range.getBoundingClientRect().width;
+        }));
+        return cells[0].clientWidth - Math.max(...widths)"""
+    room = browser.execute_script(script)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    # That is the padding of a cell.
+    assert room < 16
+
+
+@pytest.mark.slow
 def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
