@@ -54,7 +54,7 @@ _MOST_COMPARED = 200
 
 _NULL_WORDS = {"na", "n/a", "null", "none", "nan", "."}
 """Texts, in small letters, by which other programs write that a value is missing. In `margin` they
-are texts like all others."""
+are texts like all others; only "nan" is missing where no declared value is a text."""
 
 _MERGE = "correct the spelling in a query with --sql, or declare it as one more spelling"
 """What to do about misspelt values that are counted as `other`."""
@@ -87,7 +87,8 @@ class Misfit:
     problem
         Why the column cannot be read at all; empty if it can.
     missing
-        Number of rows with a null or an empty cell, if the attribute declares no category for them.
+        Number of rows with a null, an empty cell or NaN, if the attribute declares no category for
+        them.
     unseen
         Number of rows with a value that has no category.
     values
@@ -142,7 +143,7 @@ class Misfit:
                 )
             )
         elif self.missing:
-            found = f"empty in {_rows(self.missing)} (null or blank)"
+            found = f"no value in {_rows(self.missing)} (null, blank or NaN)"
             told.append((found, 'add "missing": "unknown" to the attribute'))
         shown = ", ".join(
             f"{value!r} ({_rows(rows)}{self._place(value)}{hint})"

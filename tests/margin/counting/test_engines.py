@@ -585,6 +585,16 @@ def test_postgres_types_of_its_own(server):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["numeric", "float8", "float4", "text"])
+def test_nan_of_postgres_is_missing_among_numbers(server, kind):
+    """The driver gives a numeric as a text."""
+    text = f"SELECT v::{kind} AS v FROM (VALUES ('7'), ('NaN'), (NULL)) AS s(v)"
+    source = Sql(text, attach=server)
+    for form in ({"bins": [0, 10], "missing": "?"}, {"values": [7], "missing": "?"}):
+        assert count(source, Domain({"v": form}), ["v"])[0].tolist() == [1, 2]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
