@@ -22,7 +22,7 @@ from ...domain.attribute import UNSEEN, Attribute, Value
 from ...domain.domain import Domain
 from ...domain.spelling import Spellings
 from ...domain.values import written
-from ...errors import BusyTableError, DataError
+from ...errors import DataError, TryAgainError
 from ...interrupts import watched
 from ..encode import Encoder, one_chunk, plain_values
 from ..failures import MixedTypesError
@@ -442,8 +442,8 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
     ------
     MixedTypesError
         If a query reads files of different types together, so that it cannot run.
-    BusyTableError
-        If another program writes the table.
+    TryAgainError
+        If another program writes the table, or its server cannot be reached now.
     DataError
         If no column can be read for the same reason, such as a file that does not exist.
     """
@@ -456,7 +456,7 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
             if not isinstance(source, FilesSource):
                 raise
             problems.append(Misfit(name, error.named, files=error.files))
-        except BusyTableError:
+        except TryAgainError:
             raise
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)
