@@ -87,7 +87,8 @@ class Sql:
     files
         CSV, Parquet or JSON files, folders or patterns, by the names that the query uses for them.
         All cells of CSV and JSON files are texts, as `open_source` reads them. A table has the
-        columns that all of its files have. A query that needs another one is refused.
+        columns that all of its files have. A query that needs another one is refused. So are files
+        beside a PostgreSQL server.
     attach
         The database in which the query runs, opened read-only: an embedded DuckDB when not given;
         a DuckDB file, by its path; or a PostgreSQL server, as `"postgres:host=... dbname=..."` or
@@ -141,8 +142,9 @@ class Sql:
             )
         if self.files and self._is_on_server:
             raise DataError(
-                "files= works with the embedded DuckDB only, but attach= names a PostgreSQL "
-                "server; load the files into tables of the server, or leave attach= out"
+                "a query reads either a PostgreSQL server or files, but attach= names a server, "
+                "and files= (--table on the command line) names files; load the files into tables "
+                "of the server, or export its tables to files and leave attach= out"
             )
 
     def check(self, domain: Domain) -> None:
