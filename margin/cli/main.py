@@ -276,11 +276,11 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MarginError):
         code = _TRY_AGAIN if isinstance(error, TryAgainError) else _USER_ERROR
         code = _BUDGET_LOST if error.budget_is_lost else code
-        told: list[str] = list(fates_of(error))
+        ends: list[str] = [*fates_of(error)]
         # A scheduler starts the command again after this code, so its log must say why it may.
-        if code == _TRY_AGAIN and not told:
-            told = [_NOTHING]
-        return code, "; ".join([masked(str(error)), *told])
+        if code == _TRY_AGAIN and not ends:
+            ends = [_NOTHING]
+        return code, "; ".join([masked(str(error)), *ends])
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
     fates = fates_of(error)

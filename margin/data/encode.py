@@ -165,8 +165,8 @@ def not_provided(name: str, *, missing: bool) -> DataError:
     if missing:
         return DataError(
             f"column {name!r} holds nulls, empty cells or NaN, but its attribute declares no "
-            "category for them; declare missing=... for that attribute (`margin domain check` shows "
-            "everything that does not fit)"
+            "category for them; declare missing=... for that attribute (`margin domain check` "
+            "shows everything that does not fit)"
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "
