@@ -15,6 +15,7 @@ __all__ = [
     "Fate",
     "FileError",
     "LedgerLockedError",
+    "LostServerError",
     "MarginError",
     "ResourceError",
     "SolverError",
@@ -152,6 +153,18 @@ class BusyTableError(DataError, TryAgainError):
     --------
     >>> from margin.errors import BusyTableError
     >>> issubclass(BusyTableError, DataError)
+    True
+    """
+
+
+class LostServerError(DataError, TryAgainError):
+    """The error for a database server that cannot be reached at this moment, or whose connection
+    was lost while the table was read.
+
+    Examples
+    --------
+    >>> from margin.errors import LostServerError
+    >>> issubclass(LostServerError, DataError)
     True
     """
 

@@ -50,7 +50,8 @@ _TRY_AGAIN = 75
 _SEVERAL = ("+", "*")
 """The `nargs` of options that take several values."""
 
-_BEFORE = "interrupted before the command began; nothing has been charged"
+_NOTHING = "nothing has been charged"
+_BEFORE = f"interrupted before the command began; {_NOTHING}"
 
 _ELSEWHERE = {
     ("margin release", "--seed"): "the noise of a release comes from the operating system, so that "
@@ -92,7 +93,8 @@ exit codes:
   2 user error, which the message explains
   3 the ledger refuses the release, since too little of the budget is left
   4 the release failed after its budget was spent; there is no file
-  75 another program uses the ledger, the table or the output; nothing was charged: try again later
+  75 another program uses the ledger, the table or the output, or a database server is away; nothing
+     was charged: try again later
   130 interrupted
 """
 
@@ -118,7 +120,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
             parser, parsed = _parsed(arguments)
     except Exception as error:  # such as no thread for the watch
         code, problem = _explained(error)
-        return _told(code, f"{problem}; nothing has been charged")
+        return _told(code, f"{problem}; {_NOTHING}")
     try:
         with watched(ends=True) as watch:
             code = _run(parsed)
@@ -274,7 +276,11 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MarginError):
         code = _TRY_AGAIN if isinstance(error, TryAgainError) else _USER_ERROR
         code = _BUDGET_LOST if error.budget_is_lost else code
-        return code, "; ".join([masked(str(error)), *fates_of(error)])
+        ends: list[str] = [*fates_of(error)]
+        # A scheduler starts the command again after this code, so its log must say why it may.
+        if code == _TRY_AGAIN and not ends:
+            ends = [_NOTHING]
+        return code, "; ".join([masked(str(error)), *ends])
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
     fates = fates_of(error)

@@ -108,8 +108,9 @@ def _sign(parsed: argparse.Namespace) -> Said:
     from ..report.signing import is_page, sign_page
     from ..signature import sign
 
-    values = {"file": str(parsed.file), "key": str(parsed.key)}
+    values: dict[str, Any] = {"file": str(parsed.file), "key": str(parsed.key)}
     text = f"{parsed.file}: signed"
+    earlier = _signature(parsed.file)
     if parsed.file.is_dir():
         sign_folder(parsed.file, parsed.key)
     elif is_page(parsed.file):
@@ -117,7 +118,29 @@ def _sign(parsed: argparse.Namespace) -> Said:
         text += f"; give readers {values['signature']}, too"
     else:
         sign(parsed.file, parsed.key)
+    # The same key gives the same content the same signature.
+    values["replaced"] = earlier is not None and earlier != _signature(parsed.file)
+    if values["replaced"]:
+        text += "; an earlier signature, of another key or another content, was replaced"
     return Said(text, values, is_kept=True)
+
+
+def _signature(path: Path) -> bytes | None:
+    """The signature that a file, a folder or a page has; None if it has none."""
+    from ..publication.signing import SIGNATURE
+    from ..report.signing import is_page, signature_path
+    from ..store import read
+
+    if path.is_dir():
+        kept = path / SIGNATURE
+    elif is_page(path):
+        kept = signature_path(path)
+    else:
+        return read(path).signature
+    try:
+        return kept.read_bytes()
+    except OSError:  # it is not there, or will be replaced unread
+        return None
 
 
 def _verify(parsed: argparse.Namespace) -> Said:

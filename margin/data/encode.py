@@ -164,9 +164,9 @@ def not_provided(name: str, *, missing: bool) -> DataError:
     """The error for a value, or a missing value, for which an attribute has no category."""
     if missing:
         return DataError(
-            f"column {name!r} holds nulls or empty cells, but its attribute declares no category "
-            "for them; declare missing=... for that attribute (`margin domain check` shows "
-            "everything that does not fit)"
+            f"column {name!r} holds nulls, empty cells or NaN, but its attribute declares no "
+            "category for them; declare missing=... for that attribute (`margin domain check` "
+            "shows everything that does not fit)"
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "

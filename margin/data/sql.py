@@ -4,12 +4,12 @@ Databases are opened read-only."""
 import json
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .._secrecy import is_path, masked
 from ..domain.domain import Domain
@@ -22,6 +22,7 @@ from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
 from .files import FROM_SQLITE, connected, identifier, is_sqlite, quoted, stream
 from .folders import open_path
+from .queries.server import asked, snapshot_is_gone, unreachable
 from .queries.set_operations import mixes_parts
 from .queries.tables import TableOfFiles, is_named, lacked
 from .queries.types_of_files import (
@@ -35,6 +36,8 @@ from .scratch import scratch
 from .steady import kept, unchanged
 
 __all__ = ["Sql"]
+
+T = TypeVar("T")
 
 _SERVERS = ("postgres:", "postgresql:")
 
@@ -84,7 +87,8 @@ class Sql:
     files
         CSV, Parquet or JSON files, folders or patterns, by the names that the query uses for them.
         All cells of CSV and JSON files are texts, as `open_source` reads them. A table has the
-        columns that all of its files have. A query that needs another one is refused.
+        columns that all of its files have. A query that needs another one is refused. So are files
+        beside a PostgreSQL server.
     attach
         The database in which the query runs, opened read-only: an embedded DuckDB when not given;
         a DuckDB file, by its path; or a PostgreSQL server, as `"postgres:host=... dbname=..."` or
@@ -138,8 +142,9 @@ class Sql:
             )
         if self.files and self._is_on_server:
             raise DataError(
-                "files= works with the embedded DuckDB only, but attach= names a PostgreSQL "
-                "server; load the files into tables of the server, or leave attach= out"
+                "a query reads either a PostgreSQL server or files, but attach= names a server, "
+                "and files= (--table on the command line) names files; load the files into tables "
+                "of the server, or export its tables to files and leave attach= out"
             )
 
     def check(self, domain: Domain) -> None:
@@ -350,15 +355,19 @@ class Sql:
         with self._transaction() as (connection, cursor):
             if snapshot is not None:
                 text = f"SET TRANSACTION SNAPSHOT {quoted(snapshot)}"
-                quietly(lambda: cursor.execute(text), self.failed)
+                quietly(lambda: cursor.execute(text), snapshot_is_gone)
             query = self.text.rstrip(" \t\r\n;")
+            answer = partial(self._answer, connection)
             if rows:
                 expected = self._expected(connection, query) if is_heard() else 0.0
-                quietly(lambda: cursor.execute(query), self.failed)
-                yield _Telling(quietly(cursor.fetch_record_batch, self.failed), expected)
+                answer(lambda: cursor.execute(query))
+                yield _Telling(connection, answer(cursor.fetch_record_batch), expected)
             else:
-                schema = quietly(lambda: cursor.adbc_execute_schema(query), self.failed)
-                yield _Columns(schema)
+                yield _Columns(answer(lambda: cursor.adbc_execute_schema(query)))
+
+    def _answer(self, connection: Any, action: Callable[[], T]) -> T:
+        """What the server gives for an action; the error says it if the connection is lost."""
+        return quietly(lambda: asked(connection, action), self.failed)
 
     @contextmanager
     def _snapshot(self) -> Generator[str]:
@@ -368,13 +377,16 @@ class Sql:
             "a release sees the same rows whenever it reads them, but it does not; write the "
             "result of the query as a file, and release the file"
         )
-        with self._transaction() as (_, cursor):
+        with self._transaction() as (connection, cursor):
+
+            def first(text: str) -> Any:
+                cursor.execute(text)
+                return cursor.fetchall()
+
             # The transaction waits while rows are read, and the server must not end it.
-            quietly(lambda: cursor.execute(_NO_TIMEOUT), wrong)
-            quietly(cursor.fetchall, wrong)
-            quietly(lambda: cursor.execute("SELECT pg_export_snapshot()"), wrong)
-            ((name,),) = quietly(cursor.fetchall, wrong)
-            yield str(name)
+            for text in (_NO_TIMEOUT, "SELECT pg_export_snapshot()"):
+                rows = quietly(partial(asked, connection, partial(first, text)), wrong)
+            yield str(rows[0][0])
 
     @contextmanager
     def _transaction(self) -> Generator[tuple[Any, Any]]:
@@ -391,10 +403,6 @@ class Sql:
         assert self.attach is not None
         address = self.attach if "://" in self.attach else self.attach.split(":", 1)[1]
         address = address.replace("postgres://", "postgresql://", 1)
-        unreachable = (
-            "the PostgreSQL server of attach= cannot be reached, or it refuses the user; check the "
-            "host, the user and the name of the database"
-        )
         with ExitStack() as stack:
             connection = quietly(lambda: dbapi.connect(address), unreachable)
             stack.enter_context(closing(connection))
@@ -402,7 +410,7 @@ class Sql:
             cursor = quietly(connection.cursor, unreachable)
             stack.enter_context(closing(cursor))
             begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-            quietly(lambda: cursor.execute(begin), self.failed)
+            self._answer(connection, lambda: cursor.execute(begin))
             yield connection, cursor
 
     def _expected(self, connection: Any, query: str) -> float:
@@ -411,8 +419,8 @@ class Sql:
             # The driver reads results by COPY, which takes no EXPLAIN.
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             explain = _EXPLAIN.replace("\\", "")
-            quietly(lambda: cursor.execute(f"{explain}{query}"), self.failed)
-            ((plan,),) = quietly(cursor.fetchall, self.failed)
+            self._answer(connection, lambda: cursor.execute(f"{explain}{query}"))
+            ((plan,),) = self._answer(connection, cursor.fetchall)
         return float(json.loads(plan)[0]["Plan"]["Plan Rows"])
 
 
@@ -421,14 +429,17 @@ class _Telling:
 
     Parameters
     ----------
+    connection
+        The connection to the server.
     reader
         An Arrow reader of the result.
     expected
         The expected number of rows; 0 if it is not known.
     """
 
-    def __init__(self, reader: Any, expected: float) -> None:
+    def __init__(self, connection: Any, reader: Any, expected: float) -> None:
         self.schema = reader.schema
+        self._connection = connection
         self._reader = reader
         self._progress = RowsRead(expected)
 
@@ -436,7 +447,9 @@ class _Telling:
         return self
 
     def __next__(self) -> Any:
-        batch = next(self._reader)
+        batch = asked(self._connection, partial(next, self._reader, None))
+        if batch is None:
+            raise StopIteration
         self._progress.add(batch.num_rows)
         return batch
 

@@ -87,7 +87,8 @@ class Attribute:
         The category of every value that belongs to no other category. Without it such a value is an
         error.
     missing
-        The category of nulls, NaN and empty texts. Without it they are an error.
+        The category of nulls, NaN and empty texts. Without it they are an error. If no declared
+        value is a text, as with bins, the text "NaN" in capital or small letters is NaN, too.
     description
         What the column says, with the unit of its numbers, such as "net income, EUR a month": up to
         200 printable characters. Pages and published tables show it. It changes no category, so
@@ -368,8 +369,8 @@ class Attribute:
         return self._label_code(self.missing)
 
     def is_missing(self, value: object) -> bool:
-        """Whether a value is missing: a null, NaN or an empty text. If all declared values are
-        numbers, the text "nan" is missing too."""
+        """Whether a value is missing: a null, NaN or an empty text. If no declared value is a text,
+        the text "nan" is NaN, too: CSV files and some databases write NaN so."""
         try:
             return self._stands_for_missing(written(value))
         except TypeError:

@@ -1,5 +1,6 @@
 """Checks of declared categories: sizes, values, spellings and bins; how values are compared."""
 
+import datetime
 import itertools
 import math
 import numbers
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import DomainError
-from .values import Number, is_plain, number, standard, written
+from .values import Number, instant, is_plain, number, standard, written
 
 __all__ = [
     "Value",
@@ -28,6 +29,13 @@ Value = str | int | float | bool
 
 _MAX_SIZE = 2**31 - 1
 """The largest number of categories of an attribute."""
+
+
+_DATES = (
+    'declare periods of the calendar by dates in place of bins, as in {"dates": {"from": '
+    '"2024-01-01", "to": "2025-12-31", "by": "quarter"}}; by is year, quarter, month, week or day'
+)
+"""What to do about edges of bins that are dates."""
 
 
 def exact_number(value: float) -> Number:
@@ -148,9 +156,12 @@ def checked_edges(bins: object) -> tuple[float, ...]:
         if edge is None:
             edge = -math.inf if place == 0 else math.inf
         if isinstance(edge, bool) or not isinstance(edge, numbers.Real) or edge != edge:
+            is_date = isinstance(edge, datetime.date) or (
+                isinstance(edge, str) and instant(edge) is not None
+            )
             raise DomainError(
                 "each edge of bins must be a number, or None for an open end, but one of them is "
-                f"{edge!r}; give a number for it"
+                f"{edge!r}; {_DATES if is_date else 'give a number for it'}"
             )
         number = int(edge) if isinstance(edge, numbers.Integral) else float(edge)
         if sys.float_info.max < abs(number) < math.inf:

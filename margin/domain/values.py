@@ -28,6 +28,10 @@ time of day                 `12:30:05`
 UUID                        its text
 ==========================  ====================================================================
 
+NaN has no text, but a CSV file and the driver of a database may write it as the text `NaN`. So an
+attribute that declares no text, such as one of bins, takes this text, in capital or small letters,
+for NaN (`Attribute.is_missing`). This, too, follows from the text and the declaration.
+
 The code of a declared date, leaf or spelling is found from this text, too: the period of a date is
 that of the day in the text, in UTC if the value has a zone.
 

@@ -15,9 +15,9 @@ from ..errors import FileError
 from ..signature import is_signed, public_key, secret_key, signature_of
 from .folder import FORMAT, MANIFEST
 
-__all__ = ["sign_folder", "verify_folder"]
+__all__ = ["SIGNATURE", "sign_folder", "verify_folder"]
 
-_SIGNATURE = f"{MANIFEST}.sig"
+SIGNATURE = f"{MANIFEST}.sig"
 """The name of the file with the signature."""
 
 _CONTEXT = b"margin publication, signature 1\n"
@@ -70,7 +70,7 @@ def sign_folder(folder: str | os.PathLike[str], key: str | os.PathLike[str]) -> 
             "simulation, which is not private; publish a release"
         )
     _check_files(folder, manifest)
-    with replacing(folder / _SIGNATURE) as file:
+    with replacing(folder / SIGNATURE) as file:
         file.write(signature_of(secret, _CONTEXT + written))
 
 
@@ -107,12 +107,12 @@ def verify_folder(
     folder = Path(folder)
     public = public_key(Path(key))
     written = _read(folder, MANIFEST)
-    if not (folder / _SIGNATURE).is_file():
+    if not (folder / SIGNATURE).is_file():
         raise FileError(
-            f"{str(folder)!r} must be signed, but it has no file {_SIGNATURE}; ask its publisher "
+            f"{str(folder)!r} must be signed, but it has no file {SIGNATURE}; ask its publisher "
             "for a signed folder"
         )
-    if not is_signed(public, _read(folder, _SIGNATURE), _CONTEXT + written):
+    if not is_signed(public, _read(folder, SIGNATURE), _CONTEXT + written):
         raise FileError(
             f"{str(folder)!r} must have a valid signature of the key {str(key)!r}, but it was "
             "signed with another key, or its manifest was changed; do not trust it"
@@ -154,7 +154,7 @@ def _no_publication(folder: Path) -> FileError:
 def _check_files(folder: Path, manifest: dict[str, Any]) -> None:
     """Check that a folder holds the files of its manifest, unchanged, and no others."""
     sums = _sums(folder, manifest)
-    found = {*_names(folder)} - {MANIFEST, _SIGNATURE}
+    found = {*_names(folder)} - {MANIFEST, SIGNATURE}
     # A listed name that leads out of the folder is not among those found.
     for name in sorted(found ^ sums.keys()):
         problem = "is missing" if name in sums else "is not listed there"

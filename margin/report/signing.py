@@ -14,7 +14,7 @@ from .._replace import replacing
 from ..errors import FileError
 from ..signature import is_signed, public_key, secret_key, signature_of
 
-__all__ = ["is_page", "sign_page", "verify_page"]
+__all__ = ["is_page", "sign_page", "signature_path", "verify_page"]
 
 _CONTEXT = b"margin page, signature 1\n"
 """Prefix of every signed text. It keeps a signature made for another purpose from being valid for a
@@ -71,7 +71,7 @@ def sign_page(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path
             f"{str(path)!r} must be the page of a release, but it is that of a simulation, which "
             "is not private; sign the page of a release"
         )
-    signature = _signature_file(path)
+    signature = signature_path(path)
     with replacing(signature) as file:
         file.write(signature_of(secret, _CONTEXT + written))
     return signature
@@ -106,7 +106,7 @@ def verify_page(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> di
     path = Path(path)
     public = public_key(Path(key))
     written = _read(path)
-    beside = _signature_file(path)
+    beside = signature_path(path)
     if not beside.is_file():
         raise FileError(
             f"{str(path)!r} must be signed, but there is no file {beside.name!r} beside it; get "
@@ -120,7 +120,8 @@ def verify_page(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> di
     return _content(path, written)
 
 
-def _signature_file(path: Path) -> Path:
+def signature_path(path: Path) -> Path:
+    """The file of the signature of a page."""
     return path.with_name(f"{path.name}.sig")
 
 

@@ -15,6 +15,7 @@ import margin
 from margin import FileError, PureDP, signature, store
 from margin.cli.main import main
 from margin.publication import publish, sign_folder, verify_folder
+from margin.report import write_report
 
 DOMAIN = margin.Domain({"a": 2})
 TABLE = {"a": [0, 1, 1, 0] * 10}
@@ -301,3 +302,29 @@ def test_signatures_of_files_and_folders_are_different(tables, signed, keys):
     (tables / "manifest.json").write_bytes(checksums)
     with pytest.raises(FileError, match="another key"):
         verify_folder(tables, keys[1])
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "page"])
+def test_signing_again_says_if_another_signature_is_replaced(kind, keys, tmp_path, capsys):
+    """The same key gives the same content the same signature, so nothing is said of it."""
+    made = margin.release(TABLE, domain=DOMAIN, budget=PureDP(1))
+    path = {"file": tmp_path / "x.margin", "folder": tmp_path / "t", "page": tmp_path / "x.html"}[
+        kind
+    ]
+    {
+        "file": lambda: made.save(path),
+        "folder": lambda: publish(made, [["a"]], path),
+        "page": lambda: write_report(made, path),
+    }[kind]()
+    margin.keygen(tmp_path / "other.key")
+    digests = set()
+    for key, is_replaced in ((keys[0], False), (keys[0], False), (tmp_path / "other.key", True)):
+        line = [str(path), "--key", str(key)]
+        assert main(["sign", *line, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["replaced"] == is_replaced
+        assert main(["verify", str(path), "--key", f"{key}.pub", "--json"]) == 0
+        digests.add(json.loads(capsys.readouterr().out)["release"])
+    assert len(digests) == 1
+    assert main(["sign", str(path), "--key", str(keys[0])]) == 0
+    assert "an earlier signature, of another key" in capsys.readouterr().out
+    assert main(["verify", str(path), "--key", f"{tmp_path / 'other.key'}.pub"]) == 2

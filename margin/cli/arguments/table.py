@@ -26,7 +26,8 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--attach",
         metavar="DATABASE",
-        help="the database of the query: a DuckDB file, or postgres:host=... dbname=...",
+        help="the database of the query: a DuckDB file, or postgres:host=... dbname=..., which "
+        "cannot be combined with --table: a query reads either PostgreSQL or files",
     )
     parser.add_argument(
         "--table",

@@ -22,7 +22,7 @@ from ...domain.attribute import UNSEEN, Attribute, Value
 from ...domain.domain import Domain
 from ...domain.spelling import Spellings
 from ...domain.values import written
-from ...errors import BusyTableError, DataError
+from ...errors import DataError, TryAgainError
 from ...interrupts import watched
 from ..encode import Encoder, one_chunk, plain_values
 from ..failures import MixedTypesError
@@ -54,7 +54,7 @@ _MOST_COMPARED = 200
 
 _NULL_WORDS = {"na", "n/a", "null", "none", "nan", "."}
 """Texts, in small letters, by which other programs write that a value is missing. In `margin` they
-are texts like all others."""
+are texts like all others; only "nan" is missing where no declared value is a text."""
 
 _MERGE = "correct the spelling in a query with --sql, or declare it as one more spelling"
 """What to do about misspelt values that are counted as `other`."""
@@ -87,7 +87,8 @@ class Misfit:
     problem
         Why the column cannot be read at all; empty if it can.
     missing
-        Number of rows with a null or an empty cell, if the attribute declares no category for them.
+        Number of rows with a null, an empty cell or NaN, if the attribute declares no category for
+        them.
     unseen
         Number of rows with a value that has no category.
     values
@@ -142,7 +143,7 @@ class Misfit:
                 )
             )
         elif self.missing:
-            found = f"empty in {_rows(self.missing)} (null or blank)"
+            found = f"no value in {_rows(self.missing)} (null, blank or NaN)"
             told.append((found, 'add "missing": "unknown" to the attribute'))
         shown = ", ".join(
             f"{value!r} ({_rows(rows)}{self._place(value)}{hint})"
@@ -441,8 +442,8 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
     ------
     MixedTypesError
         If a query reads files of different types together, so that it cannot run.
-    BusyTableError
-        If another program writes the table.
+    TryAgainError
+        If another program writes the table, or its server cannot be reached now.
     DataError
         If no column can be read for the same reason, such as a file that does not exist.
     """
@@ -455,7 +456,7 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
             if not isinstance(source, FilesSource):
                 raise
             problems.append(Misfit(name, error.named, files=error.files))
-        except BusyTableError:
+        except TryAgainError:
             raise
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)

@@ -197,6 +197,42 @@ def test_a_run_without_the_ledger_of_the_releases_charges_nothing(weekly, tmp_pa
     assert [path.name for path in (tmp_path / "releases").iterdir()] == ["2026-W47.margin"]
 
 
+RESTORE = (ROOT / "docs" / "howto" / "unattended.md").read_text(encoding="utf-8")
+(AGAIN,) = re.findall(r"^```\n(head -n 1 people.csv .*?)^```$", RESTORE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_week_whose_charge_was_entered_again_is_not_released_again(weekly, tmp_path, is_moved):
+    """The steps of the page on restoring a ledger, with the week in place of its example."""
+    older = (tmp_path / "ledger.db").read_bytes()
+    assert weekly("2026-W47").returncode == 0
+    (tmp_path / "ledger.db").write_bytes(older)
+    assert weekly("2026-W47").returncode == 71
+
+    ours = {
+        "people.csv": "clicks/monday.csv",
+        "agency.db": "ledger.db",
+        "--dataset people": "--dataset clicks --unit user_id --rows-per-person 5",
+        "--epsilon 1 ": "--epsilon 0.1 --workload 2way ",
+        "spring": "2026-W47",
+    }
+    lines = AGAIN
+    for theirs, own in ours.items():
+        assert theirs in lines
+        lines = lines.replace(theirs, own)
+    assert weekly("", script=lines).returncode == 0
+    (tmp_path / "again.margin").unlink()
+    # The file of the release goes to the folder that both pages name, or anywhere else.
+    assert "folder `restored` beside `releases`" in RESTORE
+    folder = tmp_path / ("restored" if is_moved else "elsewhere")
+    folder.mkdir()
+    (tmp_path / "releases" / "2026-W47.margin").rename(folder / "2026-W47.margin")
+
+    assert weekly("2026-W47").returncode == (0 if is_moved else 70)
+    assert len(margin.Ledger(tmp_path / "ledger.db").charged("clicks")) == 1
+    assert weekly("2026-W48").returncode == 0
+
+
 PLANTED = """
 import os, signal, sqlite3, sys, time
 import margin

@@ -28,9 +28,11 @@ from margin import DataError, Domain, Sql
 from margin.cli.main import main
 from margin.data.count import count
 from margin.data.opening import open_source
+from margin.data.queries.server import unreachable
 from margin.data.rows_per_person import bound, identities
 from margin.data.steady import one_table
 from margin.domain.values import identity
+from margin.errors import LostServerError, TryAgainError
 from margin.interrupts.share import listening
 
 KEY = bytes(range(16))
@@ -394,6 +396,9 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
         "--table names a file for a query, but no query is given": [
             ["x.csv", "--table", "t=t.csv"]
         ],
+        "but --attach names a server, and files= (--table on the command line) names files": [
+            ["--sql", query, "--attach", "postgres:host=x", "--table", "t=t.csv"]
+        ],
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
         "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "--rows-per-person 3": [["--sql", query, "--unit", "who"]],
@@ -497,12 +502,7 @@ def test_all_passes_of_a_release_see_one_snapshot_of_postgres(server):
     # The end of the server does no harm to a release that has read its table.
     with one_table():
         assert list(sizes()) == [7, 7]
-        with _session(server) as cursor:
-            cursor.execute(
-                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
-            )
-            assert cursor.fetchall() == [(1,)]
+        assert cut(server) == [(1,)]
     with _session(server) as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
@@ -585,6 +585,16 @@ def test_postgres_types_of_its_own(server):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["numeric", "float8", "float4", "text"])
+def test_nan_of_postgres_is_missing_among_numbers(server, kind):
+    """The driver gives a numeric as a text."""
+    text = f"SELECT v::{kind} AS v FROM (VALUES ('7'), ('NaN'), (NULL)) AS s(v)"
+    source = Sql(text, attach=server)
+    for form in ({"bins": [0, 10], "missing": "?"}, {"values": [7], "missing": "?"}):
+        assert count(source, Domain({"v": form}), ["v"])[0].tolist() == [1, 2]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -613,11 +623,145 @@ def test_an_unreachable_server():
         "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
     )
     source = Sql("SELECT 1 AS a", attach="postgres://u:s3cr3t@127.0.0.1:1/db")
-    refused(lambda: source.check(Domain({"a": 2})), "cannot be reached")
-    refused(
-        lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1)),
-        "cannot be reached",
+    told = "must be reachable, but it is down"
+    refused(lambda: source.check(Domain({"a": 2})), told)
+    refused(lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1)), told)
+
+
+def released_by_command(folder, query, address, *more):
+    """The exit code of `margin release` with a ledger, and the number of its charges."""
+    (folder / "domain.json").write_text('{"a": 2, "b": 2}')
+    ledger = margin.Ledger(folder / "agency.db")
+    ledger.register("people", margin.PureDP(1))
+    code = main(
+        [
+            *("release", "--sql", query, "--attach", address, "--epsilon", "1"),
+            *("--domain", str(folder / "domain.json"), "-o", str(folder / "a.margin")),
+            *("--ledger", str(folder / "agency.db"), "--dataset", "people"),
+            *more,
+        ]
     )
+    return code, len(ledger.charged("people"))
+
+
+def test_a_server_that_is_down_is_tried_again_later(tmp_path, capsys):
+    pytest.importorskip(
+        "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
+    )
+    down = "postgres://u:s3cr3t@127.0.0.1:1/db"
+    assert released_by_command(tmp_path, "SELECT 1 AS a", down) == (75, 0)
+    said = capsys.readouterr().err
+    assert "nothing has been charged" in said and "s3cr3t" not in said
+
+
+REFUSED = "connection to server at "
+FOR_NOW = [
+    f'{REFUSED}"127.0.0.1", port 1 failed: Connection refused\n\tIs the server running?\n',
+    f'{REFUSED}"10.0.0.1", port 5432 failed: timeout expired\n',
+    f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  the database system is starting up\n',
+    f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  sorry, too many clients already\n',
+    'could not translate host name "db" to address: Temporary failure in name resolution\n',
+]
+FOR_A_PERSON = [
+    f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  password authentication failed for user "u"\n',
+    f'{REFUSED}"10.0.0.1", port 5432 failed: fe_sendauth: no password supplied\n',
+    f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  role "u" does not exist\n',
+    f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  no pg_hba.conf entry for host "10.0.0.2"\n',
+    'could not translate host name "dbb" to address: Name or service not known\n',
+    'invalid connection option "prot"\n',
+    "etwas in einer anderen Sprache\n",
+]
+
+
+@pytest.mark.parametrize("last", [*FOR_NOW, *FOR_A_PERSON])
+@pytest.mark.parametrize("first", ["", FOR_NOW[0], FOR_A_PERSON[0]])
+def test_only_a_server_that_may_answer_later_is_tried_again(first, last):
+    """Of a host with two addresses, too: both must be away."""
+    if first and not last.startswith(REFUSED):
+        return  # the client says this of a name, of which it knows no address
+    found = unreachable(OSError(f"IO: [libpq] Failed to connect: {first}{last}"))
+    later = first in ("", FOR_NOW[0]) and last in FOR_NOW
+    assert isinstance(found, TryAgainError) == later
+    assert later or "the password" in found
+
+
+def cut(server):
+    """End all sessions of the server, as its restart does."""
+    with _session(server) as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        return cursor.fetchall()
+
+
+LARGE = "SELECT i % 2 AS a, repeat('x', 2000) AS b FROM generate_series(1, 40000) AS s(i)"
+
+
+@pytest.mark.slow
+def test_a_connection_that_is_lost_is_told_apart_from_a_query_that_fails(server):
+    domain = Domain({"a": 2})
+    batches = Sql(LARGE, attach=server).batches(domain)
+    next(batches)
+    cut(server)
+    with pytest.raises(LostServerError, match="the connection was lost") as caught:
+        list(batches)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    # A query that fails as late, with the words of a lost connection in a value.
+    quoting = "SELECT (CASE WHEN i = 39999 THEN 'no connection to the server' ELSE '1' END)::int"
+    late = Sql(quoting + LARGE.removeprefix("SELECT i % 2"), attach=server).batches(domain)
+    with pytest.raises(DataError, match="must run without an error") as caught:
+        list(late)
+    assert not isinstance(caught.value, TryAgainError)
+
+
+@pytest.mark.slow
+def test_a_snapshot_that_is_lost_between_two_passes_is_told_as_such(server):
+    source, domain = Sql("SELECT 1 AS a", attach=server), Domain({"a": 2})
+
+    def passes():
+        with one_table():
+            list(source.batches(domain))
+            cut(server)
+            list(source.batches(domain))
+
+    with pytest.raises(LostServerError, match="must keep the snapshot"):
+        passes()
+
+
+TWICE = """
+from margin.synopses.estimate import estimate
+
+class Twice:
+    def run(self, private, workload, /):
+        one = private.measure([["a"]], spend="0.5")
+        return estimate(private.domain, [*one, *private.measure([["b"]])])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("passes", "code"), [(1, 75), (2, 4)])
+def test_a_server_that_goes_away_costs_the_budget_only_after_the_charge(
+    server, tmp_path, monkeypatch, capsys, passes, code
+):
+    """The charge comes after the first pass."""
+    own = tmp_path / f"twice_{passes}.py"  # a module of its own
+    own.write_text(TWICE)
+    batches, begun = Sql.batches, []
+
+    def cutting(source, domain):
+        begun.append(source)
+        if len(begun) == passes:
+            cut(server)
+        return batches(source, domain)
+
+    monkeypatch.setattr(Sql, "batches", cutting)
+    mechanism = ["--mechanism", f"{own}:Twice"]
+    found = released_by_command(tmp_path, "SELECT 1 AS a, 0 AS b", server, *mechanism)
+    assert found == (code, passes - 1)
+    said = capsys.readouterr().err
+    assert "its connection was lost" in said
+    assert ("nothing has been charged" in said) == (code == 75)
 
 
 def test_without_its_driver_postgres_says_what_to_install(monkeypatch):

@@ -33,6 +33,7 @@ from hypothesis import strategies as st
 from kinds import BERLIN, DECLARED, KINDS, NOON, UTC
 
 from margin.data import encode, files, rows_per_person, sets, source, sql
+from margin.data.checks.fit import check_fit
 from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.sql import Sql
@@ -308,6 +309,45 @@ def test_nobody_counts_twice_whatever_form_an_id_has(name, tmp_path):
         )[0]
         assert kept[7] + kept[8] == most
         assert kept.sum() == 41 * most
+
+
+OF_NUMBERS = [
+    Attribute(bins=[0, 5, 10], missing="?"),
+    Attribute(size=9, missing=8),
+    Attribute(values=[3, 7], missing="?"),
+]
+NOT_A_NUMBER = ["NaN", "nan", " NAN ", math.nan, None]
+
+
+@pytest.mark.parametrize("name", [*OF_OBJECTS, "pyarrow", "parquet", "duckdb", "polars"])
+def test_nan_is_missing_among_numbers_in_every_source(name, tmp_path):
+    """As a text, which CSV files and some databases hold for it, and as a number."""
+    columns = [["7", *NOT_A_NUMBER[:3], None]]
+    if name not in OF_TYPES:
+        columns = [["7", *NOT_A_NUMBER]]
+    else:
+        columns.append([7.0, math.nan, None])
+    for place, values in enumerate(columns):
+        (folder := tmp_path / f"{place}").mkdir()
+        data = SOURCES[name](random.Random(0), values, pa.array(values[:1]).type, folder)
+        for attribute in OF_NUMBERS:
+            absent = [attribute.missing_code] * (len(values) - 1)
+            assert read(data, attribute) == [attribute.code(7), *absent]
+
+
+@pytest.mark.parametrize("value", NOT_A_NUMBER, ids=repr)
+@pytest.mark.parametrize("attribute", [Attribute(bins=[0, 10]), Attribute(size=9)], ids=repr)
+def test_messages_about_missing_values_name_nan(attribute, value):
+    table, domain = {"v": [7, value]}, Domain({"v": attribute})
+    ((found, _),) = check_fit(table, domain).misfits[0].told()
+    assert found == "no value in 1 row (null, blank or NaN)"
+    with pytest.raises(DataError, match="holds nulls, empty cells or NaN"):
+        count(table, domain, [["v"]])
+
+
+def test_nan_is_a_text_among_texts_and_behind_a_sign():
+    assert Attribute(values=["x"], other="o", missing="?").code("NaN") == 1
+    assert Attribute(bins=[0, 5], other="o", missing="?").code("-NaN") == 1
 
 
 NO_ID = [None, math.nan, np.float32("nan"), Decimal("NaN"), pd.NaT, pd.NA, "", "  ", "\u00a0"]

@@ -98,7 +98,7 @@ def test_the_command_lists_all_and_says_that_the_list_is_not_private(tmp_path, c
     assert main(["domain", "check", str(path), str(declared)]) == 2
     out, err = capsys.readouterr()
     assert "4 of 5 attributes do not fit" in out and "keep it on this machine" in err
-    assert "empty in 1 row" in out and "did you mean 'female'?" in out
+    assert "no value in 1 row (null, blank or NaN)" in out and "did you mean 'female'?" in out
     assert main(["domain", "check", "--json", str(path), str(declared)]) == 2
     told = json.loads(capsys.readouterr().out)
     assert (

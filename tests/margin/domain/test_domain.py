@@ -251,3 +251,13 @@ def test_reading_a_domain_file(tmp_path):
         Domain(path)
     path.write_bytes(b"\xef\xbb\xbf" + '{"größe": ["klein", "groß"]}'.encode())
     assert Domain(str(path))["größe"].labels == ("klein", "groß")
+
+
+@pytest.mark.parametrize(
+    "edge", ["2024-01-01", "2024-01-01 12:00", date(2024, 1, 1), "2024-02-30", "January", True]
+)
+def test_edges_of_bins_that_are_dates_are_led_to_dates(edge):
+    with pytest.raises(DomainError, match="each edge of bins must be a number") as refused:
+        Attribute(bins=[edge, "2025-01-01"])
+    is_date = edge in ("2024-01-01", "2024-01-01 12:00", date(2024, 1, 1))
+    assert ('{"dates": {"from": ' in str(refused.value)) == is_date
