@@ -82,7 +82,8 @@ def _add_run(group: Any) -> None:
         "--answers",
         type=Path,
         metavar="FOLDER",
-        help="also write each answer to a file of this folder, INSTANCE/SOLVER-REPEAT.npz",
+        help="also write each answer to a file of this folder, INSTANCE/SOLVER-REPEAT.npz, with "
+        "names quoted as in addresses: mine%%3Adual-1.npz for mine:dual",
     )
     _add_choice(running)
     running.add_argument(
@@ -252,6 +253,7 @@ def _list(parsed: argparse.Namespace) -> Said:
                         "size": instance.size,
                         "best_known": instance.best_known,
                         "bound": instance.bound,
+                        "proved_by": instance.proved_by,
                     }
                     for instance in named
                 ],
