@@ -231,6 +231,17 @@ def _gap_axis(axes: Any, solvers: int, largest: float) -> None:
     axes.set_yticks([10.0**power for power in powers], [f"$\\leq 10^{{{lowest}}}$", *labels[1:]])
     axes.yaxis.set_minor_locator(_ticker().NullLocator())
     axes.set_ylabel("gap to the best known")
+    # The rows are no values of the axis: say so at the line above them.
+    axes.annotate(
+        f"below: gaps of $10^{{{lowest}}}$ or less, in a row for each solver",
+        (0.99, _BEST_GAP),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        horizontalalignment="right",
+        color=INK,
+        fontsize=7,
+    )
 
 
 def _logarithmic(axes: Any, start: float, stop: float) -> None:
