@@ -1,7 +1,8 @@
 """Writing a `Model` as LP, the format of linear, integer and quadratic programmes for people.
 
-The constant of the objective is the cost of a last column, `one`, which is fixed at 1. Readers differ
-about a number without a column there: CBC passes over it, and Gurobi takes it for the name of a column.
+The constant of the objective is the cost of a last column, `one`, which is fixed at 1. Readers
+differ about a number without a column there: CBC passes over it, and Gurobi takes it for the name
+of a column.
 """
 
 from collections.abc import Iterable, Iterator
