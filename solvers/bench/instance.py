@@ -183,8 +183,9 @@ class Instance:
 
         ``.mps`` and ``.lp`` hold linear, quadratic and integer programmes, ``.cbf`` also
         exponential cones, and ``.wcnf`` best responses and covers as weighted MaxSAT. Files
-        minimise: where the family maximises, they hold the negative of the objective. An existing
-        file is replaced.
+        minimise: where the family maximises, they hold the negative of the objective. An LP file
+        states the constant of the objective as a last column ``one``, fixed at 1. An existing file
+        is replaced.
 
         Raises
         ------
