@@ -40,8 +40,11 @@ class Instance:
     family
         The kind of problem.
     size
-        ``small`` if the reference solvers need less than a second, ``medium`` up to a minute,
-        ``large`` beyond: up to an hour, or longer than anyone has tried.
+        ``small`` if a reference solver needs about a second or less (some seconds on two covers),
+        ``medium`` up to a minute, ``large`` beyond: up to an hour, or longer than anyone has tried.
+        The reference solvers are IPF, Newton, LeastSquares, MinimaxLP, ResidualConsistency,
+        JointProjection and ByComponents, one for each family in the order of `FAMILIES`, and the
+        engine ``highs`` for covers.
     make
         A function that returns the problem; it is called when the problem is first needed, and
         always returns the same.
@@ -180,8 +183,9 @@ class Instance:
 
         ``.mps`` and ``.lp`` hold linear, quadratic and integer programmes, ``.cbf`` also
         exponential cones, and ``.wcnf`` best responses and covers as weighted MaxSAT. Files
-        minimise: where the family maximises, they hold the negative of the objective. An existing
-        file is replaced.
+        minimise: where the family maximises, they hold the negative of the objective. An LP file
+        states the constant of the objective as a last column ``one``, fixed at 1. An existing file
+        is replaced.
 
         Raises
         ------

@@ -51,6 +51,12 @@ def _add_list(group: Any) -> None:
         examples=["margin bench list", "margin bench list --family response --size small"],
     )
     _add_choice(listing)
+    listing.add_argument(
+        "--dimensions",
+        action="store_true",
+        help="also make each problem, and list the rows, columns, nonzeros, integers and "
+        "exponential cones of its programme; large ones take some seconds each",
+    )
 
 
 def _add_run(group: Any) -> None:
@@ -82,7 +88,8 @@ def _add_run(group: Any) -> None:
         "--answers",
         type=Path,
         metavar="FOLDER",
-        help="also write each answer to a file of this folder, INSTANCE/SOLVER-REPEAT.npz",
+        help="also write each answer to a file of this folder, INSTANCE/SOLVER-REPEAT.npz, with "
+        "names quoted as in addresses: mine%%3Adual-1.npz for mine:dual",
     )
     _add_choice(running)
     running.add_argument(
@@ -235,7 +242,11 @@ def _list(parsed: argparse.Namespace) -> Said:
         lines += [f"  tolerances: {', '.join(stated)}"] if stated else []
         lines += [f"  an answer may break a constraint by {family.tolerance:g} ({family.unit})"]
         lines += [f"  not installed: {', '.join(missing)}"] if missing else []
-        lines += [f"    {_described(instance)}" for instance in named]
+        dimensions = [_dimensions(one) if parsed.dimensions else {} for one in named]
+        lines += [
+            f"    {_described(instance, counts)}"
+            for instance, counts in zip(named, dimensions, strict=True)
+        ]
         values.append(
             {
                 "family": family.name,
@@ -252,18 +263,33 @@ def _list(parsed: argparse.Namespace) -> Said:
                         "size": instance.size,
                         "best_known": instance.best_known,
                         "bound": instance.bound,
+                        "proved_by": instance.proved_by,
+                        **counts,
                     }
-                    for instance in named
+                    for instance, counts in zip(named, dimensions, strict=True)
                 ],
             }
         )
     return Said("\n".join(lines), values)
 
 
-def _described(instance: Any) -> str:
-    """An instance with its size, its best known objective and the proved bound, in one line."""
+def _dimensions(instance: Any) -> dict[str, int]:
+    """The counts of the programme of an instance, which is not kept: large ones fill the memory."""
+    model = instance.family.model(instance.make())
+    return {
+        "rows": model.rows,
+        "columns": model.columns,
+        "nonzeros": int(model.matrix.nnz),
+        "integers": int(model.whole.sum()),
+        "cones": model.cones,
+    }
+
+
+def _described(instance: Any, counts: dict[str, int]) -> str:
+    """An instance with its size, its best objective, the proved bound and counts, in one line."""
     known = {"best known": instance.best_known, "bound": instance.bound}
     told = [f"{name} {value:.10g}" for name, value in known.items() if value is not None]
+    told += [f"{name} {count}" for name, count in counts.items()]
     return ", ".join([f"{instance.name} ({instance.size})", *told])
 
 

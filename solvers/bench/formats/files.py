@@ -49,7 +49,7 @@ def _lines(instance: "Instance", path: Path) -> Iterator[str]:
     elif ending == ".cbf":
         made = cbf(instance.model, name)
     elif ending == ".wcnf":
-        made = wcnf(instance.problem, name)
+        made = wcnf(instance.problem, name, instance.family.name)
     else:
         raise ValueError(_unknown(path))
     first = next(made)

@@ -1,4 +1,9 @@
-"""Writing a `Model` as LP, the format of linear, integer and quadratic programmes for people."""
+"""Writing a `Model` as LP, the format of linear, integer and quadratic programmes for people.
+
+The constant of the objective is the cost of a last column, `one`, which is fixed at 1. Readers
+differ about a number without a column there: CBC passes over it, and Gurobi takes it for the name
+of a column.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,6 +13,9 @@ from ..models.model import Model
 from .numbers import written
 
 __all__ = ["lp"]
+
+_ONE = "one"
+"""The name of the column of the constant."""
 
 _TERMS = 8
 """The number of terms in a line; some readers take lines of at most 560 characters."""
@@ -31,19 +39,21 @@ def lp(model: Model, name: str) -> Iterator[str]:
     yield " obj:"
     # Every column stands in the objective, so that readers keep the order of the columns.
     yield from _sum(enumerate(model.cost.tolist()))
+    if model.offset:
+        yield f"  {'-' if model.offset < 0 else '+'} {written(abs(model.offset))} {_ONE}"
     if model.quadratic:
         yield " + ["
         squares = np.flatnonzero(model.square).tolist()
         yield from _sum(((place, float(model.square[place])) for place in squares), power="^2")
         yield " ] / 2"
-    if model.offset:
-        yield f" {'-' if model.offset < 0 else '+'} {written(abs(model.offset))}"
     yield "Subject To"
     for row in range(model.rows):
         yield from _row(model, row)
     yield "Bounds"
     for column in range(model.columns):
         yield _bound(float(model.least[column]), f"x{column}", float(model.most[column]))
+    if model.offset:
+        yield _bound(1.0, _ONE, 1.0)
     if model.integral:
         yield "General"
         for column in np.flatnonzero(model.whole).tolist():

@@ -47,7 +47,7 @@ class Clauses:
         return self.variables
 
 
-def clauses_of(problem: Any) -> Clauses:
+def clauses_of(problem: Any, family: str) -> Clauses:
     """The clauses of a `BestResponse` or of a `Cover`.
 
     Raises
@@ -60,14 +60,14 @@ def clauses_of(problem: Any) -> Clauses:
     if isinstance(problem, BestResponse):
         return _response(problem)
     raise ValueError(
-        "weighted MaxSAT holds best responses and covers, but this problem is a "
-        f"{type(problem).__name__}; choose another format"
+        "weighted MaxSAT holds the families response and cover, but this problem is of the family "
+        f"{family}; choose another format"
     )
 
 
-def wcnf(problem: Any, name: str) -> Iterator[str]:
+def wcnf(problem: Any, name: str, family: str) -> Iterator[str]:
     """The lines of the file; the constant of the objective stands in a comment."""
-    clauses = clauses_of(problem)
+    clauses = clauses_of(problem, family)
     top = 1 + sum(weight for weight, _ in clauses.soft)
     yield f"c {name}"
     yield f"c {_OFFSET} {clauses.offset}"

@@ -104,8 +104,9 @@ def compare(
     again
         Run also what the file already holds; the new rows replace the old ones.
     answers
-        A folder for the answers, one file for each solve: INSTANCE/SOLVER-REPEAT.npz. `load_answer`
-        reads one. What is not run again writes none.
+        A folder for the answers, one file for each solve: INSTANCE/SOLVER-REPEAT.npz, where names
+        are quoted as in addresses (``mine%3Adual-1.npz`` for ``mine:dual``). `load_answer` reads
+        one. What is not run again writes none.
 
     Returns
     -------

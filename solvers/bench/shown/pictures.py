@@ -178,7 +178,9 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
     label = f"{_CLOCKS[clock]} seconds"
     axes.set_xlabel(f"{label} ({_CLOCK_OF_LINES})" if has_lines else label)
     axes.set_title(_title(held), color=INK, fontsize=9)
-    if not drawn:
+    if drawn:
+        _tell_rows(axes)
+    else:
         unknown = all(row["best_known"] is None for row in held)
         _say(axes, "no best value is known" if unknown else "no feasible answers")
     return _finished(figure, axes, len(solvers))
@@ -231,6 +233,20 @@ def _gap_axis(axes: Any, solvers: int, largest: float) -> None:
     axes.set_yticks([10.0**power for power in powers], [f"$\\leq 10^{{{lowest}}}$", *labels[1:]])
     axes.yaxis.set_minor_locator(_ticker().NullLocator())
     axes.set_ylabel("gap to the best known")
+
+
+def _tell_rows(axes: Any) -> None:
+    """Say at the line what stands below it: rows, and no values of the axis."""
+    axes.annotate(
+        f"below: gaps of $10^{{{round(math.log10(_BEST_GAP))}}}$ or less, in a row for each solver",
+        (0.99, _BEST_GAP),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        horizontalalignment="right",
+        color=INK,
+        fontsize=7,
+    )
 
 
 def _logarithmic(axes: Any, start: float, stop: float) -> None:

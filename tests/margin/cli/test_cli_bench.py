@@ -127,10 +127,21 @@ def test_the_list_names_solvers_and_instances(capsys):
     assert "    cover-design-7-3-2 (small), best known 7, bound 7\n" in text
 
 
+def test_the_list_has_the_dimensions_of_programmes_if_they_are_asked_for(capsys):
+    command = ["bench", "list", "--family", "cover", "--size", "small", "--json"]
+    counts = {"rows": 21, "columns": 35, "nonzeros": 105, "integers": 35, "cones": 0}
+    for words, expected in ([], {}), (["--dimensions"], counts):
+        assert main([*command, *words]) == 0
+        (family,) = json.loads(capsys.readouterr().out)
+        (fano,) = [one for one in family["instances"] if one["name"] == "cover-design-7-3-2"]
+        assert fano["proved_by"].startswith("found by") and fano["version"] == 1
+        assert {name: fano[name] for name in counts if name in fano} == expected
+
+
 def test_what_is_not_known_of_an_instance_is_left_out():
     instance = Instance.of(None, name="mine", family="cover")
-    assert _described(instance) == "mine (small)"
-    assert _described(dataclasses.replace(instance, bound=2.5)) == "mine (small), bound 2.5"
+    assert _described(instance, {}) == "mine (small)"
+    assert _described(dataclasses.replace(instance, bound=2.5), {}) == "mine (small), bound 2.5"
 
 
 @pytest.mark.parametrize(

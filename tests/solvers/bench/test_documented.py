@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 from margin.solvers import Status, backends, bench
+from margin.solvers.bench.made.covers import _MIXED
+from margin.solvers.bench.made.reconstructions import _SHAPES
+from margin.solvers.bench.made.records import KINDS
+from margin.solvers.bench.made.view_tables import _CASES as _PROJECTIONS
 from margin.solvers.bench.running.machine import LIBRARIES
 from margin.solvers.bench.running.plan import _here
 from margin.solvers.bench.running.solving import _module_of, solver_inside
@@ -34,6 +38,30 @@ def table(head, page=PAGE):
 
 def words(cell):
     return [] if cell == "-" else cell.split(", ")
+
+
+def test_every_kind_of_data_is_told():
+    told = {name for name, _ in table("data", DOCS / "bench.md")}
+    assert told == set(KINDS)
+
+
+def test_the_shapes_of_mixed_instances_are_told():
+    told = {part: said for parts, said in table("part", DOCS / "bench.md") for part in words(parts)}
+    mixed = [sizes for name, (sizes, _) in _SHAPES.items() if name.startswith("m")]
+    for sizes in mixed:
+        assert " x ".join(map(str, sizes)) in told["m3"]
+    projection = [case.sizes for case in _PROJECTIONS if case.name.startswith("m")]
+    assert {sizes[:8] for sizes in projection} == {_MIXED[:8]}
+    assert {sizes[8:] for sizes in projection} == {(), (2, 3, 4, 2)}
+    assert " x ".join(map(str, _MIXED)) in told["m16"]
+
+
+def test_the_reference_solvers_solve_the_families_in_the_order_that_is_told():
+    text = " ".join((DOCS / "bench.md").read_text().split())
+    named = text.partition("The reference solvers are ")[2].partition(", one for each family")[0]
+    solvers = [*re.findall(r"`(\w+)`", named), "highs"]
+    for family, solver in zip(bench.FAMILIES, solvers, strict=True):
+        assert family.name in bench.ROSTER[solver].families
 
 
 def test_the_largest_violation_of_each_family_is_told():

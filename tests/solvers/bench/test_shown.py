@@ -372,6 +372,9 @@ def test_the_picture_of_gaps_shows_its_line_and_all_points(gap):
     low, high = axes.get_ylim()
     assert low < 1e-9 < high and gap < high
     assert labels(axes.yaxis)[0] == r"$\leq 10^{-9}$" and len(labels(axes.yaxis)) <= 8
+    # The line says what the rows below it are.
+    (note,) = axes.texts
+    assert "in a row for each solver" in note.get_text() and note.xy[1] == 1e-9
     # Without a gap above the line, the picture has no empty part above it.
     assert (len(labels(axes.yaxis)) >= 3) == (gap > 1e-9) == (high > 1e-8)
 
