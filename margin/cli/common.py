@@ -263,11 +263,10 @@ def explained(
     """How an answer was made, what its bounds mean and which rows it leaves out, in lines for a
     terminal."""
     limits = left_out(synopsis)
-    base = None if synopsis.provenance is None else synopsis.provenance.base
-    meaning = _UNKNOWN
-    stated = "" if synopsis.provenance is None else synopsis.provenance.statement.none_left_out
-    if has_bounds:
-        meaning = source.told(some_left_out=bool(limits), base=base)
+    provenance = synopsis.provenance
+    base = None if provenance is None else provenance.base
+    stated = "" if provenance is None else provenance.statement.none_left_out
+    meaning = source.told(some_left_out=bool(limits), base=base) if has_bounds else _UNKNOWN
     return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits, stated) if text)
 
 

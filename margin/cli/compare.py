@@ -184,7 +184,9 @@ def _compare(parsed: argparse.Namespace) -> Said:
         print(masked("".join(tracebacks)), end="", file=sys.stderr)
     rows = tuple(_shown(row, parsed.debug) for row in found.rows)
     found = dataclasses.replace(found, rows=rows)
-    code = INTERRUPTED if left else 0 if found.best else 2
+    code = 0 if found.best else 2
+    if left:
+        code = INTERRUPTED
     # The first line says that the result is not private.
     warning, *table = str(found).split("\n")
     if left:

@@ -29,3 +29,15 @@ def browser(tmp_path_factory):
     made.downloads = downloads
     yield made
     made.quit()
+
+
+@pytest.fixture
+def screen(browser):
+    """Sets the size of the browser's screen, in pixels; the test's end gives it back its own."""
+
+    def resized(width, height=900, *, mobile=False):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    yield resized
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -849,19 +849,17 @@ def test_many_ordered_categories_are_drawn_in_their_order(browser, tmp_path):
 
 
 @pytest.mark.slow
-def test_numbers_below_a_chart_do_not_touch(browser, tmp_path):
+def test_numbers_below_a_chart_do_not_touch(browser, screen, tmp_path):
     domain = Domain({"a": {"values": ["x", "a name of twenty chars"]}})
     made = margin.release({"a": ["x"] * 11_000}, domain=domain, budget=PureDP(1))
     write_report(made, tmp_path / "r.html")
-    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    screen(400)
     open_page(browser, tmp_path / "r.html")
     until(lambda: texts(browser, "#chart svg"))
     script = """return Array.from(document.querySelectorAll("#chart svg text"))
         .filter((text) => /^[0-9,]+$/.test(text.textContent) && getComputedStyle(text).opacity > 0)
         .map((text) => [text.getBoundingClientRect().left, text.getBoundingClientRect().right])"""
     ticks = sorted(browser.execute_script(script))
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert len(ticks) > 1
     for (_, end), (start, _) in itertools.pairwise(ticks):
         assert end + 4 < start
@@ -1090,7 +1088,7 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
 @pytest.mark.parametrize("words", [1, 12])
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (1920, 1080), (390, 844)])
 def test_the_head_of_a_table_leaves_two_thirds_of_its_box_to_the_lines(
-    browser, tmp_path, width, height, words
+    browser, screen, tmp_path, width, height, words
 ):
     """Whatever the attributes are called, and however long their descriptions are."""
     form = {"values": ["in school", "at work"], "description": "main activity in the week, " * 7}
@@ -1099,8 +1097,7 @@ def test_the_head_of_a_table_leaves_two_thirds_of_its_box_to_the_lines(
     whole = PriView(views=[domain.attributes])
     made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
     write_report(made, tmp_path / "r.html")
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 400}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    screen(width, height, mobile=width < 400)
     open_page(browser, tmp_path / "r.html")
     script = """
         const box = document.getElementById("table").parentElement;
@@ -1113,7 +1110,6 @@ def test_the_head_of_a_table_leaves_two_thirds_of_its_box_to_the_lines(
         pick(browser, domain, domain.attributes[:many])
         # A pixel is the edge of the head.
         assert browser.execute_script(script) <= 0.34, many
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
@@ -1161,11 +1157,10 @@ def test_percentages_are_within_all_attributes_but_one(browser, synopsis, domain
 
 
 @pytest.mark.slow
-def test_a_shadow_says_that_a_table_goes_on_below(browser, leveled, tmp_path):
+def test_a_shadow_says_that_a_table_goes_on_below(browser, screen, leveled, tmp_path):
     """It covers the whole width, also where the count stands before other columns."""
     write_report(leveled, tmp_path / "r.html")
-    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    screen(400)
     open_page(browser, tmp_path / "r.html")
     for name in ("sex", "visit"):
         tick(browser, name)
@@ -1184,7 +1179,6 @@ def test_a_shadow_says_that_a_table_goes_on_below(browser, leveled, tmp_path):
     assert browser.execute_script(is_shown)
     browser.execute_script(f"{box} box.scrollTop = 1e6")
     until(lambda: not browser.execute_script(is_shown))
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
@@ -1711,10 +1705,11 @@ def test_bounds_of_a_sum_or_difference_of_two_lines_hold(variances, kurtosis):
 
 
 @pytest.mark.slow
-def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(browser, schools, tmp_path):
+def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(
+    browser, screen, schools, tmp_path
+):
     write_report(schools, tmp_path / "r.html")
-    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    screen(400)
     open_page(browser, tmp_path / "r.html")
     pick(browser, schools.domain, ["school", "year"])
     head = "return document.querySelector('#table th.number').innerText.split('\\n')"
@@ -1729,11 +1724,10 @@ def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(browser, scho
     assert lows == sorted(lows, reverse=True)
     focus = browser.switch_to.active_element
     assert focus.text == "low \u2193" and focus.is_displayed()
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
-def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser, tmp_path):
+def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser, screen, tmp_path):
     """Three attributes fit without scrolling. Beside more, the count stays when the box scrolls."""
     labels = ["unemployed", "self-employed or retired"]
     names = [f"occupation {place}" for place in range(6)]
@@ -1742,8 +1736,7 @@ def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser
     whole = PriView(views=[names])
     made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
     write_report(made, tmp_path / "r.html")
-    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    screen(400)
     open_page(browser, tmp_path / "r.html")
     script = """const box = document.querySelector(".scroll");
         const shown = box.getBoundingClientRect();
@@ -1754,15 +1747,13 @@ def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser
     for count, scrolls in ((3, False), (6, True)):
         pick(browser, domain, names[:count])
         assert browser.execute_script(script) == [True, scrolls], count
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
-def test_a_narrow_screen_leaves_no_room_beside_numbers(browser, schools, tmp_path):
+def test_a_narrow_screen_leaves_no_room_beside_numbers(browser, screen, schools, tmp_path):
     """Categories have the room, so that fewer of their words break."""
     write_report(schools, tmp_path / "r.html")
-    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    screen(390)
     open_page(browser, tmp_path / "r.html")
     pick(browser, schools.domain, ["school", "year"])
     script = """const range = document.createRange();
@@ -1773,7 +1764,6 @@ def test_a_narrow_screen_leaves_no_room_beside_numbers(browser, schools, tmp_pat
         }));
         return cells[0].clientWidth - Math.max(...widths)"""
     room = browser.execute_script(script)
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     # That is the padding of a cell.
     assert room < 16
 
