@@ -16,15 +16,9 @@ from typing import Any
 import numpy as np
 
 from experiments.peers._zoo_tables import FAMILIES
-from experiments.peers.zoo import coded, error_of, settings
+from experiments.peers.zoo import DEFAULT, OURS, coded, error_of, settings
 from experiments.tools.pages import Claim, page
 from experiments.tools.study import Key, Row, bad, good, sweep
-from margin import Adaptive, Auto
-
-DEFAULT = "Adaptive(rounds=0)"
-"""The name of the mechanism that `release` takes by default."""
-
-METHODS = {"Auto": Auto(), "Adaptive": Adaptive(), DEFAULT: Adaptive(rounds=0)}
 
 SEEDS = 2
 """Number of releases of each table with each mechanism."""
@@ -52,7 +46,7 @@ def measure(family: str, draw: int, budget: str, k: int, seed: int) -> list[dict
     """The error and the CPU seconds of each mechanism in one setting."""
     made, cell = coded((family, draw, budget, k))
     rows = []
-    for name, mechanism in METHODS.items():
+    for name, mechanism in OURS.items():
         started = time.process_time()
         error = error_of(made, cell, k, mechanism, seed)
         seconds = time.process_time() - started
@@ -66,10 +60,10 @@ def report(out: Path, rows: Sequence[Row]) -> str:
     for row in good(rows):
         setting = tuple(row[name] for name in ("family", "draw", "budget", "k", "seed"))
         found[setting][row["method"]] = row
-    whole = {setting: some for setting, some in found.items() if len(some) == len(METHODS)}
+    whole = {setting: some for setting, some in found.items() if len(some) == len(OURS)}
     ratios = {
         name: [float(some[name]["error"]) / float(some["Auto"]["error"]) for some in whole.values()]
-        for name in METHODS
+        for name in OURS
     }
     middles = {name: _geometric_mean(some) for name, some in ratios.items()}
     lines = [
@@ -86,11 +80,11 @@ def report(out: Path, rows: Sequence[Row]) -> str:
                 (float(some[name]["seconds"]) for some in whole.values()), default=math.nan
             ),
         }
-        for name in METHODS
+        for name in OURS
     ]
     best = min(middles, key=lambda name: middles[name])
     lead = middles[DEFAULT] / middles[best] - 1
-    told = ", ".join(f"{name} {middles[name]:.3f}" for name in METHODS) if whole else "not run"
+    told = ", ".join(f"{name} {middles[name]:.3f}" for name in OURS) if whole else "not run"
     return page(
         out / "page.md",
         title="Which mechanism is the default",

@@ -1,10 +1,10 @@
-"""What `Auto` and `Adaptive` choose, against every candidate, on generated tables of 17 families.
+"""What the default, `Auto` and `Adaptive` choose, against every candidate, on 17 kinds of tables.
 
-A family of tables either fits the constants of `margin.mechanisms.fitted` or validates them, never
-both. Real tables only validate. A setting is a table, a budget and a number k of attributes. The
-regret of a mechanism is its error divided by the least error with the same seed. The candidates are
-all orders of components, one-way tables, a spanning tree of pairs, and the covers that are best
-under some assumption about the structure.
+A family of generated tables either fits the constants of `margin.mechanisms.fitted` or validates
+them, never both. Real tables only validate. A setting is a table, a budget and a number k of
+attributes. The regret of a mechanism is its error divided by the least error with the same seed.
+The candidates are all orders of components, one-way tables, a spanning tree of pairs, and the
+covers that are best under some assumption about the structure.
 
 `python -m experiments run zoo` measures all settings and reports the regret. After it,
 `python -m experiments.peers.zoo` fits the constants of the prices again, on the fitting half of
@@ -44,7 +44,10 @@ COVERS = 2
 
 STRUCTURES = ("weak", "medium", "strong")
 
-OURS = ("Auto", "Adaptive")
+DEFAULT = "Adaptive(rounds=0)"
+"""What `release` takes by default."""
+
+OURS: dict[str, Any] = {DEFAULT: Adaptive(rounds=0), "Auto": Auto(), "Adaptive": Adaptive()}
 
 REAL = {
     "Adult-13": (("B1", 4), ("B2", 3), ("B3", 3), ("B4", 4)),
@@ -100,9 +103,9 @@ def settings() -> Iterator[Key]:
 
 
 def measure(family: str, draw: int, budget: str, k: int, seed: int) -> list[dict[str, Any]]:
-    """The error of each candidate, of `Auto` and of `Adaptive` in one setting."""
+    """The error of each candidate, and of each of `OURS`, in one setting."""
     made, cell = coded((family, draw, budget, k))
-    mechanisms = _compared(made, cell, k) | {"Auto": Auto(), "Adaptive": Adaptive()}
+    mechanisms = _compared(made, cell, k) | OURS
     return [
         {"method": name, "error": error_of(made, cell, k, mechanism, seed)}
         for name, mechanism in mechanisms.items()
@@ -241,7 +244,8 @@ def _claim(part: str, lines: Sequence[Mapping[str, Any]], mean: float, worst: fl
     return Claim(
         claim=f"regret on the tables that are '{part}': geometric mean <= {mean}, worst <= {worst}",
         measured="; ".join(told) or "not run",
-        holds=any(holds) if holds else None,
+        # The default comes first, and the claim is about it.
+        holds=holds[0] if holds else None,
     )
 
 
