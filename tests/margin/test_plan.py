@@ -11,11 +11,16 @@ import pytest
 
 import margin
 from margin import ZCDP, ApproxDP, DomainError, MarginError, Neighbours, PriView, PureDP, Workload
+from margin.bases.known import with_known
 from margin.cli.arguments.written import written
 from margin.cli.main import main
 from margin.cli.plan import _quoted
+from margin.datasets import people_domain
 from margin.designs import allocate_budget, covering_views
+from margin.mechanisms import Direct
 from margin.mechanisms.views.priview import BestViews
+from margin.privacy.statement import Statement
+from margin.privacy.strength import for_contents
 
 DOMAIN = margin.Domain({"age": 10, "sex": 2, "region": 5, "income": 6, "smokes": 2, "job": 8})
 BUDGETS = [
@@ -486,3 +491,37 @@ def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
     assert "--tables (99) must be the number of a row" in capsys.readouterr().err
     assert main([*command, "--json"]) == 0
     assert "tables" not in json.loads(capsys.readouterr().out)["mechanisms"][0]
+
+
+@pytest.mark.parametrize(
+    ("default", "replaced", "ratio"),
+    [
+        (ZCDP("0.025"), ZCDP("0.1", neighbours=Neighbours.REPLACE_ROW), 2),
+        (PureDP("0.5"), PureDP(1, neighbours=Neighbours.REPLACE_ROW), 1),
+    ],
+)
+def test_replaced_rows_have_half_the_variance_for_the_same_promise_with_a_rho(
+    default, replaced, ratio
+):
+    """docs/proofs/known.md and docs/howto/agency.md: the variances of a measured count."""
+    promises = [for_contents(Statement(budget=budget)) for budget in (default, replaced)]
+    assert promises[0].epsilon == promises[1].epsilon
+    domain = margin.Domain(json.loads(DOMAIN.to_json()) | {"$rows": 1000})
+    views = [["age", "sex"], ["job"]]
+    squares = []
+    for budget in (default, replaced):
+        plan = margin.plan(domain, budget=budget, workload=views, mechanisms=[Direct()])
+        squares.append(plan.table[0].error)
+    # Discrete noise has nearly the variance of its continuous law.
+    assert squares[0] == pytest.approx(ratio * squares[1], rel=1e-3)
+
+
+def test_the_figures_of_the_page_for_agencies():
+    """docs/howto/agency.md, "Which neighbours?": the best row of each plan."""
+    domain = people_domain()
+    known = {("region",): [500] * domain["region"].size}
+    domain = with_known(domain, known)
+    budgets = [ZCDP("0.025"), ZCDP("0.1", neighbours=Neighbours.REPLACE_ROW)]
+    pairs = Workload.all_kway(domain, 2)
+    best = [margin.plan(domain, budget=budget, workload=pairs).table[0] for budget in budgets]
+    assert [f"{row.per_cell:.1f}" for row in best] == ["25.1", "19.9"]
