@@ -182,6 +182,7 @@ def _show(parsed: argparse.Namespace) -> Said:
             lines.append(f"  {_given_totals(statement, strength, totals)}")
         elif strength is not None and strength.is_rho:
             lines.append(f"  spent in all: {strength.in_full}")
+        lines += _of_odds(ledger, name, statement)
         charges = ledger.charged(name)
         for place, charge in enumerate(charges):
             changed = changed_domain(charge.statement.domain, charges[:place])
@@ -270,6 +271,28 @@ def _given_totals(
         f"{statement.contents} is protected with {strength.in_full} in all, since "
         f"{' and '.join(reasons)}; whether someone is in the table is not hidden"
     )
+
+
+def _of_odds(ledger: "margin.Ledger", name: str, statement: "Statement") -> list[str]:
+    """By which factor all releases of a data set together change odds, in lines: with what is
+    spent, and with the whole budget if some of it is left."""
+    from ..privacy.strength import together
+    from ..privacy.words import change_of_odds
+
+    spent, remaining = ledger.spent(name), ledger.remaining(name)
+    amounts = {"what is spent": spent}
+    if remaining:
+        amounts["the whole budget"] = spent + remaining
+    totals = ledger.public_totals(name)
+    lines = []
+    for words, amount in amounts.items():
+        found = together(statement, amount, totals)
+        # For somebody who is known to be in the table, as if a total were public.
+        contents = together(statement, amount, [True])
+        if found is not None and contents is not None:
+            changed = change_of_odds(statement, found, contents)
+            lines.append(printable(f"  with {words}, the results {changed}"))
+    return lines
 
 
 def _verify(parsed: argparse.Namespace) -> Said:

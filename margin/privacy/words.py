@@ -16,7 +16,14 @@ from .strength import (
     with_base,
 )
 
-__all__ = ["ROWS", "how_strong", "in_a_paragraph", "in_words", "with_earlier"]
+__all__ = [
+    "ROWS",
+    "change_of_odds",
+    "how_strong",
+    "in_a_paragraph",
+    "in_words",
+    "with_earlier",
+]
 
 ROWS = "rows"
 """What rows are called if the publisher does not say what they are."""
@@ -259,14 +266,39 @@ def with_earlier(
     contents = with_base(statement, base, domain, contents=True)
     if found is None or contents is None:
         return said
-    together = f"Together, they change {_odds(statement, found)} by a factor of at most "
-    together += _factor(found)
-    if contents.steps > found.steps:
-        together += (
-            f"; if somebody is known to be in the table, they change the odds of any conclusion "
-            f"about {_contents(statement)} by a factor of at most {_factor(contents)}"
-        )
-    return f"{said} {together}."
+    return f"{said} Together, they {change_of_odds(statement, found, contents)}."
+
+
+def change_of_odds(
+    statement: Statement,
+    found: Strength,
+    contents: Strength,
+) -> str:
+    """Say by which factor results change odds, to follow the results.
+
+    Parameters
+    ----------
+    statement
+        Who is protected.
+    found
+        The guarantee between the nearest tables that agree on what is public.
+    contents
+        The guarantee for what the rows of a person say who is known to be in the table.
+
+    Examples
+    --------
+    >>> from margin import PureDP
+    >>> one = Statement(budget=PureDP(1))
+    >>> print(change_of_odds(one, strength(one, None), strength(one, None)))
+    change the odds that a row is in the table by a factor of at most 2.72
+    """
+    said = f"change {_odds(statement, found)} by a factor of at most {_factor(found)}"
+    if contents.steps == found.steps:
+        return said
+    return (
+        f"{said}; if somebody is known to be in the table, they change the odds of any conclusion "
+        f"about {_contents(statement)} by a factor of at most {_factor(contents)}"
+    )
 
 
 def _what_not() -> str:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -36,6 +37,7 @@ from margin.privacy.budget import Neighbours
 from margin.privacy.conversion import epsilon_of
 from margin.privacy.ledger import Ledger, Token
 from margin.privacy.strength import together
+from margin.privacy.words import how_strong
 from margin.private import Private
 
 CODES = np.array([[0, 1], [1, 1], [1, 0]])
@@ -943,6 +945,37 @@ def test_show_tells_the_sum_of_rho_as_an_epsilon(tmp_path, capsys):
     run("ledger", "show", path)
     whole = ledger.strength("people")
     assert f"spent in all: rho = 2 ({whole.converted})" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rows", [None, 5])
+@pytest.mark.parametrize(
+    "kind", [PureDP, ZCDP, lambda epsilon: PureDP(epsilon, neighbours=Neighbours.REPLACE_ROW)]
+)
+def test_show_tells_the_factor_of_the_odds_in_the_words_of_info(tmp_path, capsys, kind, rows):
+    """Two releases of 1 from a budget of 3: those of one release of 2, and of one of 3."""
+    path = tmp_path / "agency.db"
+    ledger = Ledger(path)
+    ledger.register("people", kind(3))
+    domain = margin.Domain({"sex": 2}, rows=rows)
+    for _ in range(2):
+        margin.release(TABLE, domain=domain, budget=kind(1), ledger=ledger.dataset("people"))
+    run("ledger", "show", path)
+    shown = capsys.readouterr().out
+    for start, amount in {"what is spent": 2, "the whole budget": 3}.items():
+        (line,) = [part for part in shown.splitlines() if part.startswith(f"  with {start}, ")]
+        told = how_strong(Statement(budget=kind(amount)), domain)
+        pattern = r"change (the odds [^:]*?) by a factor of (at most [\w.,()]+[\w)])"
+        factors = re.findall(pattern, told)
+        assert len(factors) == line.count("factor")
+        for odds, factor in factors:
+            assert f"change {odds} by a factor of {factor}" in line
+    # If all is spent, there is no second line; nor a first one if nothing is.
+    margin.release(TABLE, domain=domain, budget=kind(1), ledger=ledger.dataset("people"))
+    ledger.register("others", kind(3))
+    run("ledger", "show", path)
+    people, others = capsys.readouterr().out.split("others: ")
+    assert "what is spent" in people and "the whole budget" not in people
+    assert "what is spent" not in others and "the whole budget" in others
 
 
 def test_known_counts_are_public_totals_and_replaced_rows_are_not_doubled(tmp_path):
