@@ -3,7 +3,7 @@
 import datetime
 from dataclasses import dataclass, field
 
-from ..privacy.strength import strength
+from ..privacy.strength import strength, with_base
 from ..privacy.words import ROWS
 from ..store import release_digest
 from ..synopses.synopsis import Synopsis
@@ -65,12 +65,10 @@ class Imprint:
         provenance = synopsis.provenance
         assert provenance is not None
         digest = release_digest(synopsis)
-        guarantee = provenance.spent.describe().split(", neighbours")[0]
-        found = strength(provenance.statement, synopsis.domain)
-        known = f" ({found.numbers} given the public totals)" if found.steps > 1 else ""
+        guarantee = _guarantee(synopsis)
         by = f"{self.publisher}: " if self.publisher else ""
         proposed = (
-            f"{by}{title} ({self.date.year}). Counts with random noise; {guarantee}{known}. "
+            f"{by}{title} ({self.date.year}). Counts with random noise; {guarantee}. "
             f"Made with margin {provenance.version}, published on {self.date.isoformat()}."
         )
         lines = {
@@ -85,3 +83,25 @@ class Imprint:
             "How to cite": self.citation or proposed,
         }
         return {head: text for head, text in lines.items() if text}
+
+
+def _guarantee(synopsis: Synopsis) -> str:
+    """The guarantee in a citation: with an earlier release as base, what both add up to, since the
+    publication holds both."""
+    provenance = synopsis.provenance
+    assert provenance is not None
+    statement, base = provenance.statement, provenance.base
+    guarantee = provenance.spent.describe().split(", neighbours")[0]
+    found = strength(statement, synopsis.domain)
+    known = " given the public totals"
+    if found.steps > 1:
+        guarantee += f" ({found.numbers}{known})"
+    if base is None or base["kind"] != "release":
+        return guarantee
+    has_more = base["base"] is not None and base["base"]["kind"] == "release"
+    earlier = "the earlier releases that it uses" if has_more else "the earlier release that it uses"
+    together = with_base(statement, base, synopsis.domain)
+    if together is None:
+        return f"{guarantee}, to be added to that of {earlier}"
+    public = known if together.steps > 1 else ""
+    return f"{guarantee}; with {earlier}, {together.numbers}{public}"

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import margin
-from margin import Domain, DomainError, FileError, PureDP
+from margin import ZCDP, Domain, DomainError, FileError, PureDP
 from margin.cli import publish as publish_command
 from margin.cli.main import main
 from margin.domain.bounds import whole_bounds
@@ -539,3 +539,38 @@ def test_a_simulation_says_that_it_is_not_private(tmp_path):
     made = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=PureDP(1), seed=0).synopsis
     manifest = publish(made, [["a"]], tmp_path / "out")
     assert manifest["private"] is False and "simulation" in manifest["privacy"]
+
+
+@pytest.mark.parametrize("rows", [None, 6])
+@pytest.mark.parametrize(
+    ("budgets", "alone", "together"),
+    [
+        ([ZCDP("0.08")], "rho = 0.08", ""),
+        ([ZCDP("0.08"), ZCDP("0.08")], "rho = 0.08", "release that it uses, rho = 0.16"),
+        ([PureDP(1), PureDP(2)], "epsilon = 2", "release that it uses, epsilon = 3"),
+        ([ZCDP(1), ZCDP(2), ZCDP(3)], "rho = 3", "releases that it uses, rho = 6"),
+        ([PureDP(1), ZCDP(2)], "rho = 2", "to be added to that of the earlier release that"),
+    ],
+)
+def test_the_citation_adds_up_what_the_publication_holds(budgets, alone, together, rows):
+    domain = Domain({"sex": ["F", "M"], "smokes": 2}, rows=rows)
+    table = {"sex": ["F", "M"] * 3, "smokes": [0, 1, 1] * 2}
+    made = None
+    for budget in budgets:
+        made = margin.release(
+            table, domain=domain, budget=budget, mechanism=margin.PriView(), base=made
+        )
+    cited = Imprint().lines("T", made)["How to cite"]
+    guarantee = cited.split("random noise; ")[1].split(". Made with")[0]
+    assert alone in guarantee
+    if rows is not None and together[-1:].isdigit():
+        # With a public total, the sum is that of two steps.
+        name, _, number = together.rpartition(" = ")
+        factor = 2 if name.endswith("epsilon") else 4
+        whole = float(number)
+        assert guarantee.endswith(
+            f"{name} = {factor} x {whole:g} = {factor * whole:g} given the public totals"
+        )
+    else:
+        assert (together in guarantee) if together else ("uses" not in guarantee)
+    assert content(made, title="T", live=False)["imprint"]["How to cite"] == cited
