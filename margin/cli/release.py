@@ -86,6 +86,12 @@ _ADDED = "only public totals were added, so tables of the two compare"
 _NOISIER = 1.1
 """How many times as wide as those of the base the bounds of the total must be to be mentioned."""
 
+_NO_LEDGER = (
+    "the budget was charged to no ledger; with --ledger and --dataset, a ledger adds up what all "
+    "releases of this data spend"
+)
+"""What a release without a ledger lacks."""
+
 _NOTHING = "no noise was drawn, and nothing has been charged"
 
 
@@ -166,6 +172,9 @@ def _release(parsed: argparse.Namespace) -> Said:
             start = painted("margin:", "beware", sys.stderr)
             told = f"another program made {str(parsed.output)!r} meanwhile, so the release is in"
             print(f"{start} {told} {str(path)!r}", file=sys.stderr)
+        if ledger is None:
+            start = painted("margin:", "beware", sys.stderr)
+            print(f"{start} {_NO_LEDGER}", file=sys.stderr)
         with _telling(f"the release is complete, and {str(path)!r} is written"):
             return _described(synopsis, ledger, workload, path)
 

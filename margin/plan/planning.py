@@ -126,6 +126,7 @@ def plan(
         workload=asked,
         budget=budget,
         table=tuple(table),
+        rows=rows,
     )
 
 

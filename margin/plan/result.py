@@ -66,6 +66,15 @@ _RECONSTRUCTED = (
 )
 """What to know of the first choice of `release` before it is paid for."""
 
+_OTHER_ROWS = (
+    "the public totals add up to {known:,} rows, but this plan is for about {rows:,.0f}: public "
+    "totals must count the rows of the table, not a population of which the table is a sample"
+)
+"""What is wrong if the public totals are far from the number of rows that is expected."""
+
+_FAR = 1.1
+"""Factor between two numbers of rows above which one of them is no approximation of the other."""
+
 _MOST_TOLD = 1_000
 """Largest number of tables of a workload of which the reconstructed ones are named."""
 
@@ -90,6 +99,8 @@ class Plan:
     domain, workload, budget
         The arguments of `plan`; `workload` is the one that was taken if none was given. Pass it to
         `release`, too.
+    rows
+        The approximate number of rows, if `plan` was told one.
     table
         One row per mechanism, by increasing error (to four digits). After them come the rows whose
         error is that of the cells alone, and then mechanisms that cannot handle the workload.
@@ -106,6 +117,7 @@ class Plan:
     workload: Workload
     budget: Budget
     table: tuple[Expectation, ...]
+    rows: float | None = None
 
     @property
     def best(self) -> Any:
@@ -188,7 +200,18 @@ class Plan:
         tables that the first choice of `release` would not measure, as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
-        return tuple(filter(None, [protected, *self._of_levels(), self._of_reconstructed()]))
+        remarks = [protected, self._of_rows(), *self._of_levels(), self._of_reconstructed()]
+        return tuple(filter(None, remarks))
+
+    def _of_rows(self) -> str:
+        """That the public totals are far from the expected number of rows, in a line; else empty.
+
+        Both numbers are declared.
+        """
+        known = self.domain.rows
+        if known is None or self.rows is None or self.rows / _FAR <= known <= self.rows * _FAR:
+            return ""
+        return _OTHER_ROWS.format(known=known, rows=self.rows)
 
     def _of_reconstructed(self) -> str:
         """Which tables the first choice of `release`, or else the first row, would reconstruct, in

@@ -525,3 +525,18 @@ def test_the_figures_of_the_page_for_agencies():
     pairs = Workload.all_kway(domain, 2)
     best = [margin.plan(domain, budget=budget, workload=pairs).table[0] for budget in budgets]
     assert [f"{row.per_cell:.1f}" for row in best] == ["25.1", "19.9"]
+
+
+@pytest.mark.parametrize("known", [None, 2_000, 100_000])
+@pytest.mark.parametrize("rows", [None, 1_900, 2_100, 30_000, 100_000])
+def test_public_totals_that_are_far_from_the_expected_rows_are_remarked(known, rows):
+    """Such as the population of a sample."""
+    domain = margin.Domain({"sex": 2, "job": 8}, rows=known)
+    views = [["sex"], ["job"]]
+    plan = margin.plan(domain, budget=PureDP(1), workload=views, rows=rows)
+    is_far = None not in (known, rows) and not rows / 1.1 <= known <= rows * 1.1
+    told = [line for line in plan.remarks if line.startswith("the public totals add up")]
+    assert len(told) == is_far
+    if is_far:
+        assert f"{known:,} rows" in told[0] and f"about {rows:,}:" in told[0]
+        assert told[0] in str(plan)

@@ -44,7 +44,8 @@ def test_release_then_marginal(files, capsys, data, budget, kind):
     code, out, err = run(
         capsys, "release", data, "--domain", "domain.json", *budget, "-o", "out.margin"
     )
-    assert (code, err) == (0, "") and "out.margin" in out and kind.describe() in out
+    assert code == 0 and "out.margin" in out and kind.describe() in out
+    assert err.count("\n") == 1 and "charged to no ledger" in err
     assert margin.load("out.margin").spent == kind
     code, out, err = run(capsys, "marginal", "out.margin", "sex", "income", "--format", "json")
     answer = json.loads(out)

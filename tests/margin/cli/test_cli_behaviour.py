@@ -599,3 +599,20 @@ def test_shells_understand_what_makes_them_complete(shell, capsys):
     assert "margin" in out
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=out, text=True, check=True)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize("has_ledger", [True, False])
+def test_a_release_without_a_ledger_says_so_in_one_line_once_it_is_made(
+    folder, capsys, has_ledger, more
+):
+    """Not if nothing was charged: a refused release, here one without data, says nothing of it."""
+    ledger = ["--ledger", "agency.db", "--dataset", "people"] if has_ledger else []
+    words = ["--domain", "domain.json", "--epsilon", "1", "-o", "o.margin", *ledger, *more]
+    assert main(["release", "none.csv", *words]) == 2
+    assert "no ledger" not in capsys.readouterr().err
+    assert main(["release", "people.csv", *words]) == 0
+    out, err = capsys.readouterr()
+    assert err.count("\n") == (0 if has_ledger else 1)
+    assert ("the budget was charged to no ledger" in err) == (not has_ledger)
+    assert "no ledger" not in out
