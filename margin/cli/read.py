@@ -130,7 +130,7 @@ def _marginal(parsed: argparse.Namespace) -> Said:
 
 def _info(parsed: argparse.Namespace) -> Said:
     from ..domain.level_views import attribute_at
-    from ..privacy.statement import not_protected
+    from ..privacy.statement import OTHER_RELEASES, not_protected
     from ..privacy.strength import given, strength
     from ..privacy.words import how_strong, with_earlier
     from ..store import FORMAT
@@ -151,7 +151,7 @@ def _info(parsed: argparse.Namespace) -> Said:
         lines["about"] = provenance.description
     if provenance.private:
         lines["guarantee"] = statement.guarantee
-        lines["protects"] = statement.whom
+        lines["protects"] = f"{statement.whom} {OTHER_RELEASES}"
         earlier = with_earlier(statement, provenance.base, synopsis.domain)
         if earlier:
             lines["adds up"] = earlier

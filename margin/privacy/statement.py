@@ -15,6 +15,7 @@ from .budget import Budget, Neighbours, budget_from_json
 
 __all__ = [
     "ONE_ROW",
+    "OTHER_RELEASES",
     "Bound",
     "Statement",
     "bound_of",
@@ -27,10 +28,16 @@ __all__ = [
 
 ONE_ROW = (
     "All that one row says is protected together, whether the row is about a person or, for "
-    "example, about a household. If a person or a household has several rows, each of them is "
-    "protected by itself only."
+    "example, about a household. If a person or a household has several rows in this table, each of "
+    "them is protected by itself only."
 )
 """What the protection of one row means for those whom it is about."""
+
+OTHER_RELEASES = (
+    "This statement leaves out releases that it does not name, such as those of other periods: for "
+    "somebody who is in several releases, the guarantees add up."
+)
+"""What the statement of one release leaves out. A ledger adds up the releases of a data set."""
 
 _FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
 _NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..domain.domain import Domain
 from .budget import Neighbours
-from .statement import ONE_ROW, Statement, not_protected
+from .statement import ONE_ROW, OTHER_RELEASES, Statement, not_protected
 from .strength import (
     Strength,
     for_contents,
@@ -67,7 +67,7 @@ how much more the numbers can tell about you than if the table did not have your
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _in_short(statement, found),
-        _rows_are(row_name) + _who(statement, found),
+        f"{_rows_are(row_name)}{_who(statement, found)} {OTHER_RELEASES}",
         with_earlier(statement, base, domain, charges=False),
         " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
         _what_not(),
@@ -95,6 +95,7 @@ def in_a_paragraph(
     """
     sentences = [
         _rows_are(row_name) + statement.describe(),
+        OTHER_RELEASES,
         with_earlier(statement, base, domain),
         _alone(base),
         how_strong(statement, domain),

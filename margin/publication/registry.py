@@ -4,7 +4,7 @@ from typing import Any
 
 from ..errors import DomainError
 from ..privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
-from ..privacy.statement import Statement
+from ..privacy.statement import OTHER_RELEASES, Statement
 from ..privacy.strength import beside
 from ..synopses.synopsis import Provenance, Synopsis, check_synopsis
 
@@ -126,7 +126,7 @@ def _privacy_loss(statement: Statement) -> dict[str, Any]:
     return {
         "privacy_unit": statement.protects,
         "privacy_unit_details": f"Adjacent tables differ by {change} one such unit. "
-        f"{statement.whom}",
+        f"{statement.whom} {OTHER_RELEASES}",
         "privacy_parameters": parameters,
     }
 

@@ -9,6 +9,7 @@ import margin
 from margin.cli.main import main
 from margin.cli.release import _reconstructed
 from margin.privacy.conversion import rho_of
+from margin.privacy.statement import OTHER_RELEASES
 from margin.privacy.words import how_strong
 
 DOMAIN = dict.fromkeys("abcd", 2)
@@ -117,6 +118,7 @@ def test_what_a_row_says_has_an_epsilon_too_if_totals_are_known(folder, capsys, 
     strength = json.loads(out[start:])["strength"]
     assert main(["info", "t.margin"]) == 0
     info = capsys.readouterr().out
+    assert OTHER_RELEASES in info
     main(["ledger", "show", "l.db", "--json"])
     whole = json.loads(capsys.readouterr().out)["datasets"][0]["strength"]
     main(["ledger", "show", "l.db"])

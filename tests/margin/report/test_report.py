@@ -39,7 +39,7 @@ from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureD
 from margin.cli.main import main
 from margin.domain.bounds import half_widths, whole_bounds
 from margin.privacy.conversion import epsilon_of
-from margin.privacy.statement import Statement
+from margin.privacy.statement import OTHER_RELEASES, Statement
 from margin.privacy.words import in_a_paragraph, in_words
 from margin.publication import publish
 from margin.publication.adding import ADDED_UP, adding
@@ -363,8 +363,13 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
     _, who, strength, _ = in_words(statement)
     assert f"the odds that {whom} in the table by a factor" in strength
-    alone = "If a person or a household has several rows, each of them is protected by itself only."
+    alone = (
+        "If a person or a household has several rows in this table, each of them is protected by "
+        "itself only."
+    )
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
+    # A statement of one release says that it is not that of all.
+    assert OTHER_RELEASES in who and OTHER_RELEASES in in_a_paragraph(statement, Domain({"a": 2}))
 
 
 REPLACED = Neighbours.REPLACE_ROW
