@@ -1,6 +1,7 @@
 """The command `margin publish`, which writes a folder of tables that agree exactly."""
 
 import argparse
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ __all__ = ["add_commands"]
 
 _FORMATS = ["csv", "csvw", "parquet", "json-stat", "sdmx-csv"]
 """`publication.FORMATS`, written out so that --help needs no import."""
+
+
+_SHOWN = 40
+"""Largest number of tables in the list of quality that is printed."""
 
 
 def add_commands(commands: Any) -> None:
@@ -68,6 +73,14 @@ def add_commands(commands: Any) -> None:
         metavar="N",
         help="the seed of the search for whole numbers, which needs no secret; default: 0",
     )
+    publish.add_argument(
+        "--uncertain",
+        type=float,
+        default=30.0,
+        metavar="PERCENT",
+        help="in the list of quality, a cell is uncertain if its half-width of 95 %% is above this "
+        "percentage of its count; default: 30",
+    )
     add_imprint(publish, "the name of the .margin file")
     add_spreadsheet(publish)
     publish.add_argument(
@@ -79,6 +92,7 @@ def add_commands(commands: Any) -> None:
 
 def _publish(parsed: argparse.Namespace) -> Said:
     from ..publication.folder import check_folder, publish
+    from ..publication.quality import QUALITY, check_limit, listed, told
     from ..synopses.source import Source
 
     folder: Path = parsed.output
@@ -86,6 +100,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
     read_about(parsed)
     if parsed.seed < 0:
         raise FileError(f"--seed ({parsed.seed}) must be >= 0; pass such a number")
+    check_limit(parsed.uncertain)
     synopsis = opened(parsed)
     formats = list(dict.fromkeys(parsed.format))
     manifest = publish(
@@ -98,6 +113,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
         replace=parsed.force,
         seed=parsed.seed,
         spreadsheet=parsed.spreadsheet,
+        uncertain=parsed.uncertain,
     )
     hint(parsed, synopsis)
     tables = manifest["tables"]
@@ -123,6 +139,12 @@ def _publish(parsed: argparse.Namespace) -> Said:
             f"write --tables {joined}"
         )
     text += reconstructed_hint(sources)
+    text += f"\n\n{listed(tables[:_SHOWN])}"
+    others = len(tables) - _SHOWN
+    if others > 0:
+        named = "table is" if others == 1 else f"{others:,} tables are"
+        text += f"\nthe other {named} in {folder / QUALITY}"
+    text += f"\n{textwrap.fill(told(parsed.uncertain), 88)}"
     values = {
         "output": str(folder),
         "tables": len(tables),
@@ -132,5 +154,7 @@ def _publish(parsed: argparse.Namespace) -> Said:
         "widened": widened,
         "total": manifest["total"],
         "formats": formats,
+        "uncertain_above": manifest["uncertain_above"],
+        "quality": [{"table": table["name"], **table["quality"]} for table in tables],
     }
     return Said(text, values, is_kept=True)

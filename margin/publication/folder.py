@@ -1,7 +1,7 @@
 """`publish`: a folder of tables that agree exactly, with a manifest that states what they are.
 
-The folder has a file for each table and format, ``README.txt`` for people, and ``manifest.json``.
-It appears complete or not at all. The manifest holds the statement of privacy, the domain, and for
+The folder has a file for each table and format, ``README.txt`` for people, ``quality.csv``, and
+``manifest.json``. It appears complete or not at all. The manifest holds the statement of privacy, the domain, and for
 each table its attributes and the SHA-256 of each file.
 """
 
@@ -30,6 +30,7 @@ from .apart import pairs_apart, told_apart
 from .formats import ENDINGS, FORMATS, write_table
 from .imprint import Imprint
 from .numbers import LEVEL, NUMBERS, farthest_bound
+from .quality import LIMIT, QUALITY, check_limit, quality_of, write_quality
 from .readme import README, readme
 from .rows import unsaid
 
@@ -79,6 +80,7 @@ def publish(
     replace: bool = False,
     seed: int = 0,
     spreadsheet: bool = False,
+    uncertain: float = LIMIT,
 ) -> dict[str, Any]:
     """Write tables of whole numbers that agree exactly to a folder; see `Synopsis.tables`.
 
@@ -106,6 +108,9 @@ def publish(
     spreadsheet
         Whether CSV files are for spreadsheets: they begin with a byte-order mark, and an apostrophe
         stands before each text that would run as a formula.
+    uncertain
+        The half-width in percent of its count above which a cell is uncertain in the list of
+        quality, ``quality.csv``.
 
     Returns
     -------
@@ -118,17 +123,19 @@ def publish(
         When the views cannot be answered, an attribute is named like a column of numbers, or the
         synopsis does not come from a complete release.
     FileError
-        When a format is unknown, csvw is asked without csv, or the folder exists or cannot be
-        written.
+        When a format is unknown, csvw is asked without csv, `uncertain` is not > 0, or the folder
+        exists or cannot be written.
     """
     check_synopsis(synopsis)
     target = Path(folder)
     check_folder(target, replace=replace)
     _check_formats(formats)
+    check_limit(uncertain)
     _check_names(synopsis)
     tables = synopsis.tables(workload, integers=True, seed=seed)
     title = title or target.name
     manifest = _about(synopsis, tables, seed, title=title, imprint=imprint or Imprint())
+    manifest["uncertain_above"] = float(uncertain)
     with _replacing(target) as part:
         for number, table in enumerate(tables, 1):
             name = _file_name(number, table)
@@ -142,8 +149,11 @@ def publish(
                 write_table(form, file, table, about=about, spreadsheet=spreadsheet)
                 files[form] = _listed(file)
             entry = _entry(name, table, source, how, files)
+            entry["quality"] = quality_of(table, uncertain)
             entry["unmeasured_pairs"] = list(map(list, pairs_apart(synopsis, table.attributes)))
             manifest["tables"].append(entry)
+        write_quality(part / QUALITY, manifest, spreadsheet=spreadsheet)
+        manifest["quality"] = _listed(part / QUALITY)
         (part / README).write_text(readme(manifest), encoding="utf-8")
         manifest["readme"] = _listed(part / README)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)

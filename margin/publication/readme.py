@@ -12,6 +12,7 @@ from ..synopses.source import Source
 from .adding import ADDED_UP, adding
 from .apart import listed_pairs
 from .formats import ENDINGS
+from .quality import QUALITY, listed, told
 from .spreadsheets import OPENING
 
 __all__ = ["README", "readme"]
@@ -95,6 +96,7 @@ def readme(manifest: dict[str, Any]) -> str:
     pairs = [tuple(pair) for one in manifest["tables"] for pair in one["unmeasured_pairs"]]
     if pairs:
         parts.append(_paragraph(_APART.format(listed_pairs(list(dict.fromkeys(pairs))))))
+    parts.append(_heading("How accurate the tables are") + _quality(manifest))
     parts.append(_files(manifest))
     parts.append(_heading("Columns") + _paragraph(_columns(manifest)) + _descriptions(manifest))
     if any(entry["source"] == Source.MEASURED.value for entry in manifest["tables"]):
@@ -138,6 +140,13 @@ def _table(entry: dict[str, Any]) -> str:
     reach = "" if farthest is None else f"; low and high at most {farthest:,} from count"
     made = Source(entry["source"]).short
     return f"{entry['name']}: {names} ({entry['cells']:,} cells, {made}{reach})\n"
+
+
+def _quality(manifest: dict[str, Any]) -> str:
+    """The list of quality, and what its columns mean."""
+    rows = listed(manifest["tables"])
+    words = f"{told(manifest['uncertain_above'])} {QUALITY} has the same list."
+    return f"{rows}\n\n{_paragraph(words)}"
 
 
 def _files(manifest: dict[str, Any]) -> str:

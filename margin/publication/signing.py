@@ -136,7 +136,8 @@ def _manifest(folder: Path, written: bytes) -> dict[str, Any]:
 def _sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """The SHA-256 of each file of a manifest, by its name."""
     try:
-        listed = [manifest["readme"]]
+        # Folders of earlier versions have no list of quality.
+        listed = [manifest["readme"], *filter(None, [manifest.get("quality")])]
         for table in manifest["tables"]:
             listed += table["files"].values()
         return {str(file["name"]): str(file["sha256"]) for file in listed}

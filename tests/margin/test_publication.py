@@ -94,7 +94,7 @@ def test_all_formats_and_the_manifest_say_the_same(synopsis, tmp_path):
     manifest = publish(synopsis, VIEWS, tmp_path / "out")
     assert json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8")) == manifest
     tables = synopsis.tables(VIEWS)
-    named = {"manifest.json", manifest["readme"]["name"]}
+    named = {"manifest.json", manifest["readme"]["name"], manifest["quality"]["name"]}
     for entry, view, table in zip(manifest["tables"], VIEWS, tables, strict=True):
         assert entry["attributes"] == view and entry["cells"] == table.counts.size
         assert entry["reconstructed"] is table.reconstructed
@@ -299,13 +299,13 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
     synopsis.save("x.margin")
     code, out, err = run(capsys, "--tables", "all:1", "all:2", "sex,measure", "-o", "out/")
     assert code == 0, err
-    assert out == (
+    assert out.partition("\n\n")[0] == (
         "out: 10 tables, 75 cells, each with the total 900; 6 measured, 4 reconstructed. "
         "They agree exactly.\n"
         "Reconstructed tables are estimates from smaller tables, and groups in them must not be "
         "compared. For the next release, name the tables that matter with --workload, and to have "
         "each of them measured also with --mechanism PriView --views. To publish chosen tables "
-        "only, use margin publish --tables\n"
+        "only, use margin publish --tables"
     )
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     every = [
@@ -318,6 +318,7 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
     options = ["--format", "csv", "--spreadsheet", "--json", "--force"]
     code, out, err = run(capsys, "--tables", "asked.json", "-o", "out", *options)
     assert code == 0, err
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     assert json.loads(out) == {
         "output": "out",
         "tables": 1,
@@ -327,8 +328,11 @@ def test_the_command(synopsis, tmp_path, monkeypatch, capsys):
         "widened": 0,
         "total": 900,
         "formats": ["csv"],
+        "uncertain_above": 30,
+        "quality": [{"table": "001-_town-sex", **manifest["tables"][0]["quality"]}],
     }
-    assert sorted(os.listdir("out")) == ["001-_town-sex.csv", "README.txt", "manifest.json"]
+    files = ["001-_town-sex.csv", "README.txt", "manifest.json", "quality.csv"]
+    assert sorted(os.listdir("out")) == files
     head, rows = of_csv(tmp_path / "out" / "001-_town-sex.csv")
     assert head[0] == "\ufeff'=town" and {row[0] for row in rows} == {"A, old", "'-B", "\u00e9"}
 
@@ -342,7 +346,7 @@ def test_the_command_takes_levels(tmp_path, monkeypatch, capsys):
     options = ["--format", "csv", "-o", "out"]
     code, _, err = run(capsys, "--tables", "place@state,sex", "place", "sex", *options)
     assert code == 0, err
-    assert len(os.listdir("out")) == 5
+    assert len(os.listdir("out")) == 6
     head, rows = of_csv(tmp_path / "out" / "001-place_state-sex.csv")
     assert head == ["place@state", "sex", "count", "low", "high"]
     assert [row[:2] for row in rows] == [("S", "0"), ("S", "1"), ("T", "0"), ("T", "1")]
