@@ -207,7 +207,7 @@ def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
     # While a shell completes a line, these are None.
     behind = getattr(parsed, "attributes", None) or getattr(parsed, "conditions", None) or ()
     releases = [word for word in behind if str(word).endswith(".margin")]
-    if releases and not parsed.file.exists():
+    if releases and parsed.file.suffix != ".margin" and not parsed.file.exists():
         raise FileError(
             f"the .margin file must stand first, but {str(parsed.file)!r} does; write "
             f"{releases[0]} before all other words"

@@ -28,8 +28,8 @@ __all__ = [
 
 ONE_ROW = (
     "All that one row says is protected together, whether the row is about a person or, for "
-    "example, about a household. If a person or a household has several rows in this table, each of "
-    "them is protected by itself only."
+    "example, about a household. If a person or a household has several rows in this table, each "
+    "of them is protected by itself only."
 )
 """What the protection of one row means for those whom it is about."""
 

@@ -1,8 +1,8 @@
 """`publish`: a folder of tables that agree exactly, with a manifest that states what they are.
 
 The folder has a file for each table and format, ``README.txt`` for people, ``quality.csv``, and
-``manifest.json``. It appears complete or not at all. The manifest holds the statement of privacy, the domain, and for
-each table its attributes and the SHA-256 of each file.
+``manifest.json``. It appears complete or not at all. The manifest holds the statement of privacy,
+the domain, and for each table its attributes and the SHA-256 of each file.
 """
 
 import contextlib

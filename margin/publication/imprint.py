@@ -99,7 +99,9 @@ def _guarantee(synopsis: Synopsis) -> str:
     if base is None or base["kind"] != "release":
         return guarantee
     has_more = base["base"] is not None and base["base"]["kind"] == "release"
-    earlier = "the earlier releases that it uses" if has_more else "the earlier release that it uses"
+    earlier = (
+        "the earlier releases that it uses" if has_more else "the earlier release that it uses"
+    )
     together = with_base(statement, base, synopsis.domain)
     if together is None:
         return f"{guarantee}, to be added to that of {earlier}"

@@ -3,10 +3,19 @@
 import math
 from dataclasses import dataclass, field
 
-from ..domain.bounds import bounds_around, half_widths
+from ..domain.bounds import LAPLACE_KURTOSIS, bounds_around, half_widths
+from ..errors import DomainError
 from .source import Source
 
 __all__ = ["Count", "Difference", "Ratio"]
+
+_MOST_G = 0.05
+"""Largest g of Fieller's theorem, (z s / d)^2 for a denominator d of standard deviation s, up to
+which the delta method is near Fieller's interval (Finney, Statistical Method in Biological Assay,
+1978)."""
+
+_Z = 1.96
+"""The quantile in g, for intervals of 95 %."""
 
 
 @dataclass(
@@ -124,6 +133,49 @@ class Difference(Count):
         half = _half_width(self.variance, level, self.noise_kurtosis)
         return self.estimate - half, self.estimate + half
 
+    @classmethod
+    def between_releases(cls, earlier: Count, later: Count) -> "Difference":
+        """The change from a number of one release to a number of another one.
+
+        The noise of two releases is independent, so the variances add up; so do fourth cumulants.
+        A number that is no measurement alone has errors that both releases may share: what
+        reconstructions miss, or the noise of a base.
+
+        Parameters
+        ----------
+        earlier, later
+            Two counts or two ratios, of two releases without a base. The variance of the change of
+            a ratio is not known if a denominator is too uncertain for the delta method.
+
+        Raises
+        ------
+        DomainError
+            If one of the numbers was reconstructed, or combined with a base.
+
+        Examples
+        --------
+        >>> earlier, later = (Count(estimate=e, noise_variance=8.0) for e in (120.0, 150.0))
+        >>> Difference.between_releases(earlier, later).estimate
+        30.0
+        """
+        if earlier.reconstructed or later.reconstructed:
+            raise DomainError(
+                "both numbers of a change must be measured, but one was reconstructed, or combined "
+                "with a base: its error is not independent of the other's; ask for attributes that "
+                "both releases measured together, or release without a base"
+            )
+        variances = [one.noise_variance for one in (earlier, later)]
+        kurtoses = [one.noise_kurtosis for one in (earlier, later)]
+        variance = sum(variances)
+        if any(isinstance(one, Ratio) and one.is_uncertain for one in (earlier, later)):
+            variance = math.nan
+        fourth = sum(k * v**2 for k, v in zip(kurtoses, variances, strict=True))
+        return cls(
+            estimate=later.estimate - earlier.estimate,
+            noise_variance=variance,
+            noise_kurtosis=min(LAPLACE_KURTOSIS, fourth / variance**2) if variance > 0 else 0.0,
+        )
+
 
 @dataclass(
     frozen=True,
@@ -153,6 +205,13 @@ class Ratio(Count):
     denominator: Count
     covariance: float
     share: bool = False
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the denominator is too uncertain for the delta method, so that the variances are
+        not those of a nearly normal error."""
+        bottom = self.denominator
+        return not _Z**2 * bottom.variance <= _MOST_G * bottom.estimate**2
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true ratio by Fieller's theorem.

@@ -1,4 +1,3 @@
-import shutil
 from http.server import ThreadingHTTPServer
 
 import numpy as np
@@ -24,8 +23,8 @@ def made(table, domain, tmp_path_factory):
     (folder / "domain.json").write_text(domain.to_json())
     (folder / "about.json").write_text('{"title": "People", "publisher": "Office"}')
     pyarrow.csv.write_csv(pa.table({"sex": ["F", "M"], "count": [240, 260]}), folder / "states.csv")
-    margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
-    shutil.copy(folder / "people.margin", folder / "last_year.margin")
+    for name in ("people.margin", "last_year.margin"):
+        margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / name)
     visits = margin.Domain(
         {
             "place": {"levels": {"names": ["state", "county"], "paths": [["CA", "Napa"]]}},
