@@ -61,7 +61,7 @@ def quality_of(table: Marginal, limit: float) -> dict[str, Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from margin.domain import Domain
+    >>> from margin import Domain
     >>> counts, variance = np.array([100.0, 10.0]), np.array([4.0, 4.0])
     >>> quality_of(Marginal(Domain({"a": 2}), counts, noise_variance=variance), 30)
     {'cells': 2, 'half_width': 22.0, 'uncertain': 50.0}

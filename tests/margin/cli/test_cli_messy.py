@@ -119,7 +119,7 @@ def test_a_view_in_one_text_takes_commas_or_blanks(tmp_path, capsys):
     tables = ["--tables", "a d", "a, b c", "d b c", "--format", "csv"]
     code, _, err = run(capsys, "publish", str(path), *tables, "-o", str(folder))
     assert code == 0, err
-    names = sorted(file.name for file in folder.glob("*.csv"))
+    names = sorted(file.name for file in folder.glob("0*.csv"))
     assert names == ["001-a-d.csv", "002-a-b_c.csv", "003-d-b_c.csv"]
     code, out, _ = run(capsys, "marginal", str(path), "d b c", "--format", "csv")
     assert code == 0 and out.startswith("d,b c,count")
