@@ -7,6 +7,7 @@ says what a solver gets and returns, states its programme, and checks answers by
 its rows come profiles, tables, pictures and a page.
 """
 
+from .engines.ended import Ended
 from .families.cover import Chosen, Cover
 from .families.every import FAMILIES
 from .families.family import Check, Claim, Family
@@ -59,6 +60,7 @@ __all__ = [
     "Claim",
     "Clauses",
     "Cover",
+    "Ended",
     "Family",
     "Instance",
     "Listed",

@@ -110,7 +110,14 @@ def _add_run(group: Any) -> None:
         "of the families",
     )
     for option, kind, default, text in (
-        ("--time-limit", float, 60.0, "seconds of one solve; a later answer does not count"),
+        (
+            "--time-limit",
+            float,
+            60.0,
+            "seconds of one solve, without those for which it waited for a processor; a later "
+            "answer does not count. A solve that ends at the limit after long waiting is lost, and "
+            "starts again up to twice: on a busy machine take --jobs 1, or a longer limit",
+        ),
         ("--repeats", int, 3, "number of solves after the first, cold one"),
         ("--jobs", int, 1, "number of processes at a time"),
         ("--threads", int, 1, "number of threads of each process"),
