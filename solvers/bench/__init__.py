@@ -11,11 +11,12 @@ from .engines.ended import Ended
 from .families.cover import Chosen, Cover
 from .families.every import FAMILIES
 from .families.family import Check, Claim, Family
-from .formats.files import read
+from .formats.files import read, write
 from .formats.wcnf import Clauses
 from .instance import Instance, load
 from .instances import instance, instances
 from .libraries.by_model import Answered, ByModel
+from .libraries.executable import Executable
 from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .libraries.tolerance import tolerance_of
 from .models.model import Model
@@ -61,6 +62,7 @@ __all__ = [
     "Clauses",
     "Cover",
     "Ended",
+    "Executable",
     "Family",
     "Instance",
     "Listed",
@@ -99,5 +101,6 @@ __all__ = [
     "table_of",
     "times",
     "tolerance_of",
+    "write",
     "write_page",
 ]
