@@ -19,6 +19,7 @@ from .libraries.by_model import Answered, ByModel
 from .libraries.executable import Executable
 from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .libraries.tolerance import tolerance_of
+from .made.covers import covering_design
 from .models.model import Model
 from .running.answers import load_answer
 from .running.battery import check_answers
@@ -75,6 +76,7 @@ __all__ = [
     "check_answers",
     "claimed_only",
     "compare",
+    "covering_design",
     "data_profile",
     "draw_data_profile",
     "draw_failures",
