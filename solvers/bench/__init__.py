@@ -21,7 +21,7 @@ from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .libraries.tolerance import tolerance_of
 from .made.covers import covering_design
 from .models.model import Model
-from .running.answers import load_answer
+from .running.answers import load_answer, save_answer
 from .running.battery import check_answers
 from .running.compare import compare
 from .running.reconciled import reconciled
@@ -96,6 +96,7 @@ __all__ = [
     "read",
     "read_rows",
     "reconciled",
+    "save_answer",
     "shifted_geometric_means",
     "solvers",
     "solves",

@@ -15,6 +15,7 @@ from ..common import (
     split_names,
 )
 from ..outputs import add_force, check_free, check_picture, draw
+from .check import add_check
 from .export import add_export
 from .minutes import each_minute
 from .named import chosen, of_solvers, solver_name, solver_of
@@ -34,11 +35,12 @@ _PICTURES = {
 
 
 def add_commands(commands: Any) -> None:
-    """Add `margin bench list`, `run`, `show` and `export` to the parser of the command line."""
+    """Add the commands of `margin bench` to the parser of the command line."""
     group = add_group(commands, "bench", "compare solvers of optimisation problems over tables")
     _add_list(group)
     _add_run(group)
     _add_show(group)
+    add_check(group)
     add_export(group)
 
 
