@@ -171,3 +171,15 @@ def test_a_file_of_an_older_version_names_its_instance_by_its_folder(tmp_path):
     found = read_kept(folder / "A-0.npz")
     assert (found.instance, found.digest, found.dual) == ("my/own", "", None)
     assert found.answer.tolist() == FANO
+
+
+@pytest.mark.parametrize("family", ["minimax", "least-squares", "consistency", "nonnegativity"])
+@pytest.mark.parametrize("factor", [0.5, 0.999, 1.0, 1.5, 3.0])
+def test_multipliers_that_are_not_the_best_ones_never_prove_too_much(family, factor, tmp_path):
+    instance = small(family)
+    ended = ClarabelEngine()(instance.model)
+    answer = instance.family.answer(instance.problem, ended.point)
+    found = standing(instance, kept(tmp_path, instance, answer, dual=factor * ended.dual))
+    assert found.bound <= found.check.objective + 1e-6
+    # Columns without a bound have a box.
+    assert np.isfinite(found.bound)
