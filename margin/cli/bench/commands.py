@@ -99,8 +99,9 @@ def _add_run(group: Any) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="names of instances, or .npz files that Instance.save or `margin bench export` wrote; "
-        "default: all of the family and size",
+        help="names of instances, also of generated ones, such as "
+        "response-c500x3000-chain-round60-seed7, or .npz files that Instance.save or `margin bench "
+        "export` wrote; default: all of the family and size",
     )
     running.add_argument(
         "--solvers",

@@ -64,11 +64,13 @@ def write(model: Model, path: str | Path, *, name: str = "model") -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from margin.solvers import bench
     >>> model = bench.Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[9])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     bench.write(model, f"{folder}/small.lp")
-    ...     print(open(f"{folder}/small.lp").read().splitlines()[-4:])
+    ...     path = Path(folder, "small.lp")
+    ...     bench.write(model, path)
+    ...     print(path.read_text().splitlines()[-4:])
     ['Bounds', ' 0 <= x0 <= +inf', ' 0 <= x1 <= +inf', 'End']
     """
     path = Path(path)

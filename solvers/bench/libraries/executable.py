@@ -32,6 +32,10 @@ _PATIENCE_SHARE, _PATIENCE_SECONDS = 1.5, 10.0
 """A program is ended after this share of its time limit, and this many seconds. A comparison ends
 it earlier."""
 
+_NO_COLUMN = (
+    "the solution file names no column; its lines must hold a name, such as x0, and a value"
+)
+
 _MOST_WORDS = 200
 """Largest number of characters of a program's own words that are kept."""
 
@@ -192,7 +196,7 @@ def _ended(
     if not found:
         # A status that stands for an answer would claim one that is not there.
         status = Status.FAILED if status.ok else status
-        return Ended(status=status, bound=bound, detail="the solution file names no column")
+        return Ended(status=status, bound=bound, detail=_NO_COLUMN)
     try:
         for number, value in found:
             point[int(number)] = float(value)

@@ -49,9 +49,11 @@ def generated(name: str) -> Recipe:
     (2, 2, 2, 2)
     """
     found = _SEEDED.fullmatch(name)
-    maker = _MAKERS.get(found["family"]) if found else None
-    make = maker and maker(found["family"], found["parts"].split("-"), int(found["seed"]))
-    if not make:
+    make = None
+    if found and found["family"] in _MAKERS:
+        maker = _MAKERS[found["family"]]
+        make = maker(found["family"], found["parts"].split("-"), int(found["seed"]))
+    if not found or not make:
         raise ValueError(
             "a name with a seed must consist of a family, the parts that names of this family "
             f"have, and the seed, such as {EXAMPLE!r} or 'least-squares-3x4x5-chain-pairs-seed7', "
