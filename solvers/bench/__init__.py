@@ -7,18 +7,21 @@ says what a solver gets and returns, states its programme, and checks answers by
 its rows come profiles, tables, pictures and a page.
 """
 
+from .engines.ended import Ended
 from .families.cover import Chosen, Cover
 from .families.every import FAMILIES
 from .families.family import Check, Claim, Family
-from .formats.files import read
+from .formats.files import read, write
 from .formats.wcnf import Clauses
 from .instance import Instance, load
 from .instances import instance, instances
 from .libraries.by_model import Answered, ByModel
+from .libraries.executable import Executable
 from .libraries.roster import ROSTER, Listed, families_of, solvers
 from .libraries.tolerance import tolerance_of
+from .made.covers import covering_design
 from .models.model import Model
-from .running.answers import load_answer
+from .running.answers import load_answer, save_answer
 from .running.battery import check_answers
 from .running.compare import compare
 from .running.reconciled import reconciled
@@ -59,6 +62,8 @@ __all__ = [
     "Claim",
     "Clauses",
     "Cover",
+    "Ended",
+    "Executable",
     "Family",
     "Instance",
     "Listed",
@@ -71,6 +76,7 @@ __all__ = [
     "check_answers",
     "claimed_only",
     "compare",
+    "covering_design",
     "data_profile",
     "draw_data_profile",
     "draw_failures",
@@ -90,6 +96,7 @@ __all__ = [
     "read",
     "read_rows",
     "reconciled",
+    "save_answer",
     "shifted_geometric_means",
     "solvers",
     "solves",
@@ -97,5 +104,6 @@ __all__ = [
     "table_of",
     "times",
     "tolerance_of",
+    "write",
     "write_page",
 ]

@@ -305,7 +305,8 @@ _GOOD = np.array([status.ok for status in _ORDER])
 class Solutions:
     """The solutions of the n problems of a batch.
 
-    Each attribute is as in `Solution`, with a first axis of length n, except:
+    Each attribute is as in `Solution`, with a first axis of length n; `bound` and `detail` are
+    left out. The exceptions:
 
     Attributes
     ----------

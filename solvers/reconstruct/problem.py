@@ -279,6 +279,7 @@ class Problem(Stated):
         *,
         status: Status,
         objective: "float | Callable[[Problem, Floats], float] | None" = None,
+        bound: float | None = None,
         iterations: int,
         seconds: float,
         relaxation: float,
@@ -297,7 +298,7 @@ class Problem(Stated):
         objective
             The value of the solver's objective, or a function ``(problem, distribution)`` that
             computes it; None if the solver does not tell, which makes it NaN.
-        status, iterations, seconds, relaxation
+        status, bound, iterations, seconds, relaxation
             See `Solution`.
         bars
             The uncertainty of the cells, each part of shape (cells,); None if it is not computed.
@@ -324,6 +325,7 @@ class Problem(Stated):
             relaxation=relaxation,
             variance=None if bars is None else bars.variance.reshape(self.shape),
             undetermined=None if bars is None else bars.undetermined.reshape(self.shape),
+            bound=bound,
             detail=detail,
         )
 
@@ -396,6 +398,9 @@ class Solution:
         it.
     undetermined
         See `Bars`, of the problem's shape; None if the solver does not compute it.
+    bound
+        A lower bound on the objective of every table, which the solver claims, such as the value of
+        the dual problem; None if it claims none.
     detail
         What is wrong with the table that was found, if the status is `FAILED` for it; else empty.
     """
@@ -409,6 +414,7 @@ class Solution:
     relaxation: float
     variance: Floats | None = None
     undetermined: Floats | None = None
+    bound: float | None = None
     detail: str = ""
 
     def _repr_html_(self) -> str:

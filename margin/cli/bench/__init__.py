@@ -1,1 +1,1 @@
-"""The commands `margin bench list`, `run`, `show` and `export`."""
+"""The commands `margin bench list`, `run`, `show`, `check` and `export`."""

@@ -15,6 +15,7 @@ from ..common import (
     split_names,
 )
 from ..outputs import add_force, check_free, check_picture, draw
+from .check import add_check
 from .export import add_export
 from .minutes import each_minute
 from .named import chosen, of_solvers, solver_name, solver_of
@@ -34,11 +35,12 @@ _PICTURES = {
 
 
 def add_commands(commands: Any) -> None:
-    """Add `margin bench list`, `run`, `show` and `export` to the parser of the command line."""
+    """Add the commands of `margin bench` to the parser of the command line."""
     group = add_group(commands, "bench", "compare solvers of optimisation problems over tables")
     _add_list(group)
     _add_run(group)
     _add_show(group)
+    add_check(group)
     add_export(group)
 
 
@@ -97,8 +99,9 @@ def _add_run(group: Any) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="names of instances, or .npz files that Instance.save or `margin bench export` wrote; "
-        "default: all of the family and size",
+        help="names of instances, also of generated ones, such as "
+        "response-c500x3000-chain-round60-seed7, or .npz files that Instance.save or `margin bench "
+        "export` wrote; default: all of the family and size",
     )
     running.add_argument(
         "--solvers",
@@ -110,7 +113,14 @@ def _add_run(group: Any) -> None:
         "of the families",
     )
     for option, kind, default, text in (
-        ("--time-limit", float, 60.0, "seconds of one solve; a later answer does not count"),
+        (
+            "--time-limit",
+            float,
+            60.0,
+            "seconds of one solve, without those for which it waited for a processor; a later "
+            "answer does not count. A solve that ends at the limit after long waiting is lost, and "
+            "starts again up to twice: on a busy machine take --jobs 1, or a longer limit",
+        ),
         ("--repeats", int, 3, "number of solves after the first, cold one"),
         ("--jobs", int, 1, "number of processes at a time"),
         ("--threads", int, 1, "number of threads of each process"),

@@ -26,12 +26,15 @@ def add_export(group: Any) -> None:
         examples=[
             "margin bench export cover-design-7-3-2 fano.mps",
             "margin bench export cover-design-7-3-2 --statement",
+            "margin bench export cover-views-m14-80of3-500-cells-seed7 generated.npz",
         ],
     )
     exporting.add_argument(
         "name",
         metavar="NAME|FILE.npz",
-        help="the name of an instance, or an .npz file that Instance.save or this command wrote",
+        help="the name of an instance, which may be generated, such as "
+        "response-c500x3000-chain-round60-seed7, or an .npz file that Instance.save or this "
+        "command wrote",
     )
     exporting.add_argument(
         "file",

@@ -52,6 +52,7 @@ class ReconstructionFamily(Family):
         return Claim(
             status=getattr(answer, "status", None),
             objective=objective if tells else None,
+            bound=getattr(answer, "bound", None),
         )
 
     def answer(self, problem: Problem, point: Floats) -> Floats:

@@ -1,7 +1,8 @@
-"""`export` and `read`: files by their endings."""
+"""`export`, `write` and `read`: files by their endings."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from .wcnf import Clauses, read_wcnf, wcnf
 if TYPE_CHECKING:
     from ..instance import Instance
 
-__all__ = ["export", "read"]
+__all__ = ["export", "read", "write"]
 
 _ENDINGS = (".mps", ".lp", ".cbf", ".wcnf")
 
@@ -27,40 +28,84 @@ _ELSEWHERE = {
 """Endings of other files of the bench, and what reads these."""
 
 
+_WRITERS = {".mps": mps, ".lp": lp, ".cbf": cbf}
+"""What makes the lines of each format that has the columns of `Instance.model`."""
+
 _COMMENTS = {".mps": "*", ".lp": "\\", ".cbf": "#"}
-"""How a comment begins in each format that has the columns of `Instance.model`."""
+"""How a comment begins in these formats."""
 
 
 def export(instance: "Instance", path: Path) -> None:
     """Write the problem of an instance; see `Instance.export`."""
-    lines = _lines(instance, path)
+    _put(_lines(instance, path), path)
+
+
+def write(model: Model, path: str | Path, *, name: str = "model") -> None:
+    """Write a model to a file that `read` and other programs read.
+
+    An engine that calls a program hands the model over so; see `Executable`. The columns are named
+    x0, x1, ... in their order. `Instance.export` writes the model of an instance, with comments on
+    its columns.
+
+    Parameters
+    ----------
+    model
+        The model.
+    path
+        The file; its name ends in ``.mps``, ``.lp`` or ``.cbf``. An existing file is replaced.
+    name
+        The name of the model in the file.
+
+    Raises
+    ------
+    ValueError
+        If the ending is another one, or the format cannot hold such a model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from margin.solvers import bench
+    >>> model = bench.Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[9])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "small.lp")
+    ...     bench.write(model, path)
+    ...     print(path.read_text().splitlines()[-4:])
+    ['Bounds', ' 0 <= x0 <= +inf', ' 0 <= x1 <= +inf', 'End']
+    """
+    path = Path(path)
+    writer = _WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise ValueError(
+            f"the name of the file must end in one of {', '.join(_WRITERS)}, but it ends in "
+            f"'{path.suffix}'; choose one of these"
+        )
+    _put(_begun(writer(model, _one_word(name))), path)
+
+
+def _put(lines: Iterable[str], path: Path) -> None:
+    """Write the lines of a file."""
     with path.open("w", encoding="ascii", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
+def _begun(lines: Iterator[str]) -> Iterator[str]:
+    """The same lines; the first one is made here, so that a refusal leaves no file."""
+    return chain([next(lines)], lines)
+
+
 def _lines(instance: "Instance", path: Path) -> Iterator[str]:
-    """The lines of the file; the first one is made here, so that a refusal leaves no file."""
+    """The lines of the file, with comments on its columns after the first one."""
     ending = path.suffix.lower()
     name = _one_word(instance.name)
-    if ending == ".mps":
-        made = mps(instance.model, name)
-    elif ending == ".lp":
-        made = lp(instance.model, name)
-    elif ending == ".cbf":
-        made = cbf(instance.model, name)
-    elif ending == ".wcnf":
-        made = wcnf(instance.problem, name, instance.family.name)
-    else:
+    if ending == ".wcnf":
+        return _begun(wcnf(instance.problem, name, instance.family.name))
+    if ending not in _WRITERS:
         raise ValueError(_unknown(path))
+    made = _WRITERS[ending](instance.model, name)
     first = next(made)
-
-    def whole() -> Iterator[str]:
-        yield first
-        if ending in _COMMENTS:
-            yield from (f"{_COMMENTS[ending]} {line}" for line in _columns(instance))
-        yield from made
-
-    return whole()
+    comments = [f"{_COMMENTS[ending]} {line}" for line in _columns(instance)]
+    return chain([first], comments, made)
 
 
 def _columns(instance: "Instance") -> list[str]:

@@ -1,1 +1,1 @@
-"""Generated instances, from seeds."""
+"""Generated instances, from seeds: those of the catalogue, and any others by their names."""

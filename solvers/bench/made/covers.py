@@ -1,15 +1,17 @@
 """Instances of covers: covering designs, and views that hold the wanted marginals."""
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
 
 from ..families.cover import Cover
 from .draws import Draws
 from .recipe import Recipe
+from .shapes import sizes_of
 
-__all__ = ["covering_design", "recipes", "views_for"]
+__all__ = ["covering_design", "recipes", "seeded", "views_for"]
 
 Axes = tuple[int, ...]
 
@@ -18,6 +20,15 @@ def covering_design(v: int, k: int, t: int) -> Cover:
     """The fewest sets of k of v points that hold every t points.
 
     The items are the t-subsets and the sets are the k-subsets, both in lexicographic order.
+
+    Parameters
+    ----------
+    v
+        The number of points.
+    k
+        The number of points of a set, at most v.
+    t
+        The number of points of an item, at most k.
 
     Examples
     --------
@@ -117,6 +128,24 @@ _VIEWS = [
     ("large", _MIXED[:12], 3, 0, 500),
     ("large", _MIXED, 2, 100, 300),
 ]
+
+
+_SHAPES = {f"m{count}": _MIXED[:count] for count in range(2, len(_MIXED) + 1)}
+
+
+_NAME = re.compile(r"(\w+)-(?:all|([1-9]\d*)of)([1-9]\d*)-([1-9]\d*)-(cells|one)")
+
+
+def seeded(family: str, parts: list[str], seed: int) -> Callable[[], Cover] | None:
+    """A function that makes the problem of the parts of a name; None if they do not fit."""
+    found = _NAME.fullmatch("-".join(parts))
+    sizes = sizes_of(found[1], _SHAPES) if found else None
+    if not found or sizes is None:
+        return None
+    count, wanted, most = int(found[2] or 0), int(found[3]), int(found[4])
+    if wanted > len(sizes) or count > math.comb(len(sizes), wanted):
+        return None
+    return partial(views_for, sizes, wanted, count, most, found[5], seed)
 
 
 def recipes() -> Iterator[Recipe]:

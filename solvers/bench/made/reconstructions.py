@@ -1,7 +1,7 @@
 """Instances of entropy and of reconstruction: a marginal, and what views tell about it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -17,9 +17,10 @@ from ...tables.tables import Tables
 from ...types import Floats, Integers
 from .draws import Draws
 from .recipe import Recipe
-from .records import counts_of, records
+from .records import KINDS, counts_of, records
+from .shapes import check_cells, sizes_of
 
-__all__ = ["exact", "noisy", "observed", "recipes"]
+__all__ = ["exact", "noisy", "observed", "recipes", "seeded"]
 
 Axes = tuple[int, ...]
 
@@ -38,6 +39,9 @@ _SHAPES: dict[str, tuple[Axes, str]] = {
     "b16": ((2,) * 16, "large"),
 }
 """The shapes of the marginals with the sizes of their instances, by the names in use."""
+
+
+_MIXED = {name: sizes for name, (sizes, _) in _SHAPES.items()}
 
 
 class _Case(NamedTuple):
@@ -59,9 +63,16 @@ def _known_sets(known: str, count: int, draws: Draws) -> list[Axes]:
     return sorted({draws.subset(count, half) for _ in range(count)})
 
 
+def _sizes(case: _Case) -> Axes:
+    """The number of categories of each axis."""
+    sizes = sizes_of(case.shape, _MIXED)
+    assert sizes is not None
+    return sizes
+
+
 def _counts(case: _Case, seed: int) -> tuple[Floats, Floats | None]:
     """The counts of the marginal, and the cells that must be zero as ones, or None."""
-    sizes = _SHAPES[case.shape][0]
+    sizes = _sizes(case)
     cells = math.prod(sizes)
     table = records(case.kind, sizes, 20 * min(cells, 5000), seed)
     counts = counts_of(table, sizes, tuple(range(len(sizes))))
@@ -76,7 +87,7 @@ def _counts(case: _Case, seed: int) -> tuple[Floats, Floats | None]:
 
 def _views(case: _Case, seed: int) -> list[Axes]:
     """The known sets of axes of a case."""
-    return _known_sets(case.known, len(_SHAPES[case.shape][0]), Draws(seed + 1000))
+    return _known_sets(case.known, len(_sizes(case)), Draws(seed + 1000))
 
 
 def exact(case: _Case, seed: int) -> Problem:
@@ -172,15 +183,34 @@ _OBSERVED = [
 ]  # fmt: skip
 
 
+_FAMILIES = {
+    "exact-entropy": (exact, _EXACT),
+    "penalised-entropy": (noisy, _NOISY),
+    "least-squares": (noisy, _NOISY),
+    "minimax": (observed, _OBSERVED),
+}
+"""What makes a problem of each family, and the cases of the catalogue."""
+
+_LEAST_AXES = {"pairs": 2, "triples": 3, "half": 2}
+"""The views that names have, and the least number of axes for each."""
+
+
+def seeded(family: str, parts: list[str], seed: int) -> Callable[[], Problem] | None:
+    """A function that makes the problem of the parts of a name; None if they do not fit."""
+    zeros = parts[3:] == ["zeros"] and family != "minimax"
+    if len(parts) != 3 + zeros:
+        return None
+    shape, kind, known = parts[:3]
+    sizes = sizes_of(shape, _MIXED)
+    if sizes is None or kind not in KINDS or len(sizes) < _LEAST_AXES.get(known, len(sizes) + 1):
+        return None
+    check_cells(sizes)
+    return partial(_FAMILIES[family][0], _Case(shape, kind, known, zeros), seed)
+
+
 def recipes() -> Iterator[Recipe]:
     """The recipes of the four families of entropy and reconstruction."""
-    families = {
-        "exact-entropy": (exact, _EXACT),
-        "penalised-entropy": (noisy, _NOISY),
-        "least-squares": (noisy, _NOISY),
-        "minimax": (observed, _OBSERVED),
-    }
-    for family, (make, cases) in families.items():
+    for family, (make, cases) in _FAMILIES.items():
         for number, case in enumerate(cases, start=1):
             words = [family, case.shape, case.kind, case.known]
             if case.zeros:

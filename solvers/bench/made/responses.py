@@ -1,6 +1,7 @@
 """Instances of best responses: rounds of multiplicative weights over conjunctions and parities."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -11,12 +12,15 @@ from ...response.constraint import Constraint
 from ...types import Flags, Integers
 from .draws import Draws
 from .recipe import Recipe
-from .records import records
+from .records import KINDS, records
 
-__all__ = ["recipes", "round_of_weights"]
+__all__ = ["recipes", "round_of_weights", "seeded"]
 
 _CANDIDATES = 200
 """The number of records among which the generator answers a round."""
+
+_WIDTH = 3
+"""The number of attributes of a query of the catalogue."""
 
 _STEPS = np.array([round(2 ** (16 + step / 4)) for step in range(-64, 65)], np.int64)
 """Integer weights: 2 ** (16 + step / 4) for the steps from -64 to 64."""
@@ -119,6 +123,11 @@ def _problem(
     )
 
 
+def _mixed(count: int) -> tuple[int, ...]:
+    """The numbers of categories of mixed attributes."""
+    return tuple(2 + place % 5 for place in range(count))
+
+
 def _conjunctions() -> Iterator[_Case]:
     """Conjunctions of three literals: early and late rounds, from easy to open."""
     ladder = (
@@ -135,7 +144,7 @@ def _conjunctions() -> Iterator[_Case]:
         for kind in ("independent", "chain", "clicks"):
             for turn in (2, 60):
                 name = f"c{count}x{samples}-{kind}-round{turn}"
-                yield _Case(name, size, (2,) * count, kind, 3, samples, turn)
+                yield _Case(name, size, (2,) * count, kind, _WIDTH, samples, turn)
 
 
 def _others() -> Iterator[_Case]:
@@ -149,20 +158,45 @@ def _others() -> Iterator[_Case]:
     ):
         for turn in (2, 30):
             name = f"p{count}x{samples}-chain-round{turn}"
-            yield _Case(name, size, (2,) * count, "chain", 3, samples, turn, parity=True)
+            yield _Case(name, size, (2,) * count, "chain", _WIDTH, samples, turn, parity=True)
     for size, count, samples in (
         ("small", 12, 40),
         ("small", 20, 60),
         ("medium", 40, 150),
         ("large", 80, 600),
     ):
-        sizes = tuple(2 + place % 5 for place in range(count))
+        sizes = _mixed(count)
         for turn in (2, 60):
             name = f"m{count}x{samples}-classes-round{turn}"
-            yield _Case(name, size, sizes, "classes", 3, samples, turn)
+            yield _Case(name, size, sizes, "classes", _WIDTH, samples, turn)
     for size, count, samples in (("small", 20, 40), ("small", 40, 60), ("medium", 60, 150)):
         name = f"f{count}x{samples}-chain-round10"
-        yield _Case(name, size, (2,) * count, "chain", 3, samples, 10, forbidden=count)
+        yield _Case(name, size, (2,) * count, "chain", _WIDTH, samples, 10, forbidden=count)
+
+
+_NAME = re.compile(r"([cpmf])([1-9]\d*)x([1-9]\d*)-([a-z]+)-round([1-9]\d*)")
+
+
+def seeded(family: str, parts: list[str], seed: int) -> Callable[[], BestResponse] | None:
+    """A function that makes the problem of the parts of a name; None if they do not fit."""
+    name = "-".join(parts)
+    found = _NAME.fullmatch(name)
+    if not found or found[4] not in KINDS or int(found[2]) < _WIDTH:
+        return None
+    letter, kind = found[1], found[4]
+    count, samples, turn = int(found[2]), int(found[3]), int(found[5])
+    case = _Case(
+        name=name,
+        size="large",
+        sizes=_mixed(count) if letter == "m" else (2,) * count,
+        kind=kind,
+        width=_WIDTH,
+        samples=samples,
+        round=turn,
+        parity=letter == "p",
+        forbidden=count if letter == "f" else 0,
+    )
+    return partial(round_of_weights, case, seed)
 
 
 def recipes() -> Iterator[Recipe]:

@@ -1,6 +1,7 @@
 """Instances of consistency and joint non-negativity: noisy tables of views."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
 from typing import NamedTuple
@@ -8,9 +9,10 @@ from typing import NamedTuple
 from ...tables.tables import Tables
 from .draws import Draws
 from .recipe import Recipe
-from .records import counts_of, records
+from .records import KINDS, counts_of, records
+from .shapes import check_cells, sizes_of
 
-__all__ = ["noisy_views", "recipes"]
+__all__ = ["noisy_views", "recipes", "seeded"]
 
 
 class _Case(NamedTuple):
@@ -84,6 +86,35 @@ _CASES = [
         for kind in ("chain", "clicks")
     ),
 ]  # fmt: skip
+
+
+_SHAPES = {"m8": _MIXED, "m12": (*_MIXED, 2, 3, 4, 2)}
+
+_WIDTHS = {"pairs": 2, "triples": 3}
+
+_ROWS_AND_SCALES = {case.sizes: (case.rows, case.scale) for case in _CASES}
+"""The number of records and the scale of the noise, by the sizes of the axes."""
+
+_OTHER_ROWS_AND_SCALE = 20_000, 10
+
+
+def seeded(family: str, parts: list[str], seed: int) -> Callable[[], Tables] | None:
+    """A function that makes the problem of the parts of a name; None if they do not fit."""
+    unequal = parts[3:] == ["unequal"]
+    if len(parts) != 3 + unequal:
+        return None
+    shape, kind, views = parts[:3]
+    sizes = sizes_of(shape, _SHAPES)
+    drawn = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", views)
+    count, width = map(int, drawn.groups()) if drawn else (0, _WIDTHS.get(views, 0))
+    if sizes is None or kind not in KINDS or not 1 <= width <= len(sizes):
+        return None
+    # No view is larger than that of the largest axes.
+    check_cells(tuple(sorted(sizes)[-width:]))
+    rows, scale = _ROWS_AND_SCALES.get(sizes, _OTHER_ROWS_AND_SCALE)
+    name = "-".join(parts[:3])
+    case = _Case(name, "large", sizes, kind, count, width, rows, scale, unequal)
+    return partial(noisy_views, case, seed)
 
 
 def recipes() -> Iterator[Recipe]:

@@ -199,6 +199,11 @@ class Found:
         return self.wall - self.waited
 
     @property
+    def had(self) -> float:
+        """`own_seconds`; if the process was ended, by our clock, as its own never told."""
+        return self.watched - self.waited if self.end == "time" else self.own_seconds
+
+    @property
     def has_slow_clock(self) -> bool:
         """Whether the process measured much fewer seconds than passed."""
         passed = self.watched - self.waited - self.late
@@ -222,8 +227,7 @@ class Found:
         may_be_stopped = is_near and status in _MAYBE_STOPPED
         is_late = was_ended or status == "TIME_LIMIT" or may_be_stopped
         has_waited = self.waited > _WAITED_SHARE * limit
-        own = self.watched - self.waited if was_ended else self.own_seconds
-        had_its_time = own >= _NEARLY * limit
+        had_its_time = self.had >= _NEARLY * limit
         return is_late and has_waited and not had_its_time
 
 

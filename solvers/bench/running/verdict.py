@@ -90,8 +90,7 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     if check is not None and check.feasible:
         gap = gap_to(instance.family.sense, check.objective, instance.best_known)
     if found.is_lost(limit):
-        waited = f"{WAITED} {found.waited:.3g} s for a processor; run it on a quieter machine"
-        cause = found.detail if found.lost else waited
+        cause = found.detail if found.lost else _kept_waiting(found, limit)
         return Verdict(outcome=Outcome.LOST, cause=cause, check=check, gap=gap)
     ends = {
         "raised": Outcome.RAISED,
@@ -128,6 +127,15 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     words = _in_its_words(found.claim)
     cause = reason if status is None else f"{reason}; its status is {status.name}{words}"
     return Verdict(outcome=Outcome.FEASIBLE, cause=cause, check=check, gap=gap)
+
+
+def _kept_waiting(found: Found, limit: float) -> str:
+    """That a solve that ended at its limit had little of it for itself, and what to do."""
+    return (
+        f"{WAITED} {found.waited:.3g} s for a processor, so that it had {found.had:.3g} s of its "
+        f"limit of {limit:g} s for itself when it ended there; run it again with fewer jobs "
+        "(--jobs 1), with a longer time limit, or on a quieter machine"
+    )
 
 
 def _too_late(found: Found, limit: float) -> str:

@@ -135,7 +135,8 @@ def answer_of(solver: Any, instance: Instance, improved: Callable[[Any], None]) 
 def _solve(solver: Any, instance: Instance, improved: Callable[[Any], None]) -> Any:
     whole = getattr(solver, "solve_instance", None)
     if callable(whole):
-        return whole(instance, improved=improved)
+        options = {"improved": improved} if "improved" in parameters_of(whole) else {}
+        return whole(instance, **options)
     method = getattr(solver, instance.family.method)
     if "improved" in parameters_of(method):
         return method(instance.problem, improved=improved)

@@ -223,6 +223,7 @@ MISTAKES = {
     "bench list": ["bench", "list", "--family", "nothing"],
     "bench run": ["bench", "run", "-o", "x.parquet", "--solvers", "nothing"],
     "bench show": ["bench", "show", "people.csv"],
+    "bench check": ["bench", "check", "people.csv"],
     "bench export": ["bench", "export", "nothing", "x.mps"],
 }
 

@@ -1,9 +1,11 @@
 """`check_answers` passes solvers of every family, and says what is wrong with others."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
+from bench_cases import FAMILIES, small
 
 from margin.solvers import (
     Clip,
@@ -14,6 +16,10 @@ from margin.solvers import (
     UnsolvedError,
     bench,
 )
+from margin.solvers.bench.engines.highs import HighsEngine
+from margin.solvers.bench.running.process import Found
+from margin.solvers.bench.running.verdict import Outcome, judged
+from margin.solvers.bench.running.worker import answer_of, claim_of
 from margin.testing import check_solver
 
 
@@ -101,3 +107,55 @@ def test_a_known_total_must_be_kept():
 def test_the_other_battery_names_this_one():
     with pytest.raises(AssertionError, match=r"bench\.check_answers"):
         check_solver(ResidualConsistency())
+
+
+class WholeInstances:
+    """One class for all families: it solves the programme, and is told no function `improved`."""
+
+    def solve_instance(self, instance):
+        ended = HighsEngine()(instance.model)
+        if ended.point is None:
+            claim = bench.Claim(status=ended.status)
+            return bench.Answered(answer=None, claim=claim)
+        answer = instance.family.answer(instance.problem, ended.point)
+        return bench.Answered(answer=answer, claim=bench.Claim(status=ended.status))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_method_serves_all_families(family):
+    pytest.importorskip("highspy")
+    answered = answer_of(WholeInstances(), small(family), pytest.fail)
+    is_entropy = FAMILIES[family].group == "entropy"
+    assert answered.claim.status is (Status.UNSUPPORTED if is_entropy else Status.OPTIMAL)
+    assert is_entropy or small(family).check(answered.answer).feasible
+
+
+class Bounded:
+    """A reconstruction that claims a bound on its objective, true or not."""
+
+    def __init__(self, bound):
+        self.bound = bound
+
+    def solve(self, problem):
+        return problem.solution(
+            problem.uniform,
+            status=Status.UNPROVEN,
+            bound=self.bound,
+            iterations=1,
+            relaxation=0.0,
+            seconds=0.0,
+        )
+
+
+@pytest.mark.parametrize("family", ["penalised-entropy", "least-squares", "minimax"])
+@pytest.mark.parametrize(("bound", "is_wrong"), [(None, False), (-1.0, False), (1e9, True)])
+def test_a_reconstruction_claims_a_bound(family, bound, is_wrong):
+    """An answer that passes the bound refutes it: here it is the solver's own."""
+    instance = small(family)
+    answer = answer_of(Bounded(bound), instance, pytest.fail)
+    claim = claim_of(instance, answer)
+    assert claim["bound"] == bound
+    found = Found(repeat=0, end="answered", answer=answer.table, claim=claim)
+    verdict = judged(instance, found, tolerance=1e-4, limit=math.inf)
+    assert (verdict.outcome is Outcome.WRONG) == is_wrong
+    assert not is_wrong or "claims the bound 1e+09" in verdict.cause

@@ -53,7 +53,9 @@ def test_what_stays_lost_counts_as_not_tried_and_runs_again(instance, monkeypatc
     options = {"repeats": 0, "to": tmp_path / "rows.parquet"}
     rows = bench.compare([instance, other], {"IPF": IPF()}, **options)
     assert [row["outcome"] for row in rows] == ["lost", "solved"]
-    assert "waited 50 s for a processor" in rows[0]["cause"]
+    cause = rows[0]["cause"]
+    assert "waited 50 s for a processor, so that it had 10 s of its limit of 60 s" in cause
+    assert "--jobs 1" in cause
     assert math.isnan(bench.times(rows).seconds[0, 0])
     assert bench.shifted_geometric_means(rows)["IPF"] == pytest.approx(0.1)
     profile = bench.performance_profile(rows)
