@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -270,19 +269,6 @@ def test_a_signal_while_modules_are_imported_is_told(program, module, code, numb
     assert done.returncode == (code if number == signal.SIGINT else -number)
     assert done.stderr.count(NOTHING) == 1 and "Traceback" not in done.stderr
     assert not done.stdout
-
-
-UNSHARE = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
-"""Runs a program as process 1 of a namespace of its own, as a container does."""
-
-
-@pytest.fixture(scope="module")
-def as_process_1():
-    """The words before a command that make it process 1."""
-    found = shutil.which("unshare")
-    if not found or subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
-        pytest.skip("this machine gives no process namespace")
-    return UNSHARE
 
 
 @pytest.mark.parametrize(

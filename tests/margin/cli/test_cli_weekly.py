@@ -250,6 +250,14 @@ def hold():
 def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
+def stop():
+    # As a container does that is stopped.
+    os.kill(1, signal.SIGTERM)
+
+def stopped(*_, **__):
+    stop()
+    time.sleep(20)
+
 def hang(*_, pause=99, **__):
     # As if its time were over: `timeout` sends SIGTERM, then SIGKILL.
     while True:
@@ -471,6 +479,40 @@ def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
     assert bool(begins) == (moment != "before the release")
     assert ("nothing has been charged" in said) == (moment == "before the charge")
     assert ("budget" in said) == (moment == "after the charge")
+    assert weekly("2026-W47").returncode == then
+
+
+AS_PROCESS_1 = {
+    "ledger check": ("ledger check", "stop(); time.sleep(20)", 143, 0),
+    "version": ("--version", "stop(); time.sleep(20)", 143, 0),
+    "start of Python": ("release", "stop()", 143, 0),
+    "before the charge": ("release", "margin.privacy.ledger.Ledger._charge = stopped", 143, 0),
+    "after the charge": (
+        "release",
+        "made = margin.release; margin.release = lambda *a, **b: (made(*a, **b), stopped())",
+        143,
+        70,
+    ),
+    "complete": ("release", "link = os.link; os.link = lambda *a: (link(*a), stop())", 0, 0),
+    "no signal": ("release", "", 0, 0),
+    "no signal, another code": ("release", "sys.exit(3)", 3, 0),
+}
+"""Where SIGTERM comes to the script, its code, and that of the next run."""
+
+
+@pytest.mark.parametrize("moment", AS_PROCESS_1)
+def test_as_process_1_the_script_ends_with_the_code_of_the_signal(
+    weekly, tmp_path, as_process_1, moment
+):
+    command, what, code, then = AS_PROCESS_1[moment]
+    (tmp_path / "weekly.sh").write_text(SCRIPT)
+    usual = planted(tmp_path, command, what or "pass")
+    ended = weekly("2026-W47", before=as_process_1)
+    assert ended.returncode == code, ended.stderr
+    _, _, said = ended.stderr.partition(BEGINS)
+    assert ("nothing has been charged" in said) == (moment == "before the charge")
+    assert ("budget" in said) == (moment == "after the charge")
+    (tmp_path / "bin" / "margin").write_text(usual)
     assert weekly("2026-W47").returncode == then
 
 
