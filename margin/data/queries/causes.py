@@ -10,7 +10,7 @@ _CAUSES = {
     "CSV Error": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_CHECKED}",
     "The CSV Parser": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_CHECKED}",
     "Malformed JSON in file": f"a JSON file is not well-formed: {WELL_FORMED_JSON}; {_CHECKED}",
-    "Failed to read file": "a Parquet file lacks a column; run it in the database's own shell to see which",
+    "Failed to read file": "a Parquet file lacks a column; DuckDB's own shell says which",
 }
 """What is likely to be wrong, by the first words of DuckDB about it."""
 
