@@ -198,8 +198,8 @@ class Sql:
         """The positions of the named columns; DataError if one has a type that cannot be read."""
         # The columns of `SELECT *` are those that all files have.
         lacking = {name.strip() for name in names} - {name.strip() for name in schema.names}
-        if lacking and (problem := lacked(self._tables(), lambda name: name.strip() in lacking)):
-            raise DataError(problem)
+        if lacking and (error := lacked(self._tables(), lambda name: name.strip() in lacking)):
+            raise error
         places = locate(schema.names, names, f"the result of {self._where}")
         for name, place in places.items():
             check_type(name, schema.field(place).type)
@@ -239,8 +239,8 @@ class Sql:
             # The views of `files` join files by UNION ALL; `TableOfFiles` compares their columns.
             own = quietly(lambda: _own_views(connection), self.failed)
             others = [text for text in texts if text not in own]
-            if problem := lacked(tables, partial(is_named, others)):
-                raise DataError(problem)
+            if error := lacked(tables, partial(is_named, others)):
+                raise error
             plan = quietly(lambda: self._plan(connection), self.failed)
             parts = quietly(lambda: self._parts(connection, plan, others), self.failed)
         if guesses_types(plan):

@@ -8,6 +8,7 @@ import pytest
 
 import margin
 from margin.cli.main import main
+from margin.data.checks.fit import check_fit
 from margin.data.files import connected
 from margin.data.queries.tables import TableOfFiles
 from margin.errors import DataError
@@ -154,8 +155,20 @@ def test_values_in_names_of_folders_are_not_told(tmp_path, monkeypatch):
     for week, columns in (("46", "id,country\n1,x\n"), ("47", "id\n1\n")):
         (tmp_path / f"t/week={week}").mkdir(parents=True)
         (tmp_path / f"t/week={week}/1.csv").write_text(columns)
+    domain = margin.Domain({"country": 2})
+    query = margin.Sql("SELECT country FROM t", files={"t": "t"})
     with pytest.raises(DataError, match=r"'t/week=\*/1.csv'"):
-        margin.Sql("SELECT country FROM t", files={"t": "t"}).check(margin.Domain({"country": 2}))
+        query.check(domain)
+    # A check is for the holder of the data, who needs the whole path.
+    with pytest.raises(DataError, match=r"'t/week=47/1\.csv'"):
+        check_fit(query, domain)
+
+
+def test_files_without_a_common_column_are_told_as_such(tmp_path):
+    for name, columns in (("1", "a,b\nx,y\n"), ("2", "c\nz\n")):
+        (tmp_path / f"{name}.csv").write_text(columns)
+    with pytest.raises(DataError, match="must have columns in common"):
+        margin.Sql("SELECT 1 AS a", files={"t": tmp_path}).check(margin.Domain({"a": 2}))
 
 
 def test_a_pattern_in_the_text_of_a_query_is_told_what_may_be_wrong(tmp_path):
