@@ -486,7 +486,7 @@ def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
 AS_PROCESS_1 = {
     "ledger check": ("ledger check", "stop(); time.sleep(20)", 143, 0),
     "version": ("--version", "stop(); time.sleep(20)", 143, 0),
-    "start of Python": ("release", "stop()", 143, 0),
+    "start of Python": ("release", "stop(); time.sleep(20)", 143, 0),
     "before the charge": ("release", "margin.privacy.ledger.Ledger._charge = stopped", 143, 0),
     "after the charge": (
         "release",
