@@ -11,8 +11,6 @@ from typing import Any
 
 import lazy_loader
 
-from ._names import PEERS, did_you_mean
-
 # `__init__.pyi` lists the public names and their modules. A module is imported when one of its
 # names is first used.
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -34,6 +32,8 @@ def _other(name: str) -> Any:
         return _load(name)
     except AttributeError:
         if not name.startswith("_"):
+            from ._names import PEERS, did_you_mean
+
             for room in ("mechanisms", "solvers", "synopses", "data"):
                 if name in _load(room).__all__:
                     raise AttributeError(

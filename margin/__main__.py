@@ -6,14 +6,11 @@ The commands are imported in `run`, so that a signal during the import is told l
 import atexit
 import contextlib
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
-from .cli.streams import make_ready
+from ._ending import listen
 
 __all__ = ["run"]
 
@@ -25,6 +22,7 @@ def run() -> int:
 
     It returns the code only if a thread is left that Python has to wait for.
     """
+    listen(_BEFORE)
     code = _run()
     others = [thread for thread in threading.enumerate() if not thread.daemon]
     if len(others) == 1:
@@ -33,6 +31,8 @@ def run() -> int:
 
 
 def _run() -> int:
+    from .cli.streams import make_ready
+
     make_ready()
     try:
         try:
@@ -48,7 +48,9 @@ def _run() -> int:
 
 
 def _command() -> Callable[[], int]:
-    watched, loading = _watched()
+    from .interrupts import watched
+    from .interrupts.loading import loading
+
     with watched(ends=True, text=_BEFORE), loading():
         from .cli.main import command
     return command
@@ -70,28 +72,6 @@ def _failed(error: Exception) -> int:
     what = f"{type(error).__name__}: {error}".replace("\n", " ")
     print(f"margin: internal error ({what}); nothing has been charged", file=sys.stderr)
     return 1
-
-
-def _watched() -> tuple[Any, Any]:
-    """Import `watched` and `loading`. A SIGTERM or SIGHUP meanwhile is told before it ends the
-    process."""
-    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    own = [number for number in numbers if number and signal.getsignal(number) == signal.SIG_DFL]
-    for number in own:
-        signal.signal(number, _stopped)
-    from .interrupts import watched
-    from .interrupts.loading import loading
-
-    for number in own:
-        signal.signal(number, signal.SIG_DFL)
-    return watched, loading
-
-
-def _stopped(number: int, frame: FrameType | None) -> None:
-    """Tell that a signal came before the command began, and end the process by the signal."""
-    print(f"margin: {_BEFORE}", file=sys.stderr, flush=True)
-    signal.signal(number, signal.SIG_DFL)
-    signal.raise_signal(number)
 
 
 def _end(code: int) -> None:

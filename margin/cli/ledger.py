@@ -1,4 +1,4 @@
-"""The commands `margin ledger create`, `show` and `verify`; `check` is in `receipts`."""
+"""The commands `margin ledger create`, `add`, `show` and `verify`; `check` is in `receipts`."""
 
 import argparse
 import dataclasses
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
-from ..errors import MarginError
+from ..errors import FileError, MarginError
 from .arguments.budget import add_budget, budget_of
 from .common import Said, add_command, add_group, budget_values, printable
 from .receipts import changed_domain, check_releases, numbered_entry
@@ -42,6 +42,15 @@ def add_commands(commands: Any) -> None:
             "margin ledger create agency.db --dataset people --epsilon 3 --if-missing",
         ],
     )
+    add = add_command(
+        ledger,
+        "add",
+        _add,
+        does="register a data set and its budget in a ledger that exists; never creates one",
+        examples=[
+            'margin ledger add agency.db --dataset "visits 2026-03" --epsilon 1 --if-missing',
+        ],
+    )
     show = add_command(
         ledger,
         "show",
@@ -63,36 +72,42 @@ def add_commands(commands: Any) -> None:
         does="compare a ledger with released files; detects an older copy of the ledger",
         examples=["margin ledger check agency.db --releases releases"],
     )
-    for command in (create, show, verify, check):
+    for command in (create, add, show, verify, check):
         command.add_argument(
             "ledger",
             type=Path,
             metavar="LEDGER.db",
             help="the ledger file",
         )
-    create.add_argument(
-        "--dataset",
-        required=True,
-        help="the name of the data set",
-    )
-    create.add_argument(
-        "--if-missing",
-        action="store_true",
-        help="succeed if the data set is registered already with the same budget and unit",
-    )
-    add_budget(create, rows="; with --unit, M has no effect, because each release has its own")
-    create.add_argument(
-        "--unit",
-        metavar="COLUMN",
-        help="protect all rows with the same value of this column (such as a person's id) "
-        "together, instead of one row, in each release with the same --unit",
-    )
+    for command in (create, add):
+        _add_dataset(command)
     check.add_argument(
         "--releases",
         type=Path,
         required=True,
         metavar="DIR",
         help="the folder with the .margin files of all releases",
+    )
+
+
+def _add_dataset(command: argparse.ArgumentParser) -> None:
+    """Add the options that describe a new data set."""
+    command.add_argument(
+        "--dataset",
+        required=True,
+        help="the name of the data set",
+    )
+    command.add_argument(
+        "--if-missing",
+        action="store_true",
+        help="succeed if the data set is registered already with the same budget and unit",
+    )
+    add_budget(command, rows="; with --unit, M has no effect, because each release has its own")
+    command.add_argument(
+        "--unit",
+        metavar="COLUMN",
+        help="protect all rows with the same value of this column (such as a person's id) "
+        "together, instead of one row, in each release with the same --unit",
     )
 
 
@@ -122,6 +137,17 @@ def charged(
             "other, or leave out both"
         )
     return margin.Ledger(ledger).dataset(dataset, label=label or "")
+
+
+def _add(parsed: argparse.Namespace) -> Said:
+    # A ledger that was lost must not be replaced by a new one, which knows of no charge.
+    if not parsed.ledger.exists():
+        raise FileError(
+            f"a data set is added to a ledger that exists, but {str(parsed.ledger)!r} does not; "
+            "check the path, or put the newest copy there if the ledger was lost; margin ledger "
+            "create makes a new one"
+        )
+    return _create(parsed)
 
 
 def _create(parsed: argparse.Namespace) -> Said:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .._ending import begun
 from .._secrecy import masked
 from .._version import __version__, installed_commit
 from ..errors import BudgetSpentError, MarginError, TryAgainError, fates_of
@@ -123,6 +124,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
         return _told(code, f"{problem}; {_NOTHING}")
     try:
         with watched(ends=True) as watch:
+            begun()
             code = _run(parsed)
             watch.complete()
             return code

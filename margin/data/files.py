@@ -29,6 +29,8 @@ __all__ = [
     "FROM_SQLITE",
     "MEMORY",
     "SUFFIXES",
+    "WELL_FORMED_CSV",
+    "WELL_FORMED_JSON",
     "Field",
     "FileSource",
     "connected",
@@ -63,6 +65,15 @@ _HEAD = 1 << 21
 
 _DELIMITERS = ",;\t|"
 """The delimiters that a .csv file may have."""
+
+WELL_FORMED_CSV = (
+    "it must be encoded in UTF-8, with as many cells in every row as in the header, quotes closed "
+    "and line ends all alike"
+)
+WELL_FORMED_JSON = (
+    "it must be encoded in UTF-8 and hold one record per line, or one array of records"
+)
+"""What a file must be, for messages."""
 
 _LINE = re.compile(r"[\w ]+: CSV Error on Line: (\d+)")
 
@@ -238,17 +249,12 @@ class FileSource:
             return f"{unknown(error, self.described)}{self._hint}"
         if self._is_json:
             return (
-                f"{self.described} is not well-formed: it must be encoded in UTF-8 and hold one "
-                f"record per line, or one array of records; correct it{self._hint}"
+                f"{self.described} is not well-formed: {WELL_FORMED_JSON}; correct it{self._hint}"
             )
         line = _LINE.match(str(error))
         # DuckDB counts records: a row with line breaks inside quotes is one of them.
         where = f" (record {line[1]}, counting the header)" if line else ""
-        return (
-            f"{self.described} is not well-formed{where}: it must be encoded in UTF-8, with as "
-            "many cells in every row as in the header, quotes closed and line ends all alike"
-            f"{self._hint}"
-        )
+        return f"{self.described} is not well-formed{where}: {WELL_FORMED_CSV}{self._hint}"
 
     @property
     def _lower(self) -> str:

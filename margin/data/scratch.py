@@ -34,8 +34,9 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+from .._ending import ENDING, end_by
 from ..errors import FileError
-from ..interrupts import ENDING, at_the_end, shielded
+from ..interrupts import at_the_end, shielded
 
 __all__ = ["check_temporary", "remove_stale", "scratch"]
 
@@ -212,8 +213,8 @@ def _stopped(number: int, frame: FrameType | None) -> None:
     process is killed by the signal, and its parent sees this."""
     _remove_held()
     before = _before[number]
-    signal.signal(number, before)
     if callable(before):
+        signal.signal(number, before)
         before(number, frame)
     else:
-        os.kill(os.getpid(), number)
+        end_by(number)

@@ -22,6 +22,7 @@ from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import is_about_content, unknown
 from .files import FROM_SQLITE, connected, identifier, is_sqlite, quoted, stream
 from .folders import open_path
+from .queries.causes import likely_cause
 from .queries.server import asked, snapshot_is_gone, unreachable
 from .queries.set_operations import mixes_parts
 from .queries.tables import TableOfFiles, is_named, lacked
@@ -197,8 +198,8 @@ class Sql:
         """The positions of the named columns; DataError if one has a type that cannot be read."""
         # The columns of `SELECT *` are those that all files have.
         lacking = {name.strip() for name in names} - {name.strip() for name in schema.names}
-        if lacking and (problem := lacked(self._tables(), lambda name: name.strip() in lacking)):
-            raise DataError(problem)
+        if lacking and (error := lacked(self._tables(), lambda name: name.strip() in lacking)):
+            raise error
         places = locate(schema.names, names, f"the result of {self._where}")
         for name, place in places.items():
             check_type(name, schema.field(place).type)
@@ -215,13 +216,11 @@ class Sql:
             return unknown(error, self._where)
         if state:
             kind = f"{kind}, SQLSTATE {state}"
-        # DuckDB raises this class, and few others, if a later file of a pattern lacks a column.
-        is_of_files = kind == "InvalidInputException"
-        cause = "; a likely cause is that a Parquet file lacks a column" if is_of_files else ""
-        return (
-            f"{self._where} must run without an error, but it failed ({kind}){cause}; run it in "
-            "the database's own shell to see why"
-        )
+        failed = f"{self._where} must run without an error, but it failed ({kind})"
+        cause = "" if self._is_on_server else likely_cause(error)
+        if cause:
+            return f"{failed}; a likely cause is that {cause}"
+        return f"{failed}; run it in the database's own shell to see why"
 
     def result(self, *, rows: bool = True) -> Any:
         """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
@@ -240,8 +239,8 @@ class Sql:
             # The views of `files` join files by UNION ALL; `TableOfFiles` compares their columns.
             own = quietly(lambda: _own_views(connection), self.failed)
             others = [text for text in texts if text not in own]
-            if problem := lacked(tables, partial(is_named, others)):
-                raise DataError(problem)
+            if error := lacked(tables, partial(is_named, others)):
+                raise error
             plan = quietly(lambda: self._plan(connection), self.failed)
             parts = quietly(lambda: self._parts(connection, plan, others), self.failed)
         if guesses_types(plan):

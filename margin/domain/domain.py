@@ -534,11 +534,12 @@ def read_draft(path: Path) -> tuple[Domain, bool]:
     DomainError, FileError
         As for `Domain`.
     """
+    # Once: the path may be that of a pipe, as in <(jq ...).
     forms = _read_json(path)
-    if not isinstance(forms, Mapping) or DRAFT not in forms:
-        return Domain(path), False
-    forms = {name: form for name, form in forms.items() if name != DRAFT}
-    return Domain(_with_folder(forms, path.parent)), True
+    is_draft = isinstance(forms, Mapping) and DRAFT in forms
+    if is_draft:
+        forms = {name: form for name, form in forms.items() if name != DRAFT}
+    return Domain(_with_folder(forms, path.parent)), is_draft
 
 
 def refuse_table(what: str, given: object) -> None:

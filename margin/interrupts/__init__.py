@@ -1,8 +1,8 @@
 """While the library works: what Ctrl-C, SIGTERM and SIGHUP do, and how far the reading of a table
 is."""
 
+from .._ending import ENDING
 from .watch import (
-    ENDING,
     Watch,
     at_the_end,
     check,

@@ -24,8 +24,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from .._ending import ENDING, end_by, is_default
+
 __all__ = [
-    "ENDING",
     "Watch",
     "at_the_end",
     "check",
@@ -42,11 +43,6 @@ _PAUSE = 0.25
 
 _PATIENCE = 1.5
 """Seconds after which the process of a command is ended, if the main thread does not stop."""
-
-ENDING: tuple[int, ...] = tuple(
-    int(getattr(signal, name)) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
-"""The signals that end a process: SIGTERM, and SIGHUP (its terminal was closed) on POSIX."""
 
 _NUMBERS: tuple[int, ...] = (signal.SIGINT, *ENDING)
 
@@ -127,7 +123,7 @@ class Watch:
             handler = signal.getsignal(number)
             # A SIGTERM that the program handles itself, and an ignored signal, such as SIGHUP under
             # nohup, stay as they are.
-            if callable(handler) if number == signal.SIGINT else handler == signal.SIG_DFL:
+            if callable(handler) if number == signal.SIGINT else is_default(handler):
                 self._before[number] = handler
         if self._before:
             self._fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
@@ -198,7 +194,8 @@ class Watch:
         raise KeyboardInterrupt
 
     def _is_default(self, number: int) -> bool:
-        return self._before.get(number) in (signal.default_int_handler, signal.SIG_DFL)
+        handler = self._before.get(number)
+        return handler == signal.default_int_handler or is_default(handler)
 
     def _look(self) -> None:
         """The thread: wait for the first signal, then stop the main thread."""
@@ -299,8 +296,7 @@ def _end_by(number: int, text: str) -> None:
     if number in ENDING:
         with contextlib.suppress(OSError):  # after SIGHUP the terminal is closed
             print(f"margin: {text}", file=sys.stderr, flush=True)
-        signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)
+        end_by(number)
 
 
 def check() -> None:

@@ -61,6 +61,13 @@ _QUOTING = (
 )
 """Which numbers to take from the page, and which from the folder."""
 
+_PROGRAMS = (
+    'A program reads manifest.json: stop if its format is not "{}", and find tables by their '
+    "attributes, not by the names of files. The documentation of margin describes its fields, and "
+    "the columns of the tables, in docs/reference/folder.md."
+)
+"""How a program reads a folder."""
+
 _CHECK = (
     "manifest.json lists every file with its SHA-256. If the folder also holds manifest.json.sig, "
     "its publisher signed it: margin verify FOLDER --key PUBLIC.KEY tells whether any file was "
@@ -110,6 +117,8 @@ def readme(manifest: dict[str, Any]) -> str:
         lines = [_paragraph(f"- {rule_in_words(rule)}") for rule in rules]
         parts.append(_heading("Declared as impossible") + _IMPOSSIBLE + "".join(lines))
     parts.append(_heading("How people are protected") + _paragraph(manifest["privacy"]))
+    programs = _paragraph(_PROGRAMS.format(manifest["format"]))
+    parts.append(_heading("How programs read the files") + programs)
     parts.append(_heading("How to check the files") + _paragraph(_CHECK))
     return "\n".join(parts)
 

@@ -1,3 +1,5 @@
+import shutil
+import subprocess
 import tempfile
 
 import pytest
@@ -30,3 +32,13 @@ def one_engine(monkeypatch):
         monkeypatch.setattr(module, "connected", connected)
     yield
     database.close()
+
+
+@pytest.fixture(scope="session")
+def as_process_1():
+    """The words before a command that make it process 1, as a container does."""
+    words = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+    found = shutil.which(words[0])
+    if not found or subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no process namespace")
+    return words

@@ -271,6 +271,98 @@ def test_a_signal_while_modules_are_imported_is_told(program, module, code, numb
     assert not done.stdout
 
 
+@pytest.mark.parametrize(
+    ("module", "when"),
+    [
+        ("margin.cli.streams", "before the command began"),
+        ("margin.interrupts.watch", "before the command began"),
+        ("margin.cli.main", "before the command began"),
+        ("margin.release", "no noise was drawn"),
+        ("duckdb", "no noise was drawn"),
+    ],
+)
+@pytest.mark.parametrize("number", ENDING)
+def test_process_1_ends_with_the_code_of_the_signal(tmp_path, as_process_1, module, when, number):
+    """The kernel ignores signals with the default action there, so the code is not a signal's."""
+    table, declared, output = (tmp_path / name for name in ("t.csv", "d.json", "o.margin"))
+    table.write_text("a\n0\n1\n")
+    declared.write_text('{"a": 2}')
+    line = ["release", table, "--domain", declared, "--epsilon", "1", "-o", output]
+    program = (
+        WHILE_IMPORTED + f"from margin.__main__ import run\nsys.argv[1:] = {[*map(str, line)]}\n"
+    )
+    done = subprocess.run(
+        [*as_process_1, sys.executable, "-c", program + "run()", module, str(int(number))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 128 + number, done.stderr
+    assert done.stderr.count(NOTHING) == 1 and when in done.stderr
+    assert not output.exists()
+
+
+IN_PROCESS_1 = """
+import os, signal
+import margin
+from margin.interrupts import watched
+with watched():
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_program_of_a_user_ends_as_process_1_too(as_process_1):
+    line = [*as_process_1, sys.executable, "-c", IN_PROCESS_1]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 143 and "Traceback" not in done.stderr
+
+
+BETWEEN_WATCHES = """
+import os, signal, sys
+import margin.cli.main as cli
+from margin.__main__ import run
+from margin.interrupts import watch
+number = int(sys.argv[1])
+end = watch.Watch.end
+def ended(own):
+    end(own)
+    os.kill(os.getpid(), number)
+watch.Watch.end = ended
+sys.argv[1:] = ["--version"]
+run()
+"""
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_no_signal_is_lost_between_two_watches(as_process_1, number):
+    line = [*as_process_1, sys.executable, "-c", BETWEEN_WATCHES, str(int(number))]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 128 + number and done.stderr.count(NOTHING) == 1
+    assert not done.stdout
+
+
+AFTER_A_FAILURE = """
+import os, signal, sys
+import margin.cli.main as cli
+from margin.__main__ import run
+told = cli._told
+def signalled(*words):
+    told(*words)
+    os.kill(os.getpid(), signal.SIGTERM)
+cli._told = signalled
+sys.argv[1:] = ["info", "missing.margin"]
+run()
+"""
+
+
+def test_a_signal_after_the_message_adds_none():
+    """Not that of a command that has not begun: this one may have charged its budget."""
+    line = [sys.executable, "-c", AFTER_A_FAILURE]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGTERM
+    assert done.stderr.count("margin: ") == 1 and NOTHING not in done.stderr
+
+
 RAISED_WHILE_IMPORTED = """
 import signal, sys
 

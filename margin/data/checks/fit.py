@@ -29,6 +29,7 @@ from ..failures import MixedTypesError
 from ..files import MEMORY, FileSource, identifier, quoted
 from ..folders import FilesSource
 from ..opening import open_source
+from ..queries.tables import LackedColumnError
 from ..rows_per_person import possible_identities
 from ..source import Source, Tabular
 from .statements import FalseStatement, Rules, Totals, Unchecked
@@ -461,7 +462,8 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)
             if is_named or not known:
-                problems.append(Misfit(name, str(error)))
+                told = error.named if isinstance(error, LackedColumnError) else str(error)
+                problems.append(Misfit(name, told))
             else:
                 problems.append(Misfit(name, _no_column(name, known)))
     reasons = {misfit.problem.replace(repr(misfit.column), "") for misfit in problems}

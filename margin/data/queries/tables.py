@@ -9,17 +9,40 @@ a JSON file are the keys of its first records.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...errors import DataError
 from ..failures import MixedTypesError, differing
 from ..files import Field, FileSource, identifier
 from ..folders import FilesSource, family
 
-__all__ = ["TableOfFiles", "is_named", "lacked"]
+__all__ = ["LackedColumnError", "TableOfFiles", "is_named", "lacked"]
 
 _QUOTE = '"'
 """What stands around a name in SQL. Inside of the name it is written twice."""
+
+
+class LackedColumnError(DataError):
+    """A query needs a column that only some files of a table have.
+
+    Attributes
+    ----------
+    named
+        The message for the holder of the data, with the whole path of a file that lacks the column.
+        The names of its folders may be values of the data, so the message of a release lacks them.
+    """
+
+    def __init__(self, table: str, file: FileSource, name: str) -> None:
+        before = "a table of a query has the columns that all of its files have, but"
+        after = (
+            f"of files={{{table!r}: ...}} has no column named {name!r}, which the query or the "
+            "domain names; write this file anew, or leave it out; or give a name each to the files "
+            "with this column and to those without it, and join them by UNION ALL"
+        )
+        super().__init__(f"{before} {file.described} {after}")
+        whole = replace(file, shown=str(file.path))
+        self.named = f"{before} {whole.described} {after}"
 
 
 @dataclass(frozen=True)
@@ -64,16 +87,16 @@ class TableOfFiles:
         return self._joined([_nothing(fields) for _, fields in self._with_columns()])
 
     @cached_property
-    def partial(self) -> dict[str, tuple[str, str]]:
+    def partial(self) -> dict[str, tuple[str, FileSource]]:
         """The columns that only some files have: by the key of each its name, and the first file
-        that lacks it, for a message."""
+        that lacks it."""
         names = {_key(field.name): field.name for fields in self.fields for field in fields}
-        found: dict[str, tuple[str, str]] = {}
+        found: dict[str, tuple[str, FileSource]] = {}
         for file, fields in self._with_columns():
             held = {_key(field.name) for field in fields}
             for key, name in names.items():
                 if key not in held:
-                    found.setdefault(key, (name, file.described))
+                    found.setdefault(key, (name, file))
         return found
 
     def _with_columns(self) -> list[tuple[FileSource, tuple[Field, ...]]]:
@@ -92,6 +115,12 @@ class TableOfFiles:
                 for at, field in enumerate(fields)
                 if _key(field.name) not in self.partial
             ]
+            if not columns:
+                raise DataError(
+                    "the files of a table of a query must have columns in common, but those of "
+                    f"files={{{self.name!r}: ...}} have none; write the files anew with the same "
+                    "columns, or give each kind of file a name of its own"
+                )
             selects.append(f"SELECT {', '.join(columns)} FROM {text}")
         return " UNION ALL BY NAME ".join(selects)
 
@@ -123,20 +152,13 @@ class TableOfFiles:
 def lacked(
     tables: Iterable[TableOfFiles],
     is_needed: Callable[[str], bool],
-) -> str:
-    """The message if a column is needed that only some files of a table have; otherwise an empty
-    text."""
+) -> LackedColumnError | None:
+    """The error if a column is needed that only some files of a table have."""
     for table in tables:
         for name, file in table.partial.values():
             if is_needed(name):
-                return (
-                    f"a table of a query has the columns that all of its files have, but {file} of "
-                    f"files={{{table.name!r}: ...}} has no column named {name!r}, which the query "
-                    "or the domain names; write this file anew, or leave it out; or give a name "
-                    "each to the files with this column and to those without it, and join them by "
-                    "UNION ALL"
-                )
-    return ""
+                return LackedColumnError(table.name, file, name)
+    return None
 
 
 def is_named(

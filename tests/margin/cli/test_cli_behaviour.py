@@ -217,6 +217,7 @@ MISTAKES = {
     "sign": ["sign", "people.margin", "--key", "people.csv"],
     "verify": ["verify", "people.margin", "--key", "none.pub"],
     "ledger create": ["ledger", "create", "agency.db", "--dataset", "people", "--epsilon", "1"],
+    "ledger add": ["ledger", "add", "none.db", "--dataset", "people", "--epsilon", "1"],
     "ledger show": ["ledger", "show", "none.db"],
     "ledger verify": ["ledger", "verify", "people.csv"],
     "ledger check": ["ledger", "check", "agency.db", "--releases", "none"],

@@ -1,6 +1,7 @@
 """What commands tell of how tables were made, what remains of a budget, and how strong it is."""
 
 import json
+import os
 from fractions import Fraction
 
 import pytest
@@ -212,3 +213,16 @@ def test_bounds_of_the_total_are_as_wide_as_the_line_says():
     second = margin.simulate(rows, budget=margin.ZCDP("0.05"), base=first, **options)
     before, after = (one.synopsis.count({}).variance ** 0.5 for one in (first, second))
     assert after / before == pytest.approx(2, rel=0.1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize("draft", [{}, {"$draft": "derived from the data"}])
+def test_a_check_reads_the_domain_from_a_pipe(tmp_path, capsys, draft):
+    """As in `margin domain check t.csv <(jq ...)`: what is read from it is gone."""
+    (tmp_path / "t.csv").write_text("a\n0\n1\n")
+    pipe, text = os.pipe()
+    os.write(text, json.dumps({**draft, "a": 2}).encode())
+    os.close(text)
+    assert main(["domain", "check", str(tmp_path / "t.csv"), f"/dev/fd/{pipe}"]) == 0
+    os.close(pipe)
+    assert "all 1 attributes fit" in capsys.readouterr().out

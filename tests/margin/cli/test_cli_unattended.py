@@ -125,6 +125,17 @@ def test_a_data_set_is_created_once(folder, capsys):
     assert Ledger("l.db").datasets() == ("p",)
 
 
+def test_a_data_set_is_added_to_a_ledger_that_exists_alone(folder, capsys):
+    add = ["ledger", "add", "l.db", "--dataset", "next", "--epsilon", "1"]
+    lost = ran(capsys, *add, "--if-missing", code=2).err
+    assert "'l.db' does not" in lost and not Path("l.db").exists()
+    ran(capsys, *CREATE)
+    assert told(capsys, *add)["created"] is True
+    assert told(capsys, *add, "--if-missing")["created"] is False
+    assert "is already registered" in ran(capsys, *add, code=2).err
+    assert Ledger("l.db").datasets() == ("p", "next")
+
+
 def test_a_check_tells_rows_without_a_unit(folder, capsys):
     check = ["domain", "check", "t.csv", "d.json"]
     fine = told(capsys, *check, "--unit", "id")

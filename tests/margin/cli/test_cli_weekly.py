@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from fractions import Fraction as F
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n# One private.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (MONDAY,) = re.findall(
-    r"^```\n(#!/bin/sh\n# Starts weekly.sh.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+    r"^```\n(#!/bin/sh\n# Starts weekly.sh WEEK, up.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
 )
 BEGINS = f"weekly: the release of 2026-W47 begins, by margin {margin.__version__}"
 LAST = "# margin takes the place of this script"
@@ -250,6 +251,14 @@ def hold():
 def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
+def stop():
+    # As a container does that is stopped.
+    os.kill(1, signal.SIGTERM)
+
+def stopped(*_, **__):
+    stop()
+    time.sleep(20)
+
 def hang(*_, pause=99, **__):
     # As if its time were over: `timeout` sends SIGTERM, then SIGKILL.
     while True:
@@ -474,6 +483,40 @@ def test_a_run_whose_time_is_over_says_what_was_spent_and_can_be_started_again(
     assert weekly("2026-W47").returncode == then
 
 
+AS_PROCESS_1 = {
+    "ledger check": ("ledger check", "stop(); time.sleep(20)", 143, 0),
+    "version": ("--version", "stop(); time.sleep(20)", 143, 0),
+    "start of Python": ("release", "stop(); time.sleep(20)", 143, 0),
+    "before the charge": ("release", "margin.privacy.ledger.Ledger._charge = stopped", 143, 0),
+    "after the charge": (
+        "release",
+        "made = margin.release; margin.release = lambda *a, **b: (made(*a, **b), stopped())",
+        143,
+        70,
+    ),
+    "complete": ("release", "link = os.link; os.link = lambda *a: (link(*a), stop())", 0, 0),
+    "no signal": ("release", "", 0, 0),
+    "no signal, another code": ("release", "sys.exit(3)", 3, 0),
+}
+"""Where SIGTERM comes to the script, its code, and that of the next run."""
+
+
+@pytest.mark.parametrize("moment", AS_PROCESS_1)
+def test_as_process_1_the_script_ends_with_the_code_of_the_signal(
+    weekly, tmp_path, as_process_1, moment
+):
+    command, what, code, then = AS_PROCESS_1[moment]
+    (tmp_path / "weekly.sh").write_text(SCRIPT)
+    usual = planted(tmp_path, command, what or "pass")
+    ended = weekly("2026-W47", before=as_process_1)
+    assert ended.returncode == code, ended.stderr
+    _, _, said = ended.stderr.partition(BEGINS)
+    assert ("nothing has been charged" in said) == (moment == "before the charge")
+    assert ("budget" in said) == (moment == "after the charge")
+    (tmp_path / "bin" / "margin").write_text(usual)
+    assert weekly("2026-W47").returncode == then
+
+
 MOMENTS = {
     "before the charge": "margin.privacy.ledger.Ledger._charge = kill",
     "before the file": "margin.Synopsis.save = kill",
@@ -575,3 +618,64 @@ echo "weekly: $1 ends with $code" >&2
 exit "$code"
 """
 """A job that ends with the codes of a file, one after another."""
+
+
+(PUBLISH,) = re.findall(
+    r"^```\n(#!/bin/sh\n# Starts weekly.sh WEEK, then.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+)
+DIES = {
+    "nowhere": "ledger nothing",
+    "in the folder": "publish",
+    "before the signature": "sign",
+}
+"""Where a run is killed, by the command."""
+
+
+@pytest.mark.skipif(not find_spec("cryptography"), reason="cryptography is not installed")
+@pytest.mark.parametrize("moment", DIES)
+def test_a_run_that_dies_before_it_publishes_goes_on(weekly, tmp_path, monkeypatch, capsys, moment):
+    monkeypatch.chdir(tmp_path)
+    Path("weekly.sh").write_text(SCRIPT)
+    Path("weekly.sh").chmod(0o755)
+    Path("about.json").write_text('{"title": "Clicks"}')
+    assert main(["keygen", "agency.key"]) == 0
+    usual = planted(tmp_path, DIES[moment], "kill()")
+    died = weekly("2026-W47", PUBLISH)
+    assert died.returncode == (0 if moment == "nowhere" else 137), died.stderr
+    published = Path("published/2026-W47")
+    # Nobody sees a folder without a signature.
+    assert published.exists() == (moment == "nowhere")
+    (tmp_path / "bin" / "margin").write_text(usual)
+    assert weekly("2026-W47", PUBLISH).returncode == 0
+    assert main(["verify", str(published), "--key", "agency.key.pub"]) == 0
+    before = {path: path.read_bytes() for path in published.iterdir()}
+    assert weekly("2026-W47", PUBLISH).returncode == 0
+    assert {path: path.read_bytes() for path in published.iterdir()} == before
+    assert len(margin.Ledger("ledger.db").charged("clicks")) == 1
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_takes_the_units_of_the_page(tmp_path):
+    service, timer = re.findall(r"^```\n(\[Unit\].*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    (tmp_path / "clicks.service").write_text(service)
+    (tmp_path / "clicks.timer").write_text(timer)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "./clicks.service", "./clicks.timer"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "clicks" not in done.stderr, done.stderr
+    # What it repeats is what monday.sh repeats. A timeout of systemd itself has no code.
+    (repeated,) = re.findall("^RestartForceExitStatus=(.*)$", service, re.MULTILINE)
+    assert repeated.split() == ["75", "143", "SIGTERM", "SIGKILL"]
+
+
+def test_the_month_of_the_page_is_added_to_a_ledger_that_exists(weekly, tmp_path):
+    (line,) = re.findall(r"^0 4 25 .* && (margin ledger add .*)$", PAGE, re.MULTILINE)
+    line = line.replace(r"\%", "%")
+    assert weekly("", script=line).returncode == weekly("", script=line).returncode == 0
+    first, month = margin.Ledger(tmp_path / "ledger.db").datasets()
+    assert first == "clicks" and re.fullmatch(r"clicks 20\d\d-[01]\d", month)
+    (tmp_path / "ledger.db").unlink()
+    assert weekly("", script=line).returncode == 2 and not (tmp_path / "ledger.db").exists()

@@ -8,6 +8,7 @@ import pytest
 
 import margin
 from margin.cli.main import main
+from margin.data.checks.fit import check_fit
 from margin.data.files import connected
 from margin.data.queries.tables import TableOfFiles
 from margin.errors import DataError
@@ -154,15 +155,73 @@ def test_values_in_names_of_folders_are_not_told(tmp_path, monkeypatch):
     for week, columns in (("46", "id,country\n1,x\n"), ("47", "id\n1\n")):
         (tmp_path / f"t/week={week}").mkdir(parents=True)
         (tmp_path / f"t/week={week}/1.csv").write_text(columns)
+    domain = margin.Domain({"country": 2})
+    query = margin.Sql("SELECT country FROM t", files={"t": "t"})
     with pytest.raises(DataError, match=r"'t/week=\*/1.csv'"):
-        margin.Sql("SELECT country FROM t", files={"t": "t"}).check(margin.Domain({"country": 2}))
+        query.check(domain)
+    # A check is for the holder of the data, who needs the whole path.
+    with pytest.raises(DataError, match=r"'t/week=47/1\.csv'"):
+        check_fit(query, domain)
+
+
+def test_files_without_a_common_column_are_told_as_such(tmp_path):
+    for name, columns in (("1", "a,b\nx,y\n"), ("2", "c\nz\n")):
+        (tmp_path / f"{name}.csv").write_text(columns)
+    with pytest.raises(DataError, match="must have columns in common"):
+        margin.Sql("SELECT 1 AS a", files={"t": tmp_path}).check(margin.Domain({"a": 2}))
 
 
 def test_a_pattern_in_the_text_of_a_query_is_told_what_may_be_wrong(tmp_path):
     _written(tmp_path / "t/1.parquet", [{"id": 0, "country": "x"}])
     _written(tmp_path / "t/2.parquet", [{"id": 2}])
     source = margin.Sql(f"SELECT country FROM '{tmp_path}/t/*.parquet'")
-    with pytest.raises(
-        DataError, match="a likely cause is that a Parquet file lacks a column; run"
-    ):
+    with pytest.raises(DataError, match="a likely cause is that a Parquet file lacks a column;"):
         list(source.batches(margin.Domain({"country": COUNTRIES})))
+
+
+RECORDS = 200_000
+"""More than DuckDB looks at before it plans the query."""
+
+DAMAGED = {
+    "line ends": ("csv", b"id,country\r\n1,x\r\n2,secret\n", "line ends all alike"),
+    "quotes": ("csv", b'id,country\n1,"secret\n', "quotes closed"),
+    "letters": ("csv", b"id,country\n1,secret\xff\n", "UTF-8"),
+    "cells": ("csv", b"id,country\n1,x\n1,2,secret\n", "as many cells in every row"),
+    "record": (
+        "jsonl",
+        b'{"id": 1, "country": "x"}\n' * RECORDS + b'{"id": 1, "country": "secret\n',
+        "one record per line",
+    ),
+}
+"""Files that are damaged: the ending, the content, and what the message says must be so."""
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_file_behind_a_query_is_told_by_its_kind(tmp_path, case):
+    ending, content, rule = DAMAGED[case]
+    file = tmp_path / f"t.{ending}"
+    file.write_bytes(content)
+    source = margin.Sql("SELECT country FROM t", files={"t": file})
+    with pytest.raises(DataError, match=f"a {ending[:4].upper().rstrip('L')} file is not") as told:
+        list(source.batches(margin.Domain({"country": ["x", "secret"]})))
+    assert rule in str(told.value)
+    assert "Parquet" not in str(told.value) and "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("text", ["strptime(country, '%Y')::VARCHAR", "error(country)"])
+def test_a_function_that_fails_accuses_no_file(tmp_path, text):
+    (tmp_path / "t.csv").write_text("country\nan error on Line: 7\n")
+    query = f"SELECT {text} AS country FROM t"
+    source = margin.Sql(query, files={"t": tmp_path / "t.csv"})
+    with pytest.raises(DataError, match="run it in the database's own shell") as told:
+        list(source.batches(margin.Domain({"country": ["x", "y"]})))
+    assert "file" not in str(told.value)
+
+
+def test_no_cell_is_told_in_the_place_of_a_line(tmp_path):
+    (tmp_path / "t.csv").write_text("country\n54321\n")
+    query = "SELECT error('CSV Error on Line: ' || country) AS country FROM t"
+    source = margin.Sql(query, files={"t": tmp_path / "t.csv"})
+    with pytest.raises(DataError) as told:
+        list(source.batches(margin.Domain({"country": ["x", "y"]})))
+    assert "54321" not in str(told.value)
