@@ -121,9 +121,10 @@ class Structure:
     Beyond, it is the scale for t - 1 times the square of the ratio of the last two scales, within
     0.1 and 1. The estimate is the root of the posterior mean square. Where no part on k axes is
     small enough to compare, parts on fewer axes tell s; where none tells, s is the median of its
-    prior. Parts that share an axis have a part of their scale in common. So if the views hold sets
-    of few axes, such as all pairs with one axis, they tell less of the other sets, and the prior
-    keeps weight (see `unbalance`).
+    prior. Pairs that share an axis have a part of their scale in common. So if the views hold pairs
+    of few axes, such as all pairs with one axis, they tell less of the other pairs, and the prior
+    for t = 1 keeps weight (see `unbalance`). For t >= 2 all parts count as independent: measured
+    triples use the axes unequally, too, but intervals held the truth as often as they said.
 
     Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
     (p x cells) ** 0.4. But what is missed has no part in the known moments: if only one moment is
@@ -399,11 +400,13 @@ class Structure:
         if not likelihoods:
             return None
         whole = np.asarray(np.sum(likelihoods, axis=0))
-        # The axes of the parts may differ from those of the sets that no view holds.
+        if depth != 1:
+            return whole
+        # The views may hold pairs of other axes than those of the pairs that no view holds.
         several = {axis for axis, size in enumerate(self.tables.sizes) if size > 1}
         views = [tuple(axis for axis in view if axis in several) for view in self.tables.views]
         views = [view for view in views if len(view) >= count]
-        variance = STRUCTURE_BY_AXIS**2 * unbalance(views, len(several), depth + 1)
+        variance = STRUCTURE_BY_AXIS**2 * unbalance(views, len(several))
         return whole if variance < _ROUNDING else blurred(whole, np.log(_GRID), variance)
 
     def _misses(

@@ -1,4 +1,4 @@
-"""How little the views say about the sets of axes that they do not hold."""
+"""How little the views say about the pairs of axes that they do not hold."""
 
 import math
 from collections.abc import Sequence
@@ -11,20 +11,17 @@ from ...types import Floats
 
 __all__ = ["blurred", "unbalance"]
 
-_MOST_SETS = 1 << 18
-"""Largest number of sets that are listed; views that hold more are not a few sets of few axes."""
 
+def unbalance(views: Sequence[Axes], axes: int) -> float:
+    """How unequally the pairs of axes that views hold, and the other pairs, use the axes.
 
-def unbalance(views: Sequence[Axes], axes: int, size: int) -> float:
-    """How unequally the sets of axes that views hold, and those that none holds, use the axes.
-
-    Suppose that the logarithm of the scale of a set of axes is a common number, plus the effect of
-    each of its axes. The effects are independent, with the variance v. The mean over the sets that
-    views hold has the effect of axis i with the weight a_i: the share of these sets that have axis
-    i. The mean over the other sets has it with the weight b_i. So the two means differ by a random
+    Suppose that the logarithm of the scale of a pair is a common number, plus the effects of its
+    two axes. The effects are independent, with the variance v. The mean over the pairs that views
+    hold has the effect of axis i with the weight a_i: the share of these pairs that have axis i.
+    The mean over the other pairs has it with the weight b_i. So the two means differ by a random
     number with the variance v sum_i (a_i - b_i) ** 2. This function returns the sum.
 
-    It is 0 if all axes are in equally many sets, as in a balanced design. It is 1 + 1 / (n - 1) for
+    It is 0 if all axes are in equally many pairs, as in a balanced design. It is 1 + 1 / (n - 1) for
     all pairs of n axes that have one axis in common, a star: the effect of this axis is in all
     pairs of the views, and in no other pair. Such pairs are about one piece of evidence, however
     many they are.
@@ -35,26 +32,22 @@ def unbalance(views: Sequence[Axes], axes: int, size: int) -> float:
         The views, each of ascending axes.
     axes
         The number of axes that views could hold.
-    size
-        The number of axes of a set.
 
     Returns
     -------
     float
-        The sum; 0 if the views hold no set, or all sets.
+        The sum; 0 if the views hold no pair, or all pairs.
     """
-    if sum(math.comb(len(view), size) for view in views) > _MOST_SETS:
-        return 0.0
-    held = {chosen for view in views for chosen in combinations(view, size)}
-    possible = math.comb(axes, size)
+    held = {pair for view in views for pair in combinations(view, 2)}
+    possible = math.comb(axes, 2)
     if not held or len(held) >= possible:
         return 0.0
     _, uses = np.unique([*held], return_counts=True)
     shares = np.zeros(axes)
     shares[: len(uses)] = uses / len(held)
 
-    # The weights of all sets are a mean of those of the held sets and of the others.
-    of_all = size / axes
+    # The weights of all pairs are a mean of those of the held pairs and of the others.
+    of_all = 2 / axes
     differences = (shares - of_all) * possible / (possible - len(held))
     return float(differences @ differences)
 
