@@ -21,8 +21,8 @@ def unbalance(views: Sequence[Axes], axes: int) -> float:
     The mean over the other pairs has it with the weight b_i. So the two means differ by a random
     number with the variance v sum_i (a_i - b_i) ** 2. This function returns the sum.
 
-    It is 0 if all axes are in equally many pairs, as in a balanced design. It is 1 + 1 / (n - 1) for
-    all pairs of n axes that have one axis in common, a star: the effect of this axis is in all
+    It is 0 if all axes are in equally many pairs, as in a balanced design. It is 1 + 1 / (n - 1)
+    for all pairs of n axes that have one axis in common, a star: the effect of this axis is in all
     pairs of the views, and in no other pair. Such pairs are about one piece of evidence, however
     many they are.
 
