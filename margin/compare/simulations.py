@@ -128,7 +128,7 @@ def compare(
     seed = whole_number("seed", seed, least=0)
     asked = Workload.of(declared, workload)
     names = asked.names
-    places = range(len(names))
+    places: Sequence[int] = range(len(names))
     if most_views is not None:
         places = _some(len(names), whole_number("most_views", most_views))
     scored = [names[place] for place in places]
