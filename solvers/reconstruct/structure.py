@@ -385,7 +385,7 @@ class Structure:
             key = (depth, size)
             if key not in self._likelihoods:
                 likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
-                self._likelihoods[key] = self._of_others(*key, likelihoods)
+                self._likelihoods[key] = self._of_others(depth, likelihoods)
             if self._likelihoods[key] is not None:
                 return self._likelihoods[key]
         return None
@@ -393,7 +393,6 @@ class Structure:
     def _of_others(
         self,
         depth: int,
-        count: int,
         likelihoods: Sequence[Floats],
     ) -> Floats | None:
         """The log-likelihood of the scale of what no view holds, from those of parts of views."""
@@ -405,7 +404,6 @@ class Structure:
         # The views may hold pairs of other axes than those of the pairs that no view holds.
         several = {axis for axis, size in enumerate(self.tables.sizes) if size > 1}
         views = [tuple(axis for axis in view if axis in several) for view in self.tables.views]
-        views = [view for view in views if len(view) >= count]
         variance = STRUCTURE_BY_AXIS**2 * unbalance(views, len(several))
         return whole if variance < _ROUNDING else blurred(whole, np.log(_GRID), variance)
 

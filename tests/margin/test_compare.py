@@ -710,10 +710,10 @@ def test_the_command_measures_what_it_is_told(table, domain, tmp_path, capsys):
     named = "js,l2,l1,tv,largest,relative,useful:0.2,ndcg:3,f1,inside:0.9,interval"
     assert main([*command, "--json", "--metrics", named]) == 0
     found = json.loads(capsys.readouterr().out)
-    names = ["JS", "L2/N", "L1/N", "largest/N", "relative(0.001)", "useful(0.2)", "NDCG@3", "F1@10"]
-    names += ["inside(0.9)", "interval(0.95)"]
+    names = ["JS", "L2/N", "L1/N", "TV", "largest/N", "relative(0.001)", "useful(0.2)"]
+    names += ["NDCG@3", "F1@10", "inside(0.9)", "interval(0.95)"]
     assert found["metrics"] == names
-    assert len(found["mechanisms"][0]["means"]) == 10
+    assert len(found["mechanisms"][0]["means"]) == 11
     for wrong, part in [
         ("larges", "did you mean"),
         ("l2:3", "no parameter"),

@@ -81,3 +81,11 @@ def test_an_independent_hub_leaves_weight_to_the_prior():
     ring = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)]
     assert structure(ring).scale(1, 2) < 0.01
     assert 0.03 < structure(star(6)).scale(1, 2) < 0.1
+
+
+def test_a_triple_beside_all_pairs_changes_nothing():
+    """No pair is left about which it could say too little."""
+    pairs = list(itertools.combinations(range(6), 2))
+    found = structure([*pairs, (0, 1, 2)])
+    (likelihood,) = [miss.log_likelihood() for miss in found._misses(1, 3)]
+    assert np.array_equal(found._likelihood(1, 3), likelihood)
