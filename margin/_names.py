@@ -17,6 +17,7 @@ PEERS = ("AIM", "MST", "ResidualPlanner", "PGM", "MWEM_PGM")
 METRICS = {
     "l2": "L2",
     "l1": "L1",
+    "tv": "TotalVariation",
     "js": "JensenShannon",
     "largest": "LargestError",
     "relative": "RelativeError",

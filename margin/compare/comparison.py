@@ -1,6 +1,7 @@
 """`Comparison`: the errors of several mechanisms on one table, and how they are shown."""
 
 import itertools
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._version import __version__
 from ..domain.domain import View
 from ..metrics import L2, Inside, IntervalScore, Metric
 from ..notebook import html_table, latex_table
@@ -58,6 +60,9 @@ class Compared:
         Python prints it. Otherwise empty.
     runs
         The number of simulated releases.
+    mechanism
+        The name of the class of the mechanism and its parameters, as JSON values. None if it
+        failed.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Compared:
     raised: str = ""
     traceback: str = ""
     runs: int = 1
+    mechanism: Any = None
 
     @property
     def errors(self) -> tuple[float, ...]:
@@ -138,6 +144,13 @@ class Comparison:
         The seed of the noise of the first run. Each further run adds 1.
     runs
         The number of simulated releases of each mechanism.
+    weights
+        The weights of `views` in the workload. Empty if all are equal. `Compared.means` do not use
+        them.
+    domain
+        The SHA-256 of the declared domain, as in the statement of a release.
+    version
+        The version of this library.
 
     Examples
     --------
@@ -161,6 +174,9 @@ class Comparison:
     workload_size: int = 0
     seed: int = 0
     runs: int = 1
+    weights: tuple[float, ...] = ()
+    domain: str = ""
+    version: str = __version__
 
     @property
     def best(self) -> str | None:
@@ -178,7 +194,8 @@ class Comparison:
         lines = [self._title(), head]
         lines += [_line(row, self.metrics, longest) for row in self.rows]
         if self.best:
-            lines += filter(None, [self._note(), self._note_on_intervals()])
+            notes = [self._note(), self._note_on_weights(), self._note_on_intervals()]
+            lines += filter(None, notes)
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
             lines.append(f"{extreme} {_heading(self.metrics[0])}: {self.best}{self._doubt()}")
         else:
@@ -194,6 +211,15 @@ class Comparison:
         return (
             f"std. error: of the mean over {self.runs} runs on this table ({freedom}); it covers "
             "the noise alone, not other tables or views"
+        )
+
+    def _note_on_weights(self) -> str:
+        """That the means do not use weights, as a line; empty if the workload has none."""
+        if not self.weights:
+            return ""
+        return (
+            "means: all views count equally, although the workload has weights; to_pandas() and "
+            "to_json() have the weighted means, too"
         )
 
     def _note_on_intervals(self) -> str:
@@ -237,11 +263,30 @@ class Comparison:
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         return f"SIMULATION on the true table, not private; {guarantee}; {views}; {runs}"
 
+    def weighted_means(self, row: Compared) -> tuple[tuple[float, float], ...]:
+        """For each metric the weighted mean over the views, and its standard error over the runs.
+
+        The weights are those of the workload. Both numbers are NaN if the mechanism failed or the
+        metric gives one number per run; the standard error is NaN for a single run, too.
+        """
+        unknown = (math.nan, math.nan)
+        weights = np.array(self.weights or (1.0,) * len(self.views))
+        found = []
+        for numbers in row.values or ((),) * len(self.metrics):
+            if len(numbers) != row.runs * len(weights):
+                found.append(unknown)
+                continue
+            of_runs = np.reshape(numbers, (row.runs, -1)) @ weights / weights.sum()
+            spread = float(np.std(of_runs, ddof=1)) if row.runs > 1 else math.nan
+            found.append((float(of_runs.mean()), spread / math.sqrt(row.runs)))
+        return tuple(found)
+
     def to_pandas(self) -> "pandas.DataFrame":
         """A `pandas.DataFrame` with one row per mechanism, in the order of `rows`.
 
         Its columns are "mechanism"; for each metric its mean under the metric's name, such as
-        "L2/N", and the standard error of this mean, such as "L2/N std. error"; "median" and "95th
+        "L2/N", and the standard error of this mean, such as "L2/N std. error"; if the workload has
+        weights that differ, the same with them ("L2/N weighted"); "median" and "95th
         percentile" of the first metric; "release_seconds" and "answer_seconds" (processor time, in
         seconds); and "problem". Numbers are NaN if the mechanism failed. They are *not private*.
         """
@@ -251,6 +296,7 @@ class Comparison:
             {
                 "mechanism": row.name,
                 **self._means_of(row),
+                **self._weighted_means_of(row),
                 "median": row.percentile(0.5),
                 "95th percentile": row.percentile(0.95),
                 "release_seconds": row.release_seconds,
@@ -268,7 +314,8 @@ class Comparison:
         are escaped. A standard error has two significant digits, and its mean ends at the same
         place, or after five significant digits: a smaller error has one. A mean without an error
         has four digits. A mechanism that failed has dashes. A
-        comment above the table says what was compared, and that it is *not private*.
+        comment above the table says what was compared, with which version, domain, seeds and
+        parameters, and that it is *not private*.
         """
         columns = ["mechanism"]
         for metric in self.metrics:
@@ -278,7 +325,26 @@ class Comparison:
             numbers = list(self._means_of(row).values())
             pairs = zip(numbers[::2], numbers[1::2], strict=True)
             rows.append([row.name, *itertools.chain(*(_rounded(*pair) for pair in pairs))])
-        return latex_table(self._title(), columns, rows)
+        return latex_table(self._origin(), columns, rows)
+
+    def _origin(self) -> str:
+        """What was compared, and what is needed to repeat it, as a line."""
+        mechanisms = {row.name: row.mechanism for row in self.rows}
+        parts = [
+            self._title(),
+            f"seeds {self.seed} to {self.seed + self.runs - 1}",
+            f"margin {self.version}",
+            f"domain {self.domain}",
+            f"mechanisms {json.dumps(mechanisms)}",
+        ]
+        return "; ".join(parts)
+
+    def _weighted_means_of(self, row: Compared) -> dict[str, float]:
+        """The weighted means and their standard errors, by their columns; none without weights."""
+        found = {}
+        for metric, pair in zip(self.metrics, self.weighted_means(row), strict=True):
+            found[f"{metric.name} weighted"], found[f"{metric.name} weighted std. error"] = pair
+        return found if self.weights else {}
 
     def _means_of(self, row: Compared) -> dict[str, float]:
         """The mean of each metric and its standard error, by their columns."""
@@ -297,7 +363,7 @@ class Comparison:
         names |= {"release_seconds": "release CPU s", "answer_seconds": "answer CPU ms"}
         if not any(row.problem for row in self.rows):
             table = table.drop(columns="problem")
-        parts = [self._title(), self._note(), self._note_on_intervals()]
+        parts = [self._title(), self._note(), self._note_on_weights(), self._note_on_intervals()]
         heading = "; ".join(filter(None, parts))
         return html_table(heading, table.rename(columns=names), index=False)
 
@@ -305,14 +371,33 @@ class Comparison:
         """The comparison as JSON values, marked as not private."""
         return {
             "private": False,
+            "version": self.version,
+            "domain": self.domain,
             "budget": self.budget.to_json(),
             "views": [list(view) for view in self.views],
+            "weights": list(self.weights) or None,
             "workload_size": self.workload_size,
             "seed": self.seed,
             "runs": self.runs,
             "metrics": [metric.name for metric in self.metrics],
             "best": self.best,
-            "mechanisms": [_row_to_json(row) for row in self.rows],
+            "mechanisms": [self._row_to_json(row) for row in self.rows],
+        }
+
+    def _row_to_json(self, row: Compared) -> dict[str, Any]:
+        """One mechanism as JSON values. JSON has no NaN: what is not known is null."""
+        failed = bool(row.problem)
+        weighted = [_known(mean) for mean, _ in self.weighted_means(row)]
+        return {
+            "name": row.name,
+            "mechanism": row.mechanism,
+            "problem": row.problem or None,
+            "means": list(row.means),
+            "standard_errors": None if row.runs < 2 else list(row.standard_errors),
+            "weighted_means": weighted if self.weights and not failed else None,
+            "values": [list(numbers) for numbers in row.values],
+            "release_seconds": None if failed else row.release_seconds,
+            "answer_seconds": None if failed else row.answer_seconds,
         }
 
     def plot(self, *, axes: "Axes | None" = None) -> "Figure":
@@ -323,6 +408,11 @@ class Comparison:
         from ..plots.results import plot_comparison
 
         return plot_comparison(self, axes=axes)
+
+
+def _known(number: float) -> float | None:
+    """None for NaN, which JSON does not have."""
+    return None if math.isnan(number) else number
 
 
 def _rounded(mean: float, error: float) -> tuple[str, str]:
@@ -386,17 +476,3 @@ def _line(row: Compared, metrics: Sequence[Metric], longest: int) -> str:
     numbers = "".join([means[0], spread, *means[1:]])
     seconds = f"{row.release_seconds:>15.2f}{1000 * row.answer_seconds:>15.2f}"
     return f"{row.name:<{longest}}  {numbers}{seconds}"
-
-
-def _row_to_json(row: Compared) -> dict[str, Any]:
-    """One mechanism as JSON values. JSON has no NaN, so numbers of a failed mechanism are null."""
-    failed = bool(row.problem)
-    return {
-        "name": row.name,
-        "problem": row.problem or None,
-        "means": list(row.means),
-        "standard_errors": None if row.runs < 2 else list(row.standard_errors),
-        "values": [list(numbers) for numbers in row.values],
-        "release_seconds": None if failed else row.release_seconds,
-        "answer_seconds": None if failed else row.answer_seconds,
-    }

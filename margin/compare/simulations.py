@@ -22,6 +22,7 @@ from ..errors import DomainError, MarginError
 from ..metrics import L2, Metric
 from ..metrics.named import metrics_of
 from ..privacy.budget import Budget, check_budget
+from ..privacy.statement import digest
 from ..release import Mechanism, simulate
 from ..simulation import Simulation, true_marginals
 from ..synopses.synopsis import Synopsis
@@ -68,7 +69,8 @@ def compare(
         counts of frequent items.
     workload
         The views to ask for. Each mechanism is told all of them, as in a release. Weights are told
-        to the mechanisms too; the means over the views do not use them.
+        to the mechanisms too; the means over the views do not use them, but see
+        `Comparison.weighted_means`.
     metrics
         What to measure: names such as "l2", "js" or "useful:0.01" (as for `margin compare`), or
         metrics from `margin.metrics` or of your own. The first one orders the mechanisms.
@@ -125,9 +127,12 @@ def compare(
     runs = whole_number("runs", runs)
     seed = whole_number("seed", seed, least=0)
     asked = Workload.of(declared, workload)
-    scored = asked.names
+    names = asked.names
+    places: Sequence[int] = range(len(names))
     if most_views is not None:
-        scored = _some(scored, whole_number("most_views", most_views))
+        places = _some(len(names), whole_number("most_views", most_views))
+    scored = [names[place] for place in places]
+    weights = tuple(asked.weights[place] for place in places)
     # The truth is counted first: data that cannot be read is no failure of the mechanisms.
     check_temporary()
     source = open_source(data)
@@ -139,6 +144,7 @@ def compare(
         budget=budget,
         workload=asked,
         scored=scored,
+        weights=weights if len(set(weights)) > 1 else (),
         metrics=measured,
         runs=runs,
         simulations=len(mechanisms) * runs,
@@ -168,22 +174,24 @@ def _comparison(rows: Sequence[Compared], task: "_Task") -> Comparison:
         workload_size=len(task.workload),
         seed=task.seed,
         runs=task.runs,
+        weights=task.weights,
+        domain=digest(task.domain),
     )
 
 
-def _some(views: Sequence[View], most: int) -> Sequence[View]:
-    """Limit the number of views: all of them, or `most` drawn at random, in their order."""
-    if len(views) <= most:
-        return views
+def _some(count: int, most: int) -> Sequence[int]:
+    """Limit the number of views: the places of all, or of `most` drawn at random, in order."""
+    if count <= most:
+        return range(count)
     rng = np.random.default_rng(_DRAW)
-    places = rng.choice(len(views), most, replace=False)
-    return tuple(views[place] for place in sorted(places.tolist()))
+    return sorted(rng.choice(count, most, replace=False).tolist())
 
 
 class _Task(NamedTuple):
     """The arguments that the simulations of all mechanisms share.
 
-    `workload` is what the mechanisms are told; `scored` are the views whose answers are measured.
+    `workload` is what the mechanisms are told; `scored` are the views whose answers are measured,
+    and `weights` are theirs, empty if they are equal.
     `simulations` is their number over all mechanisms.
     """
 
@@ -192,6 +200,7 @@ class _Task(NamedTuple):
     budget: Budget
     workload: Workload
     scored: Sequence[View]
+    weights: tuple[float, ...]
     metrics: tuple[Metric, ...]
     runs: int
     simulations: int
@@ -212,6 +221,7 @@ def _compared(
     """
     values: list[list[float]] = [[] for _ in task.metrics]
     release_seconds = answer_seconds = 0.0
+    described = None
     for run in range(task.runs):
         log.info("simulation %d of %d", before + run + 1, task.simulations)
         started = time.process_time()
@@ -231,6 +241,8 @@ def _compared(
             _check_answers(answers, truths)
         except Exception as error:
             return _failed(name, mechanism, error)
+        made = simulation.synopsis.provenance
+        described = None if made is None else made.mechanism
         release_seconds += released - started
         for metric, numbers in zip(task.metrics, values, strict=True):
             numbers += metric(answers, truths)
@@ -240,6 +252,7 @@ def _compared(
         release_seconds=release_seconds / task.runs,
         answer_seconds=answer_seconds / task.runs / len(task.scored),
         runs=task.runs,
+        mechanism=described,
     )
 
 

@@ -10,8 +10,10 @@ from .tables import (
     JensenShannon,
     LargestError,
     RelativeError,
+    TotalVariation,
     Usefulness,
     jensen_shannon,
+    total_variation,
 )
 
 __all__ = [
@@ -26,8 +28,10 @@ __all__ = [
     "Metric",
     "RecordsDistance",
     "RelativeError",
+    "TotalVariation",
     "Usefulness",
     "jensen_shannon",
     "ndcg",
     "records_distance",
+    "total_variation",
 ]

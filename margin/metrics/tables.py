@@ -21,8 +21,10 @@ __all__ = [
     "JensenShannon",
     "LargestError",
     "RelativeError",
+    "TotalVariation",
     "Usefulness",
     "jensen_shannon",
+    "total_variation",
     "true_rows",
 ]
 
@@ -89,6 +91,27 @@ class JensenShannon:
         /,
     ) -> list[float]:
         return _by_view(jensen_shannon, answers, truths)
+
+
+@dataclass(frozen=True)
+class TotalVariation:
+    """The total variation distance of the shares of the cells, for each view; see
+    `total_variation`.
+
+    Each table is divided by its own total, so an error of the total does not count. `L1` divides
+    both by the true number of rows: half of it counts that error, too.
+    """
+
+    name: ClassVar[str] = "TV"
+    larger_is_better: ClassVar[bool] = False
+
+    def __call__(
+        self,
+        answers: Sequence[Marginal],
+        truths: Sequence[Marginal],
+        /,
+    ) -> list[float]:
+        return _by_view(total_variation, answers, truths)
 
 
 @dataclass(frozen=True)
@@ -191,6 +214,29 @@ class Usefulness:
         /,
     ) -> list[float]:
         return [float(max(_by_view(_largest, answers, truths)) <= self.alpha)]
+
+
+def total_variation(answer: Floats, truth: Floats) -> float:
+    """The total variation distance of two tables, from 0 to 1: sum_i |p_i - q_i| / 2.
+
+    The tables are normalised as in `jensen_shannon`: p is the answer with its negative cells set to
+    zero, divided by its own sum, and q is the truth, divided by its own sum. An answer without a
+    positive cell is at the largest distance, 1.
+
+    Parameters
+    ----------
+    answer, truth : arrays of the same shape
+        The counts of the cells.
+
+    Examples
+    --------
+    >>> total_variation(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    0.25
+    """
+    left, right = np.maximum(answer, 0.0), truth
+    if left.sum() <= 0 or right.sum() <= 0:
+        return 0.0 if right.sum() <= 0 else 1.0
+    return float(np.abs(left / left.sum() - right / right.sum()).sum()) / 2
 
 
 def jensen_shannon(answer: Floats, truth: Floats) -> float:

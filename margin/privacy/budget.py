@@ -7,6 +7,7 @@ sensitivity and charge. No charge is ever rounded.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,9 +19,12 @@ from .._names import explains_calls
 from .._numbers import UNIT, Number, amount, exact, probability, root_below, shown, text
 from ..errors import BudgetError
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace, Noise
-from .conversion import epsilon_of, rho_below, rho_of
+from .composition import Moved, composed_epsilon
+from .conversion import epsilon_above, epsilon_of, rho_below, rho_of
+from .loss import float_above
 from .protection import Budget, Neighbours
 from .purchase import at_once
+from .split import split_units
 
 __all__ = [
     "UNIT",
@@ -36,6 +40,9 @@ __all__ = [
     "epsilon_of",
     "rho_of",
 ]
+
+_MOST_CHARGES = 200
+"""Largest number of different charges whose privacy losses are composed."""
 
 
 @dataclass(
@@ -251,6 +258,51 @@ class ZCDP(_Concentrated):
     def units(self) -> int:
         """The whole rho in units of 1e-12, rounded down."""
         return math.floor(self.rho / UNIT)
+
+    def measured_epsilon(self, delta: Number, *, shares: Sequence[Number] | int = 1) -> float:
+        """The epsilon of tables with Gaussian noise that together spend this budget.
+
+        It is smaller than `margin.epsilon_of`, which holds for everything that is rho-zCDP. It
+        follows from the privacy loss of the noise itself (docs/proofs/composition.md), and is
+        rounded up. It holds for `Private.measure` only, if the views may follow from earlier
+        answers but the shares do not: a call that spends the whole budget, or several calls whose
+        shares of the whole budget were fixed beforehand. `Private.select` and others have another
+        loss, so a mechanism that uses them has the epsilon of `margin.epsilon_of`.
+
+        Parameters
+        ----------
+        delta
+            Above 0 and below 1.
+        shares
+            A positive weight for each view, as in `Private.measure`; or the number of views if
+            these have equal shares.
+
+        Raises
+        ------
+        BudgetError
+            When an argument is not as described, or a share is less than 1e-12 of rho.
+
+        Examples
+        --------
+        >>> import margin
+        >>> budget = margin.ZCDP("0.1")
+        >>> round(budget.measured_epsilon("1e-6", shares=[2, 1, 1]), 3)
+        1.994
+        >>> round(margin.epsilon_of("0.1", "1e-6"), 3)
+        2.142
+        """
+        allowed = probability("delta", delta)
+        of_any = epsilon_above(self.rho, allowed)
+        charges = Counter(split_units(self.units, shares))
+        if len(charges) > _MOST_CHARGES:
+            return float_above(of_any)
+        l1, l2_squared = self.sensitivity()
+        answers = tuple(
+            Moved(self.count_noise(charge), l1, l2_squared, views)
+            for charge, views in sorted(charges.items())
+        )
+        of_noise = composed_epsilon(answers, allowed)
+        return float_above(of_any if of_noise is None else min(of_any, of_noise))
 
     def describe(self) -> str:
         """The guarantee in words: kind, rho and neighbouring relation."""

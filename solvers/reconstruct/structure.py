@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..basis import transform
 from ..fitted import (
+    STRUCTURE_BY_AXIS,
     STRUCTURE_DOUBT,
     STRUCTURE_FALL,
     STRUCTURE_LEAST_RATIO,
@@ -26,12 +27,13 @@ from .context import Reconstruction
 from .missed.emptied import emptied_covariance, emptied_variance
 from .missed.lacking import cells_alone, lacking_sets, sums_alone
 from .missed.misfit import misfit_covariance, misfit_variance
+from .missed.unbalance import blurred, unbalance
 from .problem import Solution, Solver
 from .sums import Sums
 
 __all__ = ["STRUCTURE_RULE", "Reconstructs", "Structure", "marginals_on", "parts_of_views"]
 
-STRUCTURE_RULE = 3
+STRUCTURE_RULE = 4
 """Number of the rule by which scales are learnt; another number for each change of the rule.
 
 Scales that were learnt by another rule are not used.
@@ -119,7 +121,10 @@ class Structure:
     Beyond, it is the scale for t - 1 times the square of the ratio of the last two scales, within
     0.1 and 1. The estimate is the root of the posterior mean square. Where no part on k axes is
     small enough to compare, parts on fewer axes tell s; where none tells, s is the median of its
-    prior.
+    prior. Pairs that share an axis have a part of their scale in common. So if the views hold pairs
+    of few axes, such as all pairs with one axis, they tell less of the other pairs, and the prior
+    for t = 1 keeps weight (see `unbalance`). For t >= 2 all parts count as independent: measured
+    triples use the axes unequally, too, but intervals held the truth as often as they said.
 
     Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
     (p x cells) ** 0.4. But what is missed has no part in the known moments: if only one moment is
@@ -380,10 +385,27 @@ class Structure:
             key = (depth, size)
             if key not in self._likelihoods:
                 likelihoods = [miss.log_likelihood() for miss in self._misses(*key)]
-                self._likelihoods[key] = np.sum(likelihoods, axis=0) if likelihoods else None
+                self._likelihoods[key] = self._of_others(depth, likelihoods)
             if self._likelihoods[key] is not None:
                 return self._likelihoods[key]
         return None
+
+    def _of_others(
+        self,
+        depth: int,
+        likelihoods: Sequence[Floats],
+    ) -> Floats | None:
+        """The log-likelihood of the scale of what no view holds, from those of parts of views."""
+        if not likelihoods:
+            return None
+        whole = np.asarray(np.sum(likelihoods, axis=0))
+        if depth != 1:
+            return whole
+        # The views may hold pairs of other axes than those of the pairs that no view holds.
+        several = {axis for axis, size in enumerate(self.tables.sizes) if size > 1}
+        views = [tuple(axis for axis in view if axis in several) for view in self.tables.views]
+        variance = STRUCTURE_BY_AXIS**2 * unbalance(views, len(several))
+        return whole if variance < _ROUNDING else blurred(whole, np.log(_GRID), variance)
 
     def _misses(
         self,

@@ -20,6 +20,8 @@ from margin.cli.main import main
 from margin.compare import Compared, Comparison, compare
 from margin.compare.comparison import _rounded
 from margin.plots import plot_error, plot_lattice, plot_marginal
+from margin.privacy.statement import digest
+from margin.synopses.synopsis import describe
 
 GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
 NARROW = PriView(views=[["age", "sex"]])
@@ -66,6 +68,53 @@ def test_it_is_marked_as_not_private(compared):
     assert "not private" in str(compared) and "smallest mean L2/N: good" in str(compared)
     assert compared.to_json()["private"] is False
     json.dumps(compared.to_json(), allow_nan=False)
+
+
+def test_a_comparison_says_how_to_repeat_it(table, domain, compared):
+    written = compared.to_json()
+    assert written["version"] == margin.__version__ and written["domain"] == digest(domain)
+    by_name = {row["name"]: row["mechanism"] for row in written["mechanisms"]}
+    assert by_name["good"] == describe(GOOD) and by_name["broken"] is None
+    comment = compared.to_latex().splitlines()[0]
+    for part in ("seeds 0 to 1", margin.__version__, digest(domain), json.dumps(describe(GOOD))):
+        assert part in comment
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_weighted_means_use_the_weights_of_the_measured_views(table, domain, runs):
+    weights = {("sex",): 1.0, ("age", "region"): 5.0, ("children",): 2.0, ("region",): 9.0}
+    found = compare(
+        table,
+        domain=domain,
+        budget=PureDP(5),
+        mechanisms={"good": GOOD, "broken": BROKEN},
+        metrics=["l2", "largest"],
+        workload=weights,
+        most_views=3,
+        runs=runs,
+    )
+    assert found.weights == tuple(weights[view] for view in found.views)
+    by_run = np.reshape(found.rows[0].values[0], (runs, 3))
+    expected = np.average(by_run, axis=1, weights=found.weights)
+    (mean, error), of_largest = found.weighted_means(found.rows[0])
+    assert mean == pytest.approx(expected.mean()) and np.isnan(of_largest).all()
+    frame = found.to_pandas()
+    assert frame.loc[0, "L2/N weighted"] == mean and math.isnan(frame.loc[1, "L2/N weighted"])
+    assert found.to_json()["mechanisms"][0]["weighted_means"] == [mean, None]
+    assert found.to_json()["mechanisms"][1]["weighted_means"] is None
+    if runs == 1:
+        assert math.isnan(error)
+    else:
+        assert error == pytest.approx(expected.std(ddof=1) / math.sqrt(runs))
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_only_weights_that_differ_are_spoken_of(compared, table, domain):
+    assert compared.weights == () and "weights" not in str(compared)
+    assert not [name for name in compared.to_pandas() if "weighted" in name]
+    asked = {"domain": domain, "budget": PureDP(5), "mechanisms": {"good": GOOD}, "runs": 1}
+    found = compare(table, workload={("sex",): 1.0, ("age",): 3.0}, **asked)
+    assert "all views count equally" in str(found) and "count equally" in found._repr_html_()
 
 
 @pytest.mark.parametrize("runs", [1, 2, 5])
@@ -658,13 +707,13 @@ def test_the_command_measures_what_it_is_told(table, domain, tmp_path, capsys):
     (tmp_path / "domain.json").write_text(domain.to_json())
     command = ["compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")]
     command += ["--epsilon", "1", "--mechanisms", "uniform", "--workload", "1way", "--runs", "1"]
-    named = "js,l2,l1,largest,relative,useful:0.2,ndcg:3,f1,inside:0.9,interval"
+    named = "js,l2,l1,tv,largest,relative,useful:0.2,ndcg:3,f1,inside:0.9,interval"
     assert main([*command, "--json", "--metrics", named]) == 0
     found = json.loads(capsys.readouterr().out)
-    names = ["JS", "L2/N", "L1/N", "largest/N", "relative(0.001)", "useful(0.2)", "NDCG@3", "F1@10"]
-    names += ["inside(0.9)", "interval(0.95)"]
+    names = ["JS", "L2/N", "L1/N", "TV", "largest/N", "relative(0.001)", "useful(0.2)"]
+    names += ["NDCG@3", "F1@10", "inside(0.9)", "interval(0.95)"]
     assert found["metrics"] == names
-    assert len(found["mechanisms"][0]["means"]) == 10
+    assert len(found["mechanisms"][0]["means"]) == 11
     for wrong, part in [
         ("larges", "did you mean"),
         ("l2:3", "no parameter"),

@@ -19,6 +19,7 @@ from margin.metrics import (
     JensenShannon,
     LargestError,
     RelativeError,
+    TotalVariation,
     Usefulness,
     jensen_shannon,
     ndcg,
@@ -28,6 +29,7 @@ METRICS = [
     L2(),
     L1(),
     JensenShannon(),
+    TotalVariation(),
     LargestError(),
     RelativeError(),
     Usefulness(),
@@ -124,6 +126,19 @@ def test_answers_without_intervals_have_no_share(metric):
         for truth in truths
     ]
     assert np.isnan(metric(unknown, truths)).all()
+
+
+@given(answered())
+def test_total_variation_by_the_largest_difference_of_events(run):
+    """TV(p, q) = max over sets S of cells of p(S) - q(S)."""
+    for (cells, _), found in zip(cells_of(*run), TotalVariation()(*run), strict=True):
+        left = [max(a, 0.0) for a, _ in cells]
+        right = [t for _, t in cells]
+        if sum(right) == 0 or sum(left) == 0:
+            assert found == (0.0 if sum(right) == 0 else 1.0)
+        else:
+            gains = [a / sum(left) - t / sum(right) for a, t in zip(left, right, strict=True)]
+            assert found == pytest.approx(sum(max(gain, 0.0) for gain in gains), abs=1e-12)
 
 
 @given(answered())

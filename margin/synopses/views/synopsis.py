@@ -158,13 +158,16 @@ class ViewSynopsis(Synopsis):
         self,
         views: Iterable[Iterable[str]],
         distance: float,
+        *,
+        deviation: float = 0.0,
     ) -> "ViewSynopsis":
         """The same synopsis, told how far its answers on some views are from the truth.
 
         What reconstructions miss is learnt from the measured views. If these were chosen because
-        they depend most on each other, they make it much too large. The scales of structure are
-        then multiplied by one number, at most 1, so that the answers are expected to be as far from
-        the truth as `distance` says. What is missed stays at least as large as the noise. This is
+        they depend most on each other, they make it much too large. If they share an attribute that
+        is nearly independent of all others, they make it much too small. The scales of structure
+        are then multiplied by one number, so that the answers are expected to be as far from the
+        truth as `distance` says. What is missed stays at least as large as the noise. This is
         post-processing: the distance must be an answer of `Private.total_distance`.
 
         Errors of many answers are taken to have a Laplace law: a mean absolute error of standard
@@ -179,6 +182,9 @@ class ViewSynopsis(Synopsis):
             the error bars of all other answers would be too short.
         distance
             The sum of their L1 distances from the true tables, in rows.
+        deviation
+            The standard deviation of the noise in `distance`, in rows. Error bars become wider only
+            by what the distance says beyond two standard deviations.
 
         Warns
         -----
@@ -230,15 +236,25 @@ class ViewSynopsis(Synopsis):
         structure = np.maximum(missed - of_sample, 0.0)
         if not structure.sum() > 0:
             return self
+
+        def expected(factor: float) -> float:
+            variance = noise + of_sample + factor**2 * structure
+            return float(np.sqrt(variance / 2).sum())
+
+        as_learnt = expected(1.0)
+        if distance > as_learnt:
+            # Two tables of one total differ by at most twice the total.
+            most = 2 * self.held.total * len(answers)
+            distance = max(as_learnt, min(distance, most) - 2 * deviation)
         room = max(0.0, noise.sum() - of_sample.sum())
         low = min(1.0, max(_NO_STRUCTURE, math.sqrt(room / structure.sum())))
         high = 1.0
+        while expected(high) < distance:
+            high *= 2
         # The distance grows with the factor: halve the interval in which the factor lies.
-        while high - low > _FACTOR_PRECISION:
+        while high - low > _FACTOR_PRECISION * high:
             factor = (low + high) / 2
-            variance = noise + of_sample + factor**2 * structure
-            expected = np.sqrt(variance / 2).sum()
-            low, high = (factor, high) if expected < distance else (low, factor)
+            low, high = (factor, high) if expected(factor) < distance else (low, factor)
         return self._scaled(high)
 
     def _scaled(self, factor: float) -> "ViewSynopsis":

@@ -776,3 +776,50 @@ def test_next_to_no_noise_is_bought_without_overflow(epsilon, delta):
     for noise in ApproxDP(epsilon, delta).at_once(1, [(1, 1)]):
         rate = 1 / (2 * float(noise.sigma2))  # the loss where X = 0
         assert -math.expm1(epsilon - rate) <= float(F(delta)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rho", ["0.02", "0.1", "2"])
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE_ROW, REPLACE])
+def test_the_epsilon_of_one_table_is_that_of_its_exact_loss(rho, neighbours):
+    """One discrete Gaussian number, or two: the sum over all its values, in floats."""
+    budget, delta = ZCDP(rho, neighbours=neighbours), 1e-6
+    epsilon = budget.measured_epsilon("1e-6")
+    sigma2 = float(budget.count_noise(budget.units).sigma2)
+    x = np.arange(-math.ceil(12 * math.sqrt(sigma2)), math.ceil(12 * math.sqrt(sigma2)) + 1)
+    mass = np.exp(-(x**2) / (2 * sigma2))
+    mass, losses = mass / mass.sum(), (2 * x + 1) / (2 * sigma2)
+    if neighbours is REPLACE:
+        mass, losses = np.outer(mass, mass), np.add.outer(losses, losses)
+
+    def least_delta(at):
+        return float((mass * np.maximum(0.0, -np.expm1(at - losses))).sum())
+
+    assert least_delta(epsilon) <= delta < least_delta(epsilon * 0.999)
+    assert epsilon < epsilon_of(rho, "1e-6")
+
+
+@pytest.mark.parametrize("shares", [7, [1, 2, 3], [1] * 300 + [5]])
+@pytest.mark.parametrize("rho", ["0.001", "0.1", "3"])
+def test_the_epsilon_of_many_tables_is_near_that_of_gaussian_noise(shares, rho):
+    budget = ZCDP(rho)
+    epsilon = budget.measured_epsilon("1e-9", shares=shares)
+    smooth = loss.gaussian_epsilon(float(F(rho)), 1e-9)
+    assert epsilon == pytest.approx(smooth, rel=2e-2)
+    assert epsilon < epsilon_of(rho, "1e-9")
+    given_events = budget.split(shares)
+    events = tuple(Moved(budget.count_noise(charge), 1, 1) for charge in given_events)
+    assert epsilon == pytest.approx(float(composed_epsilon(events, F(1, 10**9))), rel=1e-3)
+
+
+def test_without_a_proof_the_epsilon_is_that_of_the_rho():
+    """Thirty rows of a person: their changes of the counts are too many to list."""
+    many = ZCDP("0.1", rows_per_person=30)
+    assert many.measured_epsilon("1e-6", shares=3) == epsilon_of("0.1", "1e-6")
+    unequal = [place + 1 for place in range(300)]
+    assert ZCDP("0.1").measured_epsilon("1e-6", shares=unequal) == epsilon_of("0.1", "1e-6")
+
+
+def test_the_epsilon_of_tables_checks_its_arguments():
+    for delta, shares in [(0, 1), (1, 1), ("1e-6", 0), ("1e-6", []), ("1e-6", [1, -1])]:
+        with pytest.raises(BudgetError):
+            ZCDP("0.1").measured_epsilon(delta, shares=shares)

@@ -37,11 +37,35 @@ def test_the_error_bars_expect_the_distance(share):
         assert (after.missed_variance <= before.missed_variance).all()
 
 
+@pytest.mark.parametrize("share", [1.2, 2.0, 3.0])
+def test_error_bars_grow_if_the_distance_is_larger_than_they_say(share):
+    """The measured views may depend less on each other than the others do."""
+    made = of_the_strongest_pair()
+    told = made.with_distance(PAIRS, share * expected_distance(made))
+    assert expected_distance(told) == pytest.approx(share * expected_distance(made), rel=1e-4)
+    for before, after in zip(made.marginals(PAIRS), told.marginals(PAIRS), strict=True):
+        assert after.counts.tolist() == before.counts.tolist()
+        assert (after.missed_variance >= before.missed_variance).all()
+
+
+def test_noise_of_the_distance_widens_nothing():
+    """Only what is beyond two standard deviations of it does."""
+    made = of_the_strongest_pair()
+    distance = expected_distance(made)
+    unsure = made.with_distance(PAIRS, 1.5 * distance, deviation=0.3 * distance)
+    assert expected_distance(unsure) == pytest.approx(distance, rel=1e-4)
+    rather_sure = made.with_distance(PAIRS, 1.5 * distance, deviation=0.1 * distance)
+    assert expected_distance(rather_sure) == pytest.approx(1.3 * distance, rel=1e-4)
+    narrower = made.with_distance(PAIRS, 0.8 * distance, deviation=0.3 * distance)
+    assert expected_distance(narrower) == pytest.approx(0.8 * distance, rel=1e-2)
+
+
 @pytest.mark.parametrize("distance", [math.inf, 1e9])
-def test_error_bars_never_grow(distance):
+def test_no_distance_is_larger_than_twice_the_rows(distance):
     made = of_the_strongest_pair()
     told = made.with_distance(PAIRS, distance)
-    assert expected_distance(told) == pytest.approx(expected_distance(made))
+    most = 2 * made.held.total * len(PAIRS)
+    assert expected_distance(told) == pytest.approx(most, rel=1e-4)
 
 
 @pytest.mark.parametrize("distance", [-100.0, 0.0])
