@@ -43,11 +43,13 @@ def in_words(
     base: Mapping[str, Any] | None = None,
     *,
     row_name: str = ROWS,
+    unit_name: str | None = None,
 ) -> list[str]:
     """Explain what a release promises to a person in the table, in four short paragraphs.
 
     Two more say what the domain declares as known, and which releases the base consists of.
-    `row_name` is what the publisher calls the rows, such as "homes".
+    `row_name` is what the publisher calls the rows, such as "homes", and `unit_name` what one of
+    those is called who are protected together, such as "owner"; None for the name of the column.
 
     Examples
     --------
@@ -60,7 +62,7 @@ how much more the numbers can tell about you than if the table did not have your
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _in_short(statement, found),
-        _rows_are(row_name) + _who(statement, found),
+        _rows_are(row_name) + _who(statement, found, unit_name),
         with_earlier(statement, base, domain, charges=False),
         " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
         _what_not(),
@@ -75,9 +77,10 @@ def in_a_paragraph(
     base: Mapping[str, Any] | None = None,
     *,
     row_name: str = ROWS,
+    unit_name: str | None = None,
 ) -> str:
     """The statement, how strong it is, and what is known; before these, what the release and those
-    in its base add up to. `row_name` is as for `in_words`.
+    in its base add up to. `row_name` and `unit_name` are as for `in_words`.
 
     Examples
     --------
@@ -88,6 +91,7 @@ def in_a_paragraph(
     """
     sentences = [
         _rows_are(row_name) + statement.describe(),
+        _unit_is(statement, unit_name),
         with_earlier(statement, base, domain),
         _alone(base),
         how_strong(statement, domain),
@@ -103,7 +107,7 @@ def _in_short(statement: Statement, found: Strength) -> str:
     How much is left to the sentences that follow, because it depends on the budget.
     """
     if statement.unit is not None:
-        them = f"the rows with your {statement.unit!r}"
+        them = f"the rows with your value of the column {statement.unit!r}"
     else:
         them = "your row" if statement.rows == 1 else "your rows"
     return (
@@ -117,13 +121,27 @@ def _rows_are(row_name: str) -> str:
     return "" if row_name == ROWS else f"The rows are {row_name}. "
 
 
-def _who(statement: Statement, found: Strength) -> str:
+def _unit_is(statement: Statement, unit_name: str | None) -> str:
+    """Say who counts as one of those who are protected; empty if there is no such column."""
+    if statement.unit is None:
+        return ""
+    return (
+        f"Everybody with the same value of the column {statement.unit!r} counts as one "
+        f"{unit_name or statement.unit}. Whoever has two such values is protected for each of them "
+        "by itself."
+    )
+
+
+def _who(statement: Statement, found: Strength, unit_name: str | None) -> str:
     """Say which rows are protected, and against which change."""
     rows, unit = statement.rows, statement.unit
     one = unit is None and rows == 1
     if unit is not None:
-        whose = f"All rows with the same {unit!r} are protected together"
-        bound = f" The software counted at most {rows} of them, so totals may be too low."
+        whose = f"All rows of one {unit_name or unit} are protected together"
+        bound = (
+            f" The software counted at most {rows} of them, chosen at random, so totals may be too "
+            "low, and percentages are of the counted rows."
+        )
         if statement.none_left_out:
             bound = f" {statement.none_left_out} The software did not check this."
     elif one:
@@ -145,7 +163,8 @@ def _who(statement: Statement, found: Strength) -> str:
         number = ""
     random = "Noise is random, so the same table could have given other results"
     limited = "the guarantee limits how much more or less probable each of them would be"
-    return f"{whose}. {random}: {limited} {_change(statement, found)}.{number}{bound}"
+    said = f"{random}: {limited} {_change(statement, found)}.{number}{bound}"
+    return " ".join(filter(None, [f"{whose}.", _unit_is(statement, unit_name), said]))
 
 
 def _change(statement: Statement, found: Strength, them: str | None = None) -> str:

@@ -124,7 +124,11 @@ def content(
         description=description, unit=provenance.statement.unit, contact=imprint.contact
     )
     words = in_words(
-        provenance.statement, synopsis.domain, provenance.base, row_name=imprint.row_name
+        provenance.statement,
+        synopsis.domain,
+        provenance.base,
+        row_name=imprint.row_name,
+        unit_name=imprint.unit_name,
     )
     return {
         "title": title,
@@ -142,11 +146,13 @@ def content(
         "by_components": _by_components(synopsis),
         "answers": answers,
         "sums": known is None or not known.more,
-        "sources": {name: f"{words} {about_rows}".rstrip() for name, words in sources.items()},
+        "sources": sources,
+        "left_out": about_rows,
         "total": _total(synopsis) if views or answers or live else None,
         "live": live,
         "description": description,
         "row_name": imprint.row_name,
+        "unit_name": imprint.unit_name or provenance.statement.unit,
         "unsaid": "" if live else silent,
         "imprint": imprint.lines(title, synopsis),
         "opening": OPENING,

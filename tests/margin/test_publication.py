@@ -504,9 +504,13 @@ def test_every_file_says_which_rows_bounds_are_for(tmp_path, monkeypatch, capsys
     meanings = [manifest["meaning"], described["dc:description"], " ".join(stat["note"]), readme]
     for meaning in [*meanings, json.loads(parquet)["meaning"]]:
         assert ("true number of counted rows, not of all rows" in meaning) is (unit is not None)
-        limited = "at most 3 are counted. For example, 8 such rows would count as 3."
+        limited = "at most 3 are counted: if there are more, 3 of them are chosen at random. "
+        limited += "For example, 8 such rows would count as 3."
         assert (limited in meaning) is (unit is not None)
         assert ("do not allow for the rows left out" in meaning) is (unit is not None)
+        weighs = "weighs less in totals and in percentages. This release does not say how many"
+        assert (weighs in meaning) is (unit is not None)
+    assert ("same value of the column 'person' counts as one" in readme) is (unit is not None)
     whose = " of counted rows" if unit else ""
     low = described["tableSchema"]["columns"][-2]["dc:description"]
     assert low == f"lower bound of the true number{whose}, 95%"

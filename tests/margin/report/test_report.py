@@ -344,7 +344,8 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     assert (
         "did not check this" in declared
         and "'person_id'" in enforced
-        and "counted at most 3 of them, so totals may be too low" in enforced
+        and "counted at most 3 of them, chosen at random, so totals may be too low" in enforced
+        and "percentages are of the counted rows" in enforced
     )
     assert "check" not in one and "counted" not in one
 
@@ -382,7 +383,7 @@ REPLACED = Neighbours.REPLACE_ROW
         (
             Statement(budget=PureDP(1, rows_per_person=2), unit="home"),
             None,
-            "the table did not have the rows with your 'home'",
+            "the table did not have the rows with your value of the column 'home'",
         ),
         (
             Statement(budget=PureDP(1, neighbours=REPLACED)),
@@ -759,8 +760,9 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "most"), [(1, "1 row"), (3, "3 rows")])
-def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, most):
+@pytest.mark.parametrize("unit_name", [None, "patient"])
+@pytest.mark.parametrize(("rows", "were"), [(1, "was"), (3, "were")])
+def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, were, unit_name):
     table = {"person": [0, 0, 0, 0, 1], "sex": [0, 1, 0, 1, 0]}
     made = margin.release(
         table,
@@ -770,19 +772,30 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
         unit="person",
         rows_per_person=rows,
     )
-    write_report(made, tmp_path / "r.html")
+    imprint = Imprint(unit_name=unit_name, row_name="visits")
+    write_report(made, tmp_path / "r.html", imprint=imprint)
     open_page(browser, tmp_path / "r.html")
     until(lambda: texts(browser, "#total") != [""])
+    name = unit_name or "person"
+    (first,) = texts(browser, "#all-rows")
+    assert f" counted visits (at most {rows} of each {name}) in all: " in first
+    assert first.endswith(" How many visits were not counted is not known here.")
+    words = " ".join(texts(browser, "#words p"))
+    assert f"All rows of one {name} are protected together." in words
+    assert f"same value of the column 'person' counts as one {name}. Whoever has two such" in words
     (total,) = texts(browser, "#total")
-    assert f"At most {most} with the same \u201cperson\u201d were counted." in total
+    assert f"At most {rows} of the visits of each {name} {were} counted." in total
+    assert "percentages are of the counted visits: whoever has more weighs less." in total
     assert "counts and totals may be too low" in total
-    assert "(counted rows: " in total
-    assert texts(browser, "#table th.share") == ["% of counted rows"]
+    assert "(counted visits: " in total
+    assert texts(browser, "#table th.share") == ["% of counted visits"]
     (source,) = texts(browser, "#status")
     assert "the true number of counted rows lies between the bounds" in source
-    assert f"For example, {rows + 5} such rows would count as {rows}." in source
+    (limit,) = texts(browser, "#left-out")
+    assert "chosen at random" in limit and "weighs less in totals and in percentages" in limit
+    assert f"For example, {rows + 5} such rows would count as {rows}." in limit
     (quoted,) = texts(browser, "#quoted")
-    assert f"; at most {rows} counted for each person). " in quoted
+    assert f"; at most {rows} counted for each {name}). " in quoted
 
 
 @pytest.mark.slow

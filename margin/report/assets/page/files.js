@@ -26,7 +26,7 @@ async function saveChart() {
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
   const sources = new Set(matching().map((row) => row.source ?? shown.source));
-  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.left_out, data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");
@@ -179,6 +179,7 @@ function downloadMeaning() {
     `  ${free("per_1000_of")} says which rows these are of. Of 0 rows, there is no percentage: it is empty. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
     "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
     "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
+    ...(data.left_out ? [data.left_out] : []),
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
     ...usedSources().map(([name, words]) => `  ${name}: ${words}`),

@@ -54,8 +54,7 @@ function quote() {
   const quotes = quotable();
   element("quoted").hidden = element("shares").hidden = quotes === null;
   if (quotes === null) return;
-  const { unit, rows } = data.statement;
-  const counted = someLeftOut() ? `; at most ${rows} counted for each ${unit}` : "";
+  const counted = someLeftOut() ? `; at most ${data.statement.rows} counted for each ${data.unit_name}` : "";
   const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
   const about = quotes.source === "known" ? "“There are" : "“There are about";
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
@@ -121,8 +120,7 @@ function leftOut() {
   const { unit, rows } = data.statement;
   if (unit === null) return "";
   if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two rows have" : `at most ${rows} rows have`} the same “${unit}”, so none was left out.`;
-  const most = `${rows} row${rows === 1 ? "" : "s"}`;
-  return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
+  return ` At most ${rows} of the ${data.row_name} of each ${data.unit_name} ${rows === 1 ? "was" : "were"} counted. So counts and totals may be too low, and percentages are of the counted ${data.row_name}: whoever has more weighs less. How many were not counted is not known here.`;
 }
 
 /** How often bounds miss, and what small counts with noise do not say. In one table of estimates, many bounds may miss. */
