@@ -123,17 +123,14 @@ function shareEndsOfSum() {
 
 /** The bounds of the sum of some lines of a table; null if the page cannot compute them.
  *
- * The errors within a view are known with their covariances. Those of two other lines of a measured table follow from the rule of `adding`
- * in the Python source. Cells that are known have the weight 0, so they break the product of numbers of categories; they have no errors, so
- * they add to both bounds what they count. */
+ * The errors within a measured table are known with their covariances. Where cells that are known break the product of categories, those of two
+ * noisy lines follow from the rule of `adding` in the Python source: known cells have no errors, so they add to both bounds what they count. */
 function endsOfSum(axes, answer, found) {
   if (answer?.source !== "measured") return null;
-  const view = coveringView(axes);
   const noisy = found.filter((row) => !row.known).length;
-  if (view && data.sums && noisy === found.length) {
-    const many = axes.map((_, at) => new Set(found.map(({ codes }) => codes[at])).size);
-    return boundsAround(sumOfCounts(found), halfWidthOf(coveredVariance(view, axes, many), axes, found.length));
-  }
+  const codes = axes.map((_, at) => [...new Set(found.map((row) => row.codes[at]))]);
+  const half = noisy === found.length ? halfOfSum(axes, codes) : null;
+  if (half !== null) return boundsAround(sumOfCounts(found), half);
   return noisy === 1 || noisy === 2 ? ["low", "high"].map((name) => found.reduce((sum, row) => sum + row[name], 0)) : null;
 }
 
