@@ -45,7 +45,7 @@ def in_words(
     row_name: str = ROWS,
     unit_name: str | None = None,
 ) -> list[str]:
-    """Explain what a release promises to a person in the table, in four short paragraphs.
+    """Explain what a release promises to a person in the table, in five short paragraphs.
 
     Two more say what the domain declares as known, and which releases the base consists of.
     `row_name` is what the publisher calls the rows, such as "homes", and `unit_name` what one of
@@ -64,7 +64,8 @@ how much more the numbers can tell about you than if the table did not have your
         _in_short(statement, found),
         _rows_are(row_name) + _who(statement, found, unit_name),
         with_earlier(statement, base, domain, charges=False),
-        " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
+        " ".join(filter(None, [_alone(base), _plainly(statement, found, unit_name)])),
+        how_strong(statement, domain),
         _what_not(),
         known,
     ]
@@ -212,6 +213,30 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
     return " ".join(sentences)
 
 
+def _plainly(statement: Statement, found: Strength, unit_name: str | None) -> str:
+    """How sure the results can make somebody who is 50 % sure, before the terms are explained."""
+    one = statement.unit is None and statement.rows == 1
+    name = unit_name or statement.unit or "person"
+    whose, are = ("a row", "is") if one else (f"the rows of one {name}", "are")
+    known = for_contents(statement)
+    start = "In short, given the public totals" if found.steps > 1 else "In short"
+    if found.steps < known.steps:
+        says = "it says" if one else "they say"
+        return (
+            f"{start}: whoever was 50 % sure that {whose} {are} in the table {_sure(found)}. If "
+            f"{whose} {are} known to be there, whoever was 50 % sure of something that {says} "
+            f"{_sure(known)}."
+        )
+    says = "says" if one else "say"
+    return f"{start}: whoever was 50 % sure of something that {whose} {says} {_sure(found)}."
+
+
+def _sure(found: Strength) -> str:
+    """How sure the results can make somebody who was 50 % sure, to follow "whoever"."""
+    beyond = f" (except with a probability of {_chance(found.chance)})" if found.chance else ""
+    return f"is at most {_of_even(found):g} % sure after these results{beyond}"
+
+
 def _contents(statement: Statement) -> str:
     """What a reader may learn of somebody who is known to be in the table."""
     if statement.unit is not None:
@@ -337,9 +362,13 @@ def _of_even_odds(found: Strength) -> str:
 
     A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
     """
+    return f"This factor turns a probability of 50 % into at most {_of_even(found):g} %."
+
+
+def _of_even(found: Strength) -> float:
+    """What the factor makes of a probability of 50 %, in per cent, rounded up."""
     probability = 1 - 1 / (1 + _rounded(found))
-    most = math.ceil(1e4 * probability) / 100
-    return f"This factor turns a probability of 50 % into at most {most:g} %."
+    return math.ceil(1e4 * probability) / 100
 
 
 def _chance(probability: float) -> str:

@@ -362,7 +362,11 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
-    _, who, strength, _ = in_words(statement)
+    _, who, plainly, strength, _ = in_words(statement)
+    # The short answer has the two percentages of the paragraph that explains them.
+    short = re.findall(r"at most ([\d.]+) % sure", plainly)
+    assert plainly.startswith("In short: whoever was 50 % sure that ")
+    assert short == re.findall(r"of 50 % into at most ([\d.]+) %", strength) and len(short) == 2
     assert f"the odds that {whom} in the table by a factor" in strength
     alone = "If a person or a household has several rows, each of them is protected by itself only."
     assert (alone in who) is (alone in statement.describe()) is (whom == "a row is")
@@ -1075,7 +1079,7 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
             tick(browser, name)
         until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
         meanings = {name: told[name] for name in names if name in told}
-        meanings |= {"state": told["place"]} if names == ["state"] else {}
+        meanings |= {"state": "a level of place (of residence)"} if names == ["state"] else {}
         lines = {name: f"{name}: {meaning}" for name, meaning in meanings.items()}
         bands = ["income"] if "income" in names else []
         limits = [f"The limits of {name} are fixed: this page has no counts" for name in bands]
@@ -1495,7 +1499,8 @@ def test_a_reader_is_told_where_the_page_has_no_bounds_for_a_sum(
         tick_category(browser, place, domain[name].captions[0])
     assert "bounds" not in texts(browser, "#total")[0].partition("%")[0]
     tick_category(browser, 0, domain["region"].captions[1])
-    said = "no bounds for the sum of the chosen lines: \u201cHow to quote a number\u201d says what"
+    assert texts(browser, "#unbounded")[0].startswith("Sums of lines of this table have no bounds")
+    said = "last line of the table, \u201cSum of the 2 chosen lines\u201d: \u201cHow to quote"
     assert said in texts(browser, "#total")[0]
     said = "table: the contact below can compute a sum with its bounds."
     assert texts(browser, "#sums")[0].endswith(said)
