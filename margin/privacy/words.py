@@ -65,7 +65,7 @@ how much more the numbers can tell about you than if the table did not have your
         _rows_are(row_name) + _who(statement, found, unit_name),
         with_earlier(statement, base, domain, charges=False),
         " ".join(filter(None, [_alone(base), _plainly(statement, found, unit_name)])),
-        how_strong(statement, domain),
+        how_strong(statement, domain, unit_name),
         _what_not(),
         known,
     ]
@@ -95,7 +95,7 @@ def in_a_paragraph(
         _unit_is(statement, unit_name),
         with_earlier(statement, base, domain),
         _alone(base),
-        how_strong(statement, domain),
+        how_strong(statement, domain, unit_name),
         not_protected(domain),
         given(statement, domain),
     ]
@@ -182,14 +182,18 @@ def _change(statement: Statement, found: Strength, them: str | None = None) -> s
     return f"if the table did not have {them}"
 
 
-def how_strong(statement: Statement, domain: Domain | None) -> str:
+def how_strong(
+    statement: Statement,
+    domain: Domain | None,
+    unit_name: str | None = None,
+) -> str:
     """How strong the protection is, as a factor of odds, with an example.
 
     Let a reader know all other rows, and compare two tables that the reader thinks possible. The
     results change the odds of one against the other by the ratio of their probabilities, which
     the guarantee bounds, with a delta except for a small probability (docs/proofs/odds.md). If
     neighbours add or remove rows, a table with a row and one without it are one step apart, but two
-    tables in which the row says different things are two.
+    tables in which the row says different things are two. `unit_name` is as for `in_words`.
 
     Examples
     --------
@@ -201,14 +205,14 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
     start = "Strength: the results change"
     if found.steps > 1:
         start = "Strength: given the public totals, the results change"
-    said = f"{start} {_odds(statement, found)} by a factor of at most {_factor(found)}"
+    said = f"{start} {_odds(statement, found, unit_name)} by a factor of at most {_factor(found)}"
     sentences = [f"{said} ({found.numbers}).", _of_odds(found), _example(statement, found)]
     known = for_contents(statement)
     if known.steps > found.steps:
         sentences.append(
             f"For somebody who is known to be in the table, a larger factor holds: the results "
-            f"change the odds of any conclusion about {_contents(statement)} by a factor of at "
-            f"most {_factor(known)} ({known.numbers}). {_of_even_odds(known)}"
+            f"change the odds of any conclusion about {_contents(statement, unit_name)} by a "
+            f"factor of at most {_factor(known)} ({known.numbers}). {_of_even_odds(known)}"
         )
     return " ".join(sentences)
 
@@ -237,14 +241,19 @@ def _sure(found: Strength) -> str:
     return f"is at most {_of_even(found):g} % sure after these results{beyond}"
 
 
-def _contents(statement: Statement) -> str:
+def _of_one(statement: Statement, unit_name: str | None) -> str:
+    """The rows that are protected together, in words, if a column says which these are."""
+    return f"the rows of one {unit_name}" if unit_name else f"the rows with one {statement.unit!r}"
+
+
+def _contents(statement: Statement, unit_name: str | None = None) -> str:
     """What a reader may learn of somebody who is known to be in the table."""
     if statement.unit is not None:
-        return f"what the rows with one {statement.unit!r} say"
+        return f"what {_of_one(statement, unit_name)} say"
     return "what their row says" if statement.rows == 1 else "what their rows say"
 
 
-def _odds(statement: Statement, found: Strength) -> str:
+def _odds(statement: Statement, found: Strength, unit_name: str | None = None) -> str:
     """The odds that the results change by the factor of a guarantee.
 
     Between a table with the rows of a person and one without them, these are the odds that the rows
@@ -252,7 +261,7 @@ def _odds(statement: Statement, found: Strength) -> str:
     conclusion about the rows.
     """
     if statement.unit is not None:
-        whom = f"the rows with one {statement.unit!r}"
+        whom = _of_one(statement, unit_name)
     else:
         whom = "a row" if statement.rows == 1 else "a person"
     if found.steps < for_contents(statement).steps:

@@ -518,6 +518,30 @@ def test_every_file_says_which_rows_bounds_are_for(tmp_path, monkeypatch, capsys
     assert (manifest["left_out"] is None) is (unit is None)
 
 
+def test_a_level_says_whose_it_is_before_it_says_what_that_is(tmp_path):
+    """A name with an @ that is declared as such is no level."""
+    levels = {"names": ["state", "town"], "paths": [["S", "x"], ["S", "y"], ["T", "z"]]}
+    domain = {
+        "place": {"levels": levels, "description": "of residence"},
+        "e@mail": {"values": ["yes", "no"], "description": "has an address"},
+    }
+    rows = {"place": ["x", "y", "z"], "e@mail": ["yes", "no", "no"]}
+    made = margin.release(rows, domain=domain, budget=PureDP(1))
+    publish(made, [["place@state", "e@mail"]], tmp_path / "out")
+    described = json.loads(
+        (tmp_path / "out" / "001-place_state-e_mail.csv-metadata.json").read_text()
+    )
+    stat = json.loads((tmp_path / "out" / "001-place_state-e_mail.json").read_text("utf-8"))
+    parquet = pyarrow.parquet.read_schema(tmp_path / "out" / "001-place_state-e_mail.parquet")
+    told = {"place@state": "a level of place (of residence)", "e@mail": "has an address"}
+    columns = described["tableSchema"]["columns"][:2]
+    assert [one["dc:description"] for one in columns] == [f"{k}: {v}" for k, v in told.items()]
+    assert {name: stat["dimension"][name]["note"] for name in told} == {
+        name: [words] for name, words in told.items()
+    }
+    assert json.loads(parquet.metadata[b"margin"])["attributes"] == told
+
+
 def test_a_readme_shows_no_hidden_characters():
     assert _line("a\u202eb\nc\x1b[2J") == "a b c [2J"
 

@@ -764,6 +764,48 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
 
 
 @pytest.mark.slow
+def test_a_table_is_printed_by_itself_and_its_chart_saved_for_other_programs(
+    browser, synopsis, domain, tmp_path
+):
+    write_report(synopsis, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["age", "sex"])
+    until(lambda: texts(browser, "#chart svg"))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    script = """
+        const parts = ["h1", "#asked", "#status", "#table", "#total", "#chart", "#imprint",
+            "#words", "#quote", "#views-section", "#errors-section", "footer"].map(
+                (part) => [part, document.querySelector(part)]);
+        const seen = () => parts.filter(([, one]) => one.checkVisibility()).map(([part]) => part);
+        let printed = [];
+        window.print = () => {
+            dispatchEvent(new Event("beforeprint"));
+            printed = seen();
+            dispatchEvent(new Event("afterprint"));
+        };
+        document.getElementById("print-table").click();
+        return [printed, seen()];
+    """
+    printed_parts, page = browser.execute_script(script)
+    assert printed_parts == ["h1", "#asked", "#status", "#table", "#total", "#chart", "#imprint"]
+    assert {"#words", "#quote", "#errors-section", *printed_parts} <= {*page}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    for ending in ("svg", "png"):
+        button = "save-chart" if ending == "svg" else "save-png"
+        browser.execute_script(f"document.getElementById('{button}').click()")
+        until(written(browser.downloads / f"{tmp_path.name}-age-sex-chart.{ending}"))
+    svg = (browser.downloads / f"{tmp_path.name}-age-sex-chart.svg").read_text("utf-8")
+    size = [
+        float(re.search(rf'<svg[^>]* {side}="([\d.]+)"', svg)[1]) for side in ("width", "height")
+    ]
+    image = (browser.downloads / f"{tmp_path.name}-age-sex-chart.png").read_bytes()
+    assert image.startswith(b"\x89PNG")
+    # The size stands behind the mark, and the length and the name of the first part.
+    sides = [int.from_bytes(image[start : start + 4], "big") for start in (16, 20)]
+    assert sides == [int(2 * side) for side in size]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("unit_name", [None, "patient"])
 @pytest.mark.parametrize(("rows", "were"), [(1, "was"), (3, "were")])
 def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, were, unit_name):
@@ -786,6 +828,8 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     assert first.endswith(" How many visits were not counted is not known here.")
     words = " ".join(texts(browser, "#words p"))
     assert f"All rows of one {name} are protected together." in words
+    of_one = f"of one {unit_name}" if unit_name else "with one 'person'"
+    assert f"Strength: the results change the odds that the rows {of_one} are in" in words
     assert f"same value of the column 'person' counts as one {name}. Whoever has two such" in words
     (total,) = texts(browser, "#total")
     assert f"At most {rows} of the visits of each {name} {were} counted." in total
