@@ -33,9 +33,6 @@ def sum_errors(
     """
     if not isinstance(synopsis, ViewSynopsis) or synopsis.noise is None:
         return None
-    # A base changes what is measured, so no count is one of a measured table then.
-    if synopsis.base is not None:
-        return None
     noise = synopsis.noise
     tables = None if shown is None else [frozenset(axes) for axes in shown]
     variances = [

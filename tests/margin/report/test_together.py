@@ -120,8 +120,14 @@ def test_cells_that_are_known_leave_few_sums_without_bounds(browser, table, doma
 def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
     """In the table, the list, the sentence to quote and the file; other bands keep their names."""
     bins = {"age": {"bins": [float("-inf"), 5, 18, 30, 65, None]}, "cm": {"bins": [0, 50, 90, 120]}}
+    bins["named"] = {"bins": [0, 5, 10, 20], "labels": ["0 to 4", "5 to 9", "10 to 20"]}
     domain = Domain({**bins, "sex": ["F", "M"]})
-    rows = {"age": [1, 7, 20, 40, 80] * 40, "cm": [10, 60, 100, 110] * 50, "sex": ["F", "M"] * 100}
+    rows = {
+        "named": [1, 6] * 100,
+        "age": [1, 7, 20, 40, 80] * 40,
+        "cm": [10, 60, 100, 110] * 50,
+        "sex": ["F", "M"] * 100,
+    }
     whole = PriView(views=[domain.attributes])
     made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
     write_report(made, tmp_path / "r.html", title=tmp_path.name)
@@ -132,6 +138,7 @@ def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
         ("age", [1, 2, 3], "5 to under 65"),
         ("age", [0, 2, 3], "under 5 + 18 to under 65"),
         ("age", [0, 1, 2, 3, 4], "any number"),
+        ("named", [0, 1], "0 to 4 + 5 to 9"),
         ("cm", [1, 2], "50 to 120"),
     ):
         labels = chosen(browser, domain, [attribute, "sex"], {attribute: codes})[attribute]
