@@ -232,12 +232,14 @@ class Statement:
         the owner of the data declared so (`none_left_out`)."""
         if self.bound is not Bound.ENFORCED:
             return ""
-        one = self.rows == 1
+        are = "is" if self.rows == 1 else "are"
         return (
-            f"Of the rows with the same {self.unit!r}, at most {self.rows} "
-            f"{'is' if one else 'are'} counted. For example, {self.rows + 5} such rows would count "
-            f"as {self.rows}. So counts and totals may be too low. The bounds are for the rows "
-            "that were counted and do not allow for the rows left out."
+            f"Of the rows with the same {self.unit!r}, at most {self.rows} {are} counted: if there "
+            f"are more, {self.rows} of them {are} chosen at random. For example, {self.rows + 5} "
+            f"such rows would count as {self.rows}. So counts and totals may be too low, and "
+            "whoever has more rows weighs less in totals and in percentages. This release does not "
+            "say how many rows were left out. The bounds are for the rows that were counted and do "
+            "not allow for the rows left out."
         )
 
     @property

@@ -50,11 +50,13 @@ def in_words(
     base: Mapping[str, Any] | None = None,
     *,
     row_name: str = ROWS,
+    unit_name: str | None = None,
 ) -> list[str]:
-    """Explain what a release promises to a person in the table, in four short paragraphs.
+    """Explain what a release promises to a person in the table, in five short paragraphs.
 
     Two more say what the domain declares as known, and which releases the base consists of.
-    `row_name` is what the publisher calls the rows, such as "homes".
+    `row_name` is what the publisher calls the rows, such as "homes", and `unit_name` what one of
+    those is called who are protected together, such as "owner"; None for the name of the column.
 
     Examples
     --------
@@ -67,9 +69,10 @@ how much more the numbers can tell about you than if the table did not have your
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _in_short(statement, found),
-        f"{_rows_are(row_name)}{_who(statement, found)} {OTHER_RELEASES}",
+        f"{_rows_are(row_name)}{_who(statement, found, unit_name)} {OTHER_RELEASES}",
         with_earlier(statement, base, domain, charges=False),
-        " ".join(filter(None, [_alone(base), how_strong(statement, domain)])),
+        " ".join(filter(None, [_alone(base), _plainly(statement, found, unit_name)])),
+        how_strong(statement, domain, unit_name),
         _what_not(),
         known,
     ]
@@ -82,9 +85,10 @@ def in_a_paragraph(
     base: Mapping[str, Any] | None = None,
     *,
     row_name: str = ROWS,
+    unit_name: str | None = None,
 ) -> str:
     """The statement, how strong it is, and what is known; before these, what the release and those
-    in its base add up to. `row_name` is as for `in_words`.
+    in its base add up to. `row_name` and `unit_name` are as for `in_words`.
 
     Examples
     --------
@@ -96,9 +100,10 @@ def in_a_paragraph(
     sentences = [
         _rows_are(row_name) + statement.describe(),
         OTHER_RELEASES,
+        _unit_is(statement, unit_name),
         with_earlier(statement, base, domain),
         _alone(base),
-        how_strong(statement, domain),
+        how_strong(statement, domain, unit_name),
         not_protected(domain),
         given(statement, domain),
     ]
@@ -111,7 +116,7 @@ def _in_short(statement: Statement, found: Strength) -> str:
     How much is left to the sentences that follow, because it depends on the budget.
     """
     if statement.unit is not None:
-        them = f"the rows with your {statement.unit!r}"
+        them = f"the rows with your value of the column {statement.unit!r}"
     else:
         them = "your row" if statement.rows == 1 else "your rows"
     return (
@@ -125,13 +130,27 @@ def _rows_are(row_name: str) -> str:
     return "" if row_name == ROWS else f"The rows are {row_name}. "
 
 
-def _who(statement: Statement, found: Strength) -> str:
+def _unit_is(statement: Statement, unit_name: str | None) -> str:
+    """Say who counts as one of those who are protected; empty if there is no such column."""
+    if statement.unit is None:
+        return ""
+    return (
+        f"Everybody with the same value of the column {statement.unit!r} counts as one "
+        f"{unit_name or statement.unit}. Whoever has two such values is protected for each of them "
+        "by itself."
+    )
+
+
+def _who(statement: Statement, found: Strength, unit_name: str | None) -> str:
     """Say which rows are protected, and against which change."""
     rows, unit = statement.rows, statement.unit
     one = unit is None and rows == 1
     if unit is not None:
-        whose = f"All rows with the same {unit!r} are protected together"
-        bound = f" The software counted at most {rows} of them, so totals may be too low."
+        whose = f"All rows of one {unit_name or unit} are protected together"
+        bound = (
+            f" The software counted at most {rows} of them, chosen at random, so totals may be too "
+            "low, and percentages are of the counted rows."
+        )
         if statement.none_left_out:
             bound = f" {statement.none_left_out} The software did not check this."
     elif one:
@@ -153,7 +172,8 @@ def _who(statement: Statement, found: Strength) -> str:
         number = ""
     random = "Noise is random, so the same table could have given other results"
     limited = "the guarantee limits how much more or less probable each of them would be"
-    return f"{whose}. {random}: {limited} {_change(statement, found)}.{number}{bound}"
+    said = f"{random}: {limited} {_change(statement, found)}.{number}{bound}"
+    return " ".join(filter(None, [f"{whose}.", _unit_is(statement, unit_name), said]))
 
 
 def _change(statement: Statement, found: Strength, them: str | None = None) -> str:
@@ -170,14 +190,18 @@ def _change(statement: Statement, found: Strength, them: str | None = None) -> s
     return f"if the table did not have {them}"
 
 
-def how_strong(statement: Statement, domain: Domain | None) -> str:
+def how_strong(
+    statement: Statement,
+    domain: Domain | None,
+    unit_name: str | None = None,
+) -> str:
     """How strong the protection is, as a factor of odds, with an example.
 
     Let a reader know all other rows, and compare two tables that the reader thinks possible. The
     results change the odds of one against the other by the ratio of their probabilities, which
     the guarantee bounds, with a delta except for a small probability (docs/proofs/odds.md). If
     neighbours add or remove rows, a table with a row and one without it are one step apart, but two
-    tables in which the row says different things are two.
+    tables in which the row says different things are two. `unit_name` is as for `in_words`.
 
     Examples
     --------
@@ -189,26 +213,55 @@ def how_strong(statement: Statement, domain: Domain | None) -> str:
     start = "Strength: the results change"
     if found.steps > 1:
         start = "Strength: given the public totals, the results change"
-    said = f"{start} {_odds(statement, found)} by a factor of at most {_factor(found)}"
+    said = f"{start} {_odds(statement, found, unit_name)} by a factor of at most {_factor(found)}"
     sentences = [f"{said} ({found.numbers}).", _of_odds(found), _example(statement, found)]
     known = for_contents(statement)
     if known.steps > found.steps:
         sentences.append(
             f"For somebody who is known to be in the table, a larger factor holds: the results "
-            f"change the odds of any conclusion about {_contents(statement)} by a factor of at "
-            f"most {_factor(known)} ({known.numbers}). {_of_even_odds(known)}"
+            f"change the odds of any conclusion about {_contents(statement, unit_name)} by a "
+            f"factor of at most {_factor(known)} ({known.numbers}). {_of_even_odds(known)}"
         )
     return " ".join(sentences)
 
 
-def _contents(statement: Statement) -> str:
+def _plainly(statement: Statement, found: Strength, unit_name: str | None) -> str:
+    """How sure the results can make somebody who is 50 % sure, before the terms are explained."""
+    one = statement.unit is None and statement.rows == 1
+    name = unit_name or statement.unit or "person"
+    whose, are = ("a row", "is") if one else (f"the rows of one {name}", "are")
+    known = for_contents(statement)
+    start = "In short, given the public totals" if found.steps > 1 else "In short"
+    if found.steps < known.steps:
+        says = "it says" if one else "they say"
+        return (
+            f"{start}: whoever was 50 % sure that {whose} {are} in the table {_sure(found)}. If "
+            f"{whose} {are} known to be there, whoever was 50 % sure of something that {says} "
+            f"{_sure(known)}."
+        )
+    says = "says" if one else "say"
+    return f"{start}: whoever was 50 % sure of something that {whose} {says} {_sure(found)}."
+
+
+def _sure(found: Strength) -> str:
+    """How sure the results can make somebody who was 50 % sure, to follow "whoever"."""
+    beyond = f" (except with a probability of {_chance(found.chance)})" if found.chance else ""
+    return f"is at most {_of_even(found):g} % sure after these results{beyond}"
+
+
+def _of_one(statement: Statement, unit_name: str | None) -> str:
+    """The rows that are protected together, in words, if a column says which these are."""
+    return f"the rows of one {unit_name}" if unit_name else f"the rows with one {statement.unit!r}"
+
+
+def _contents(statement: Statement, unit_name: str | None = None) -> str:
     """What a reader may learn of somebody who is known to be in the table."""
     if statement.unit is not None:
-        return f"what the rows with one {statement.unit!r} say"
+        return f"what {_of_one(statement, unit_name)} say"
     return "what their row says" if statement.rows == 1 else "what their rows say"
 
 
-def _odds(statement: Statement, found: Strength) -> str:
+def _odds(statement: Statement, found: Strength, unit_name: str | None = None) -> str:
     """The odds that the results change by the factor of a guarantee.
 
     Between a table with the rows of a person and one without them, these are the odds that the rows
@@ -216,7 +269,7 @@ def _odds(statement: Statement, found: Strength) -> str:
     conclusion about the rows.
     """
     if statement.unit is not None:
-        whom = f"the rows with one {statement.unit!r}"
+        whom = _of_one(statement, unit_name)
     else:
         whom = "a row" if statement.rows == 1 else "a person"
     if found.steps < for_contents(statement).steps:
@@ -351,9 +404,13 @@ def _of_even_odds(found: Strength) -> str:
 
     A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
     """
+    return f"This factor turns a probability of 50 % into at most {_of_even(found):g} %."
+
+
+def _of_even(found: Strength) -> float:
+    """What the factor makes of a probability of 50 %, in per cent, rounded up."""
     probability = 1 - 1 / (1 + _rounded(found))
-    most = math.ceil(1e4 * probability) / 100
-    return f"This factor turns a probability of 50 % into at most {most:g} %."
+    return math.ceil(1e4 * probability) / 100
 
 
 def _chance(probability: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..domain.marginal import Marginal
 from .numbers import LEVEL, NUMBERS
-from .terms import CONTACT, dublin_core
+from .terms import CONTACT, descriptions, dublin_core
 
 __all__ = ["CSVW_ENDING", "write_csvw"]
 
@@ -41,9 +41,10 @@ def write_csvw(
         The heads of the attributes' columns in the CSV file.
     """
     columns: list[dict[str, Any]] = []
-    heads = zip(table.domain.items(), titles, strict=True)
-    for number, ((attribute, form), title) in enumerate(heads, 1):
-        meaning = attribute if form.description is None else f"{attribute}: {form.description}"
+    heads = zip(table.domain, titles, strict=True)
+    described = descriptions(table, manifest)
+    for number, (attribute, title) in enumerate(heads, 1):
+        meaning = f"{attribute}: {described[attribute]}" if attribute in described else attribute
         about = {"titles": title, "dc:description": meaning, "datatype": "string"}
         columns.append({"name": f"attribute_{number}", "required": True, **about})
     key = [column["name"] for column in columns]

@@ -230,7 +230,11 @@ def _about(
     said = "None: this is a simulation."
     if provenance.private:
         said = in_a_paragraph(
-            statement, synopsis.domain, provenance.base, row_name=imprint.row_name
+            statement,
+            synopsis.domain,
+            provenance.base,
+            row_name=imprint.row_name,
+            unit_name=imprint.unit_name,
         )
     return {
         "format": FORMAT,

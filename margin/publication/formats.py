@@ -13,7 +13,7 @@ from .csvw import CSVW_ENDING, write_csvw
 from .numbers import NUMBERS, whole_numbers
 from .sdmx import write_sdmx_csv
 from .spreadsheets import BYTE_ORDER_MARK, for_spreadsheet
-from .terms import dublin_core
+from .terms import descriptions, dublin_core
 
 __all__ = ["ENDINGS", "FORMATS", "write_table"]
 
@@ -94,11 +94,7 @@ def _write_parquet(
     about = {name: manifest[name] for name in ("software", "privacy", "statement", "meaning")}
     about |= _made(manifest["source"])
     about["dcterms"] = dublin_core(manifest, table.attributes)
-    described = {
-        name: form.description
-        for name, form in table.domain.items()
-        if form.description is not None
-    }
+    described = descriptions(table, manifest)
     if described:
         about["attributes"] = described
     written = columns.replace_schema_metadata({"margin": json.dumps(about, ensure_ascii=False)})
@@ -113,11 +109,12 @@ def _write_json_stat(
 ) -> None:
     """Write a data set in JSON-stat 2.0; its last dimension has count, low and high."""
     dimensions: dict[str, Any] = {}
+    described = descriptions(table, manifest)
     for name, form in table.domain.items():
         labels = {str(code): str(label) for code, label in enumerate(form.names)}
         dimensions[name] = {"label": name, "category": {"index": list(labels), "label": labels}}
-        if form.description is not None:
-            dimensions[name]["note"] = [form.description]
+        if name in described:
+            dimensions[name]["note"] = [described[name]]
     # A name that no attribute has.
     measure = "measure"
     while measure in dimensions:

@@ -39,6 +39,9 @@ class Imprint:
         What the table is and what a row is, in a sentence below the heading; None for none.
     row_name
         What rows are called in the sentences of a page, in the plural, such as "people".
+    unit_name
+        What one of those is called who are protected together (`unit=` of a release), in the
+        singular, such as "patient"; None for the name of the column.
     population, period, source
         Who is in the table, the time that it describes, and where the rows come from. There is no
         such line if it is None.
@@ -56,6 +59,7 @@ class Imprint:
     citation: str | None = None
     description: str | None = None
     row_name: str = ROWS
+    unit_name: str | None = None
     population: str | None = None
     period: str | None = None
     source: str | None = None

@@ -1,9 +1,12 @@
-"""Dublin Core: who publishes a table, under which licence, and what it is about, for machines."""
+"""Who publishes a table, under which licence, and what it and its attributes are, for machines."""
 
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["CONTACT", "dublin_core"]
+from ..domain.levels import LEVEL_MARK
+from ..domain.marginal import Marginal
+
+__all__ = ["CONTACT", "descriptions", "dublin_core"]
 
 _TERMS = {
     "publisher": "Publisher",
@@ -17,6 +20,27 @@ _TERMS = {
 
 CONTACT = "contactPoint"
 """The term of DCAT, the W3C's vocabulary of data catalogues, for whom readers can ask."""
+
+
+def descriptions(table: Marginal, manifest: dict[str, Any]) -> dict[str, str]:
+    """The descriptions of the attributes of a table, by their names; a level says whose it is.
+
+    Parameters
+    ----------
+    table
+        The table.
+    manifest
+        The manifest of the publication.
+    """
+    found = {}
+    for name, form in table.domain.items():
+        if form.description is None:
+            continue
+        found[name] = form.description
+        if name not in manifest["domain"]:
+            attribute = name.rpartition(LEVEL_MARK)[0]
+            found[name] = f"a level of {attribute} ({form.description})"
+    return found
 
 
 def dublin_core(manifest: dict[str, Any], attributes: Sequence[str]) -> dict[str, str]:

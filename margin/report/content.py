@@ -29,6 +29,7 @@ from ..publication.spreadsheets import OPENING
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
+from .sums import sum_errors
 
 __all__ = ["content", "packed_marginal"]
 
@@ -106,8 +107,16 @@ def content(
         answers += _level_answers(synopsis, lower)
     else:
         answers = _named_answers(synopsis, Workload.of(synopsis.domain, tables))
+    attributes = _attributes(synopsis.domain)
+    tables_shown = None
     most = min(_MOST_ASKED, len(synopsis.domain))
     if not live:
+        # A level counts as its attribute.
+        lowest = [
+            place if one["level_of"] is None else one["level_of"]
+            for place, one in enumerate(attributes)
+        ]
+        tables_shown = [[lowest[axis] for axis in answer["axes"]] for answer in answers]
         shown = [table for table in [*views, *answers] if table["counts"] is not None]
         most = min(most, max((len(table["axes"]) for table in shown), default=0))
     left_out = provenance.statement.left_out
@@ -124,7 +133,11 @@ def content(
         description=description, unit=provenance.statement.unit, contact=imprint.contact
     )
     words = in_words(
-        provenance.statement, synopsis.domain, provenance.base, row_name=imprint.row_name
+        provenance.statement,
+        synopsis.domain,
+        provenance.base,
+        row_name=imprint.row_name,
+        unit_name=imprint.unit_name,
     )
     return {
         "title": title,
@@ -136,17 +149,20 @@ def content(
         "version": provenance.version,
         "summary": synopsis.summary(),
         "not_measured": list(synopsis.not_measured),
-        "attributes": _attributes(synopsis.domain),
+        "attributes": attributes,
         "views": views,
         "measured": _measured(synopsis),
         "by_components": _by_components(synopsis),
+        "errors": sum_errors(synopsis, tables_shown),
         "answers": answers,
         "sums": known is None or not known.more,
-        "sources": {name: f"{words} {about_rows}".rstrip() for name, words in sources.items()},
+        "sources": sources,
+        "left_out": about_rows,
         "total": _total(synopsis) if views or answers or live else None,
         "live": live,
         "description": description,
         "row_name": imprint.row_name,
+        "unit_name": imprint.unit_name or provenance.statement.unit,
         "unsaid": "" if live else silent,
         "imprint": imprint.lines(title, synopsis),
         "opening": OPENING,
@@ -175,7 +191,8 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
     `level_of` is the position of the attribute of a level, and None for an attribute. `members` are
     the numbers of nodes of the next level that each node of a level has: one after another, these
     are all nodes of that level, whose position is `next_level`. Periods are known to readers, so
-    levels of dates have none.
+    levels of dates have none. `leaves` are the numbers of categories of the attribute that belong
+    to each node, one after another.
     """
     found = []
     for name in [*domain, *_levels(domain)]:
@@ -188,6 +205,8 @@ def _attributes(domain: Domain) -> list[dict[str, Any]]:
         one["level_of"] = level_of
         one["banded"] = form.bins is not None
         tree = domain[attribute].levels
+        if level is not None and tree is not None:
+            one["leaves"] = np.bincount(tree.groups[tree.index(level)]).tolist()
         if level is not None and tree is not None and domain[attribute].dates is None:
             place = tree.index(level)
             one["members"] = list(map(len, tree.members(place)))
@@ -322,8 +341,8 @@ def _level_answers(synopsis: Synopsis, lower: Sequence[Sequence[int]]) -> list[d
     fit. Those come first whose table at the lowest level the page holds; `lower` are the axes of
     its tables. Then smaller sets come first, and among sets of the same size those of fewer cells.
 
-    The page sums no counts to levels by itself: the error of such a sum depends on the covariances
-    of all cells in it, which the page does not hold.
+    The page sums no counts to levels by itself: the error of a sum of reconstructed cells depends
+    on their covariances, which the page does not hold.
     """
     domain = synopsis.domain
     levels = _levels(domain)

@@ -175,19 +175,26 @@ def _total(holds: dict[str, Any]) -> str:
     total = holds["total"]
     if total is None:
         return ""
-    if total["source"] == Source.KNOWN.value:
-        return f"{total['count']:,} {holds['row_name']} in all, a number that is public."
-    start = f"About {total['count']:,} {holds['row_name']} in all"
-    if total["low"] is None:
-        return f"{start}. How far the true number is from it is not known."
     # As `someLeftOut` of the page.
-    stated = holds["statement"]["bound"] == Bound.DECLARED_AND_ENFORCED.value
-    some_left_out = holds["statement"]["unit"] is not None and not stated
-    counted = f" of counted {holds['row_name']}" if some_left_out else ""
+    statement = holds["statement"]
+    stated = statement["bound"] == Bound.DECLARED_AND_ENFORCED.value
+    some_left_out = statement["unit"] is not None and not stated
+    rows, limit, beware, counted = holds["row_name"], "", "", ""
+    if some_left_out:
+        counted = f" of counted {rows}"
+        limit = f" (at most {statement['rows']} of each {holds['unit_name']})"
+        beware = f" How many {rows} were not counted is not known here."
+        rows = f"counted {rows}"
+    if total["source"] == Source.KNOWN.value:
+        return f"{total['count']:,} {rows}{limit} in all, a number that is public.{beware}"
+    start = f"About {total['count']:,} {rows}{limit} in all"
+    if total["low"] is None:
+        return f"{start}. How far the true number{counted} is from it is not known.{beware}"
     sure = "with a probability of about 95 %"
     if total["source"] == Source.ANSWERED.value:
         sure = "as far as noise goes"
-    return f"{start}: {sure}, the true number{counted} is {total['low']:,} to {total['high']:,}."
+    bounds = f"the true number{counted} is {total['low']:,} to {total['high']:,}"
+    return f"{start}: {sure}, {bounds}.{beware}"
 
 
 def _lines(texts: dict[str, str]) -> str:

@@ -508,14 +508,42 @@ def test_every_file_says_which_rows_bounds_are_for(tmp_path, monkeypatch, capsys
     meanings = [manifest["meaning"], described["dc:description"], " ".join(stat["note"]), readme]
     for meaning in [*meanings, json.loads(parquet)["meaning"]]:
         assert ("true number of counted rows, not of all rows" in meaning) is (unit is not None)
-        limited = "at most 3 are counted. For example, 8 such rows would count as 3."
+        limited = "at most 3 are counted: if there are more, 3 of them are chosen at random. "
+        limited += "For example, 8 such rows would count as 3."
         assert (limited in meaning) is (unit is not None)
         assert ("do not allow for the rows left out" in meaning) is (unit is not None)
+        weighs = "weighs less in totals and in percentages. This release does not say how many"
+        assert (weighs in meaning) is (unit is not None)
+    assert ("same value of the column 'person' counts as one" in readme) is (unit is not None)
     whose = " of counted rows" if unit else ""
     low = described["tableSchema"]["columns"][-2]["dc:description"]
     assert low == f"lower bound of the true number{whose}, 95%"
     assert f"the true number{whose} lies between" in manifest["tables"][0]["how"]
     assert (manifest["left_out"] is None) is (unit is None)
+
+
+def test_a_level_says_whose_it_is_before_it_says_what_that_is(tmp_path):
+    """A name with an @ that is declared as such is no level."""
+    levels = {"names": ["state", "town"], "paths": [["S", "x"], ["S", "y"], ["T", "z"]]}
+    domain = {
+        "place": {"levels": levels, "description": "of residence"},
+        "e@mail": {"values": ["yes", "no"], "description": "has an address"},
+    }
+    rows = {"place": ["x", "y", "z"], "e@mail": ["yes", "no", "no"]}
+    made = margin.release(rows, domain=domain, budget=PureDP(1))
+    publish(made, [["place@state", "e@mail"]], tmp_path / "out")
+    described = json.loads(
+        (tmp_path / "out" / "001-place_state-e_mail.csv-metadata.json").read_text()
+    )
+    stat = json.loads((tmp_path / "out" / "001-place_state-e_mail.json").read_text("utf-8"))
+    parquet = pyarrow.parquet.read_schema(tmp_path / "out" / "001-place_state-e_mail.parquet")
+    told = {"place@state": "a level of place (of residence)", "e@mail": "has an address"}
+    columns = described["tableSchema"]["columns"][:2]
+    assert [one["dc:description"] for one in columns] == [f"{k}: {v}" for k, v in told.items()]
+    assert {name: stat["dimension"][name]["note"] for name in told} == {
+        name: [words] for name, words in told.items()
+    }
+    assert json.loads(parquet.metadata[b"margin"])["attributes"] == told
 
 
 def test_a_readme_shows_no_hidden_characters():

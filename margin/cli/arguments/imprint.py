@@ -21,6 +21,7 @@ _KEYS = (
     "title",
     "description",
     "row_name",
+    "unit_name",
     "population",
     "period",
     "source",
@@ -55,6 +56,13 @@ def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
         metavar="TEXT",
         help="what rows are called in sentences, in the plural, such as people; "
         'default: rows; its key in the file is "row_name"',
+    )
+    add(
+        "--unit-name",
+        metavar="TEXT",
+        help="what one of those is called who are protected together (--unit of margin release), "
+        "in the singular, such as patient; default: the name of the column; its key in the file is "
+        '"unit_name"',
     )
     add("--population", metavar="TEXT", help="who is in the table")
     add("--period", metavar="TEXT", help="the time that the table describes")
@@ -141,6 +149,7 @@ def imprint_of(parsed: argparse.Namespace) -> "Imprint":
         citation=parsed.cite,
         description=parsed.description,
         row_name=parsed.row_name or "rows",
+        unit_name=parsed.unit_name,
         population=parsed.population,
         period=parsed.period,
         source=parsed.source,

@@ -72,6 +72,25 @@ def test_the_page_calls_rows_what_its_publisher_calls_them(saved):
         assert re.search(rf"About -?\d+ {name} in all: ", text)
 
 
+def test_the_page_and_the_folder_name_those_who_are_protected_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = {"id": [1, 1, 2], "a": [0, 1, 1]}
+    made = margin.release(rows, domain={"a": 2}, budget=PureDP(1), unit="id", rows_per_person=1)
+    made.save("people.margin")
+    Path("about.json").write_text('{"unit_name": "patient"}')
+    for options, name in (
+        ([], "id"),
+        (["--about", "about.json"], "patient"),
+        (["--about", "about.json", "--unit-name", "client"], "client"),
+    ):
+        both(*options)
+        readme = " ".join(Path("out/README.txt").read_text("utf-8").split())
+        page = Path("people.html").read_text("utf-8")
+        assert f"the column 'id' counts as one {name}. Whoever has two such values" in readme
+        assert f"the column &#x27;id&#x27; counts as one {name}. Whoever has two such" in page
+        assert f"counted rows (at most 1 of each {name}) in all: " in page
+
+
 KEYS = ("title", "population", "period", "source", "publisher", "contact", "licence", "cite")
 
 

@@ -162,9 +162,9 @@ def test_every_output_states_the_true_strength(tmp_path, capsys):
 
 def test_the_page_states_the_factor_of_the_true_strength():
     said = in_words(Statement(budget=PureDP("0.5")), PUBLIC)
-    assert "by a factor of at most 2.72 (epsilon = 2 x 0.5 = 1)" in said[2]
+    assert "by a factor of at most 2.72 (epsilon = 2 x 0.5 = 1)" in said[3]
     assert all("with the same public totals" in words for words in said[:2])
-    assert "at most 1.65 (epsilon = 0.5)" in in_words(Statement(budget=PureDP("0.5")), OPEN)[2]
+    assert "at most 1.65 (epsilon = 0.5)" in in_words(Statement(budget=PureDP("0.5")), OPEN)[3]
 
 
 PRESENCE = "the odds that a row is in the table"

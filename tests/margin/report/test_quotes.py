@@ -166,7 +166,7 @@ def test_categories_together_as_one_have_what_a_smaller_table_says(opened, relea
     assert right in quoted and not any(words in quoted for words in wrong)
     assert between(largest) in quoted
     where = f"the table {TIMES.join(left)}" if left else "the number of all rows"
-    said = f"Its count and its bounds are those of {where} ({source.value})."
+    said = f"The count and the bounds of each line are those of {where} ({source.value})."
     assert said in texts(opened, "#more")[0]
 
 

@@ -283,7 +283,9 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     shown, added = rows_of(opened), texts(opened, "#table tfoot tr > *")
     expected = printed(synopsis.marginal(["place", "work"]))[1:3]
     assert sorted(shown) == sorted(expected)
-    assert lines[-1][:2] == [added[0], ""] and lines[-1][3:5] == [
+    # The file says in a column of its own what the percentage is of.
+    name = added[0].partition("; its percentage is of ")[0]
+    assert lines[-1][:2] == [name, ""] and lines[-1][3:5] == [
         number.replace(",", "") for number in added[2:4]
     ]
     assert [line[2:5] for line in lines[1:-1]] == [

@@ -344,7 +344,8 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     assert (
         "did not check this" in declared
         and "'person_id'" in enforced
-        and "counted at most 3 of them, so totals may be too low" in enforced
+        and "counted at most 3 of them, chosen at random, so totals may be too low" in enforced
+        and "percentages are of the counted rows" in enforced
     )
     assert "check" not in one and "counted" not in one
 
@@ -361,7 +362,11 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
-    _, who, strength, _ = in_words(statement)
+    _, who, plainly, strength, _ = in_words(statement)
+    # The short answer has the two percentages of the paragraph that explains them.
+    short = re.findall(r"at most ([\d.]+) % sure", plainly)
+    assert plainly.startswith("In short: whoever was 50 % sure that ")
+    assert short == re.findall(r"of 50 % into at most ([\d.]+) %", strength) and len(short) == 2
     assert f"the odds that {whom} in the table by a factor" in strength
     alone = (
         "If a person or a household has several rows in this table, each of them is protected by "
@@ -387,7 +392,7 @@ REPLACED = Neighbours.REPLACE_ROW
         (
             Statement(budget=PureDP(1, rows_per_person=2), unit="home"),
             None,
-            "the table did not have the rows with your 'home'",
+            "the table did not have the rows with your value of the column 'home'",
         ),
         (
             Statement(budget=PureDP(1, neighbours=REPLACED)),
@@ -764,8 +769,51 @@ def test_paper_has_the_heads_of_columns_and_dark_text_on_white(browser, synopsis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "most"), [(1, "1 row"), (3, "3 rows")])
-def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, most):
+def test_a_table_is_printed_by_itself_and_its_chart_saved_for_other_programs(
+    browser, synopsis, domain, tmp_path
+):
+    write_report(synopsis, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["age", "sex"])
+    until(lambda: texts(browser, "#chart svg"))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    script = """
+        const parts = ["h1", "#asked", "#status", "#table", "#total", "#chart", "#imprint",
+            "#words", "#quote", "#views-section", "#errors-section", "footer"].map(
+                (part) => [part, document.querySelector(part)]);
+        const seen = () => parts.filter(([, one]) => one.checkVisibility()).map(([part]) => part);
+        let printed = [];
+        window.print = () => {
+            dispatchEvent(new Event("beforeprint"));
+            printed = seen();
+            dispatchEvent(new Event("afterprint"));
+        };
+        document.getElementById("print-table").click();
+        return [printed, seen()];
+    """
+    printed_parts, page = browser.execute_script(script)
+    assert printed_parts == ["h1", "#asked", "#status", "#table", "#total", "#chart", "#imprint"]
+    assert {"#words", "#quote", "#errors-section", *printed_parts} <= {*page}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    for ending in ("svg", "png"):
+        button = "save-chart" if ending == "svg" else "save-png"
+        browser.execute_script(f"document.getElementById('{button}').click()")
+        until(written(browser.downloads / f"{tmp_path.name}-age-sex-chart.{ending}"))
+    svg = (browser.downloads / f"{tmp_path.name}-age-sex-chart.svg").read_text("utf-8")
+    size = [
+        float(re.search(rf'<svg[^>]* {side}="([\d.]+)"', svg)[1]) for side in ("width", "height")
+    ]
+    image = (browser.downloads / f"{tmp_path.name}-age-sex-chart.png").read_bytes()
+    assert image.startswith(b"\x89PNG")
+    # The size stands behind the mark, and the length and the name of the first part.
+    sides = [int.from_bytes(image[start : start + 4], "big") for start in (16, 20)]
+    assert sides == [int(2 * side) for side in size]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit_name", [None, "patient"])
+@pytest.mark.parametrize(("rows", "were"), [(1, "was"), (3, "were")])
+def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows, were, unit_name):
     table = {"person": [0, 0, 0, 0, 1], "sex": [0, 1, 0, 1, 0]}
     made = margin.release(
         table,
@@ -775,19 +823,32 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
         unit="person",
         rows_per_person=rows,
     )
-    write_report(made, tmp_path / "r.html")
+    imprint = Imprint(unit_name=unit_name, row_name="visits")
+    write_report(made, tmp_path / "r.html", imprint=imprint)
     open_page(browser, tmp_path / "r.html")
     until(lambda: texts(browser, "#total") != [""])
+    name = unit_name or "person"
+    (first,) = texts(browser, "#all-rows")
+    assert f" counted visits (at most {rows} of each {name}) in all: " in first
+    assert first.endswith(" How many visits were not counted is not known here.")
+    words = " ".join(texts(browser, "#words p"))
+    assert f"All rows of one {name} are protected together." in words
+    of_one = f"of one {unit_name}" if unit_name else "with one 'person'"
+    assert f"Strength: the results change the odds that the rows {of_one} are in" in words
+    assert f"same value of the column 'person' counts as one {name}. Whoever has two such" in words
     (total,) = texts(browser, "#total")
-    assert f"At most {most} with the same \u201cperson\u201d were counted." in total
+    assert f"At most {rows} of the visits of each {name} {were} counted." in total
+    assert "percentages are of the counted visits: whoever has more weighs less." in total
     assert "counts and totals may be too low" in total
-    assert "(counted rows: " in total
-    assert texts(browser, "#table th.share") == ["% of counted rows"]
+    assert "(counted visits: " in total
+    assert texts(browser, "#table th.share") == ["% of counted visits"]
     (source,) = texts(browser, "#status")
     assert "the true number of counted rows lies between the bounds" in source
-    assert f"For example, {rows + 5} such rows would count as {rows}." in source
+    (limit,) = texts(browser, "#left-out")
+    assert "chosen at random" in limit and "weighs less in totals and in percentages" in limit
+    assert f"For example, {rows + 5} such rows would count as {rows}." in limit
     (quoted,) = texts(browser, "#quoted")
-    assert f"; at most {rows} counted for each person). " in quoted
+    assert f"; at most {rows} counted for each {name}). " in quoted
 
 
 @pytest.mark.slow
@@ -1067,7 +1128,7 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
             tick(browser, name)
         until(lambda names=names: texts(browser, "#asked") == [" \u00d7 ".join(names)])
         meanings = {name: told[name] for name in names if name in told}
-        meanings |= {"state": told["place"]} if names == ["state"] else {}
+        meanings |= {"state": "a level of place (of residence)"} if names == ["state"] else {}
         lines = {name: f"{name}: {meaning}" for name, meaning in meanings.items()}
         bands = ["income"] if "income" in names else []
         limits = [f"The limits of {name} are fixed: this page has no counts" for name in bands]
@@ -1487,7 +1548,8 @@ def test_a_reader_is_told_where_the_page_has_no_bounds_for_a_sum(
         tick_category(browser, place, domain[name].captions[0])
     assert "bounds" not in texts(browser, "#total")[0].partition("%")[0]
     tick_category(browser, 0, domain["region"].captions[1])
-    said = "no bounds for the sum of the chosen lines: \u201cHow to quote a number\u201d says what"
+    assert texts(browser, "#unbounded")[0].startswith("Sums of lines of this table have no bounds")
+    said = "last line of the table, \u201cSum of the 2 chosen lines\u201d: \u201cHow to quote"
     assert said in texts(browser, "#total")[0]
     said = "table: the contact below can compute a sum with its bounds."
     assert texts(browser, "#sums")[0].endswith(said)

@@ -110,6 +110,49 @@ def test_cells_that_are_known_leave_few_sums_without_bounds(browser, table, doma
     assert {tuple(row[1:]) for row in rows_of(browser)} == {("\u2013", "\u2013")}
     lacks = "This page cannot tell the bounds of these sums. Do not add up the bounds"
     assert lacks in texts(browser, "#more")[0]
+    # That is said before anything is chosen, and how to compute a share by hand stays.
+    before = "On this page, some sums of more than two lines of this table have no bounds."
+    assert texts(browser, "#unbounded") == [before]
+    by_hand = "#quote:not([hidden]) #shares:not([hidden])"
+    assert "divide the low bound of one count by the high bound" in texts(browser, by_hand)[0]
+
+
+def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
+    """In the table, the list, the sentence to quote and the file; other bands keep their names."""
+    bins = {"age": {"bins": [float("-inf"), 5, 18, 30, 65, None]}, "cm": {"bins": [0, 50, 90, 120]}}
+    bins["named"] = {"bins": [0, 5, 10, 20], "labels": ["0 to 4", "5 to 9", "10 to 20"]}
+    domain = Domain({**bins, "sex": ["F", "M"]})
+    rows = {
+        "named": [1, 6] * 100,
+        "age": [1, 7, 20, 40, 80] * 40,
+        "cm": [10, 60, 100, 110] * 50,
+        "sex": ["F", "M"] * 100,
+    }
+    whole = PriView(views=[domain.attributes])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
+    write_report(made, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    for attribute, codes, name in (
+        ("age", [3, 4], "30 or more"),
+        ("age", [0, 1], "under 18"),
+        ("age", [1, 2, 3], "5 to under 65"),
+        ("age", [0, 2, 3], "under 5 + 18 to under 65"),
+        ("age", [0, 1, 2, 3, 4], "any number"),
+        ("named", [0, 1], "0 to 4 + 5 to 9"),
+        ("cm", [1, 2], "50 to 120"),
+    ):
+        labels = chosen(browser, domain, [attribute, "sex"], {attribute: codes})[attribute]
+        assert {*texts(browser, "#table tbody th:first-child")} == {name}
+        expected = [line(made.count({attribute: labels, "sex": sex})) for sex in ("F", "M")]
+        assert rows_of(browser) == expected
+        if "+" not in name:
+            assert texts(browser, "#choices summary")[0] == f"{attribute}: {name}, together as one"
+            assert f"({attribute}: {name}, sex: " in texts(browser, "#quoted")[0]
+    browser.execute_script("document.getElementById('download-chosen').click()")
+    file = browser.downloads / f"{tmp_path.name}-cm-sex-chosen.csv"
+    until(written(file))
+    _, *saved, _ = csv.reader(file.read_text("utf-8-sig").splitlines())
+    assert {row[0] for row in saved} == {"50 to 120"}
 
 
 def test_a_page_without_bounds_of_sums_says_so(browser, released, domain, tmp_path):
@@ -159,7 +202,9 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     _, *saved, added = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert [row[:2] for row in saved] == [[label, name] for label in labels]
     assert added[:3] == ["Sum of the 4 chosen lines", "", line(all_of_them)[0].replace(",", "")]
-    assert added[-3:-1] == ["each region", "95%"] and added[-6] == "1000"
+    first, second, third = (f"\u201c{one}\u201d" for one in together["region"])
+    whole = f"{first}, {second}, or {third}"
+    assert added[-3:-1] == [f"all rows with region: {whole}", "95%"] and added[-6] == "1000"
     numbers = [[text.replace(",", "") for text in line(one)] for one in counts]
     assert [row[2:5] for row in saved] == numbers
     assert {row[8] for row in saved} == {"each region"}
@@ -254,7 +299,9 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     share = f"{100 * count.estimate / of.estimate:.1f}%"
     between = f"{ends[0]:.1f}% to {ends[1]:.1f}%"
     expected = line(count)
-    assert name == "Sum of the 4 chosen lines"
+    both = "" if whole is None else " or ".join(f"\u201c{one}\u201d" for one in wanted[whole])
+    base = whole and f"; its percentage is of all rows with {whole}: {both}"
+    assert name == f"Sum of the 4 chosen lines{base or ''}"
     assert numbers == [
         "".join([expected[0], " to ".join(expected[1:]), share, between]),
         *expected[1:],
@@ -269,7 +316,11 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     choose(browser, "whole", "0")
     *_, share, between = numbers = texts(browser, "#table tfoot tr > *")
     expected = line(released.count({"sex": domain["sex"].captions[0]}))
-    assert numbers[0] == "Sum of the 16 chosen lines" and numbers[1].startswith(expected[0])
+    sex = domain["sex"].captions[0]
+    assert (
+        numbers[0] == f"Sum of the 16 chosen lines; its percentage is of all rows with sex: {sex}"
+    )
+    assert numbers[1].startswith(expected[0])
     assert (numbers[2:4], share, between) == (expected[1:], "100.0%", "\u2013")
     # One line is no sum.
     pick(browser, domain, ["region"])

@@ -71,7 +71,7 @@ function coveredVariance(view, asked, many = asked.map(() => 1)) {
   return { variance, ofComponents: sum > 0 ? squares / sum ** 2 : 0 };
 }
 
-/** Half the width of the interval of a sum of cells of a marginal of a view: see `Tables.concentration` and `half_widths`. */
+/** Half the width of the interval of a sum of cells of a marginal of a view: see `Tables.concentration`. */
 function halfWidthOf({ variance, ofComponents }, asked, number = 1) {
   const cells = product(asked.map((axis) => sizes[axis]));
   let concentration = data.by_components ? ofComponents : 0;
@@ -81,13 +81,77 @@ function halfWidthOf({ variance, ofComponents }, asked, number = 1) {
       concentration += variance ** 2 / (summed ** 3 * table.variance ** 2);
     }
   }
+  return halfWidth(variance, concentration);
+}
+
+/** Half the width of the interval of a number: see `half_widths` in the Python source. Gaussian noise has the concentration 0. */
+function halfWidth(variance, concentration) {
   const normal = QUANTILE * Math.sqrt(variance);
-  if (concentration === 0) return normal;
+  if (concentration === 0 || variance === 0) return normal;
   const rate = 2 * Math.asinh(Math.sqrt(1 / (2 * variance)));
   const single = Math.log(2 / ((1 - LEVEL) * (1 + Math.exp(-rate)))) / rate;
   const kurtosis = Math.min(3 * Math.min(concentration, 1) + 1 / variance, 3);
   const share = 8 * kurtosis / (15 + 3 * kurtosis);
   return share * single + (1 - share) * (normal + Math.min(normal, 0.5));
+}
+
+/** The categories of an attribute that belong to some categories of an axis, which may be a level of it. */
+function leavesOf(axis, codes) {
+  const { leaves } = data.attributes[axis];
+  if (!leaves) return codes;
+  const start = (node) => leaves.slice(0, node).reduce((sum, one) => sum + one, 0);
+  return codes.flatMap((node) => Array.from({ length: leaves[node] }, (_, place) => start(node) + place));
+}
+
+/** For the sum over some categories of an attribute, the sums of the squares and of the fourth powers of the weights of its own answers, and the weight
+ * of the answers without it: see `ComponentErrors` in the Python source. */
+function answerWeights(axis, codes) {
+  const size = sizes[axis];
+  const inverse = data.errors.inverses[axis];
+  const part = codes.length / size;
+  const powers = (weights) => [2, 4].map((power) => weights.reduce((sum, one) => sum + one ** power, 0));
+  if (inverse) {
+    const [spread, ...weights] = inverse[0].map((_, column) => codes.reduce((sum, code) => sum + inverse[code][column], 0));
+    return { own: powers(weights), spread };
+  }
+  // Two categories have one answer, their difference.
+  if (size === 2) return { own: powers([codes.length === 1 ? 1 / 2 : 0]), spread: part };
+  const weights = Array.from({ length: size }, (_, place) => ((place < codes.length ? 1 : 0) - part) / size);
+  return { own: powers(weights), spread: part };
+}
+
+/** The variance of the number of rows with some categories of each of some attributes that were measured in bases of their own, and how far its error is
+ * that of few answers: see `ComponentErrors.concentration_of` in the Python source. */
+function componentErrors(axes, chosen) {
+  const weights = axes.map((axis, at) => answerWeights(axis, chosen[at]));
+  let variance = 0;
+  let fourth = 0;
+  for (const [component, own] of data.errors.variances) {
+    if (!component.every((axis) => axes.includes(axis))) continue;
+    const within = axes.map((axis) => component.includes(axis));
+    variance += own * product(weights.map((one, at) => (within[at] ? one.own[0] : one.spread ** 2)));
+    fourth += own ** 2 * product(weights.map((one, at) => (within[at] ? one.own[1] : one.spread ** 4)));
+  }
+  return { variance, concentration: data.errors.is_laplace && variance > 0 ? fourth / variance ** 2 : 0 };
+}
+
+/** Half the width of the interval of the number of rows with some categories of each axis of a measured table; null if the page cannot compute it. */
+function halfOfSum(axes, codes) {
+  // All categories of an attribute are no condition.
+  const places = [...axes.keys()].filter((at) => codes[at].length < sizes[axes[at]]);
+  const own = places.map((at) => attributeOf(axes[at]));
+  const chosen = places.map((at) => leavesOf(axes[at], codes[at]));
+  const hasLevels = axes.some((axis) => axis !== attributeOf(axis));
+  // Cells that must be zero have the weight 0. A category of a level may have some and others, so that its weights are no product.
+  if (!data.sums || (hasLevels && data.views.some((view) => view.empty.length))) return null;
+  if (data.errors) {
+    const { variance, concentration } = componentErrors(own, chosen);
+    return halfWidth(variance, concentration);
+  }
+  const view = data.views.find((one) => own.every((axis) => one.axes.includes(axis)));
+  if (!view) return null;
+  const many = chosen.map((some) => some.length);
+  return halfWidthOf(coveredVariance(view, own, many), own, product(many));
 }
 
 /** A marginal of a view. A sum of cells that must be zero is zero, without noise. */

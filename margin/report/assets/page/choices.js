@@ -5,7 +5,17 @@ function choices() {
   ticked = shown ? shown.asked.map(() => new Set()) : [];
   joined = ticked.map(() => false);
   element("filtering").hidden = !shown || shown.rows.length < MANY_LINES;
+  element("unbounded").textContent = shown ? unboundedSums() : "";
   element("choices").replaceChildren(...(element("filtering").hidden ? [] : shown.asked.map((axis, place) => choice(axis, place))));
+}
+
+/** Which sums of lines of the table have no bounds; empty if all have them. */
+function unboundedSums() {
+  if (shown.source === "known") return "";
+  if (shown.source !== "measured") return "Sums of lines of this table have no bounds on this page, unless a table with fewer attributes has the sum and was measured.";
+  const hasKnown = shown.rows.some((row) => row.known);
+  const codes = shown.asked.map(() => [0]);
+  return hasKnown || halfOfSum(shown.asked, codes) === null ? "On this page, some sums of more than two lines of this table have no bounds." : "";
 }
 
 /** A list of the categories of an attribute with a box for each, which is made when it is opened. */

@@ -78,7 +78,12 @@ function cell(kind, text, style) {
 const isDescribed = (axis) => data.attributes[axis].description !== null;
 
 /** The name of an attribute with its declared description, such as "income: EUR a month"; the name alone if it has none. */
-const toldOf = (axis) => (isDescribed(axis) ? `${nameOf(axis)}: ${data.attributes[axis].description}` : nameOf(axis));
+function toldOf(axis) {
+  const { description } = data.attributes[axis];
+  if (!isDescribed(axis)) return nameOf(axis);
+  // A level has the description of its attribute.
+  return attributeOf(axis) === axis ? `${nameOf(axis)}: ${description}` : `${nameOf(axis)}: a level of ${nameOf(attributeOf(axis))} (${description})`;
+}
 
 /** How tables were made, in few words. */
 const KINDS = { known: "public", measured: "measured", based: "measured, combined with the base", reconstructed: "reconstructed", answered: "answered" };

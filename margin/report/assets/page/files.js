@@ -3,8 +3,11 @@
 const SVG = "http://www.w3.org/2000/svg";
 const SAVED_WIDTH = 720;
 
-/** Save the chart by itself, with what a reader of it must know: what it shows, how it was made, who publishes it, and the licence. */
-async function saveChart() {
+/** The number of dots of a PNG picture, along each side, for a point of the SVG picture. */
+const DOTS = 2;
+
+/** The chart by itself as the text of an SVG picture, with what a reader of it must know: what it shows, how it was made, who publishes it, and the licence. */
+async function picture() {
   const { spec, description, note, legend } = charted(SAVED_WIDTH);
   const fixed = spec.width === "container" ? { ...spec, width: SAVED_WIDTH } : spec;
   const drawn = await new vega.View(compiled(fixed, description), { renderer: "none" }).toSVG();
@@ -26,7 +29,7 @@ async function saveChart() {
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
   const sources = new Set(matching().map((row) => row.source ?? shown.source));
-  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.left_out, data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");
@@ -37,7 +40,28 @@ async function saveChart() {
   made.setAttribute("role", "img");
   made.prepend(title, paper);
   Object.entries({ width, height: y + 12, viewBox: `0 0 ${width} ${y + 12}` }).forEach(([name, value]) => made.setAttribute(name, value));
-  save(inPrint(new XMLSerializer().serializeToString(made)), [...shown.asked.map(columnOf), scale === "count" ? "chart" : "percentages"], "svg", "the chart");
+  return { text: inPrint(new XMLSerializer().serializeToString(made)), width, height: y + 12 };
+}
+
+/** Save the chart as an SVG picture, or as a PNG picture for programs that take no other. */
+async function saveChart(ending) {
+  const { text, width, height } = await picture();
+  const name = [...shown.asked.map(columnOf), scale === "count" ? "chart" : "percentages"];
+  if (ending === "svg") { save(text, name, "svg", "the chart"); return; }
+  const image = new Image();
+  image.src = `data:${TYPES.svg};charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [DOTS * width, DOTS * height];
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((content) => save(content, name, "png", "the chart"), TYPES.png);
+}
+
+/** Print the table by itself, with its title, its notes, its chart and the source. */
+function printTable() {
+  document.body.classList.add("only-table");
+  print();
+  document.body.classList.remove("only-table");
 }
 
 /** A text with the colours of paper, which is white, whatever colours the screen has: those of the first rule of the style sheet. */
@@ -56,12 +80,12 @@ function quoted(name) {
 }
 
 /** The types of the files that a reader can save, by their endings. */
-const TYPES = { csv: "text/csv", svg: "image/svg+xml", txt: "text/plain" };
+const TYPES = { csv: "text/csv", png: "image/png", svg: "image/svg+xml", txt: "text/plain" };
 
-/** Hand a text file to the reader, and say what it holds. */
-function save(text, name, ending, holds) {
+/** Hand a file to the reader, and say what it holds. */
+function save(content, name, ending, holds) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: TYPES[ending] }));
+  link.href = URL.createObjectURL(new Blob([content], { type: TYPES[ending] }));
   link.download = `${[data.title, ...name].map((part) => part.replace(/[^\p{L}\p{N}-]+/gu, "_")).join("-")}.${ending}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -83,9 +107,9 @@ const free = (name) => (data.attributes.some((attribute) => attribute.name === n
 const SHARE_FIELDS = ["per_1000", "per_1000_low", "per_1000_high", "per_1000_of"];
 
 /** A percentage and its bounds as the table shows them, and what it is of. They are per 1,000 rows: whole numbers, since a spreadsheet may take 16.9 for a date. */
-function perThousand({ share, ends }) {
+function perThousand({ share, ends, of }) {
   const texts = [share === null ? "" : percent.format(share), ...(ends ?? ["", ""])];
-  return [...texts.map((text) => text && tenths(text)), quoted(wholeName())];
+  return [...texts.map((text) => text && tenths(text)), quoted(of || wholeName())];
 }
 
 /** The fields of a line of a download. */
@@ -99,7 +123,7 @@ function download(rows, joint, more = [], sum = null) {
   const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(percentageOf(row)) : []));
   if (sum) {
     const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
-    lines.push(fields(labels, sum, has ? perThousand({ share: shareOfNumber(sum.count, sum.all), ends: sum.shareEnds }) : []));
+    lines.push(fields(labels, sum, has ? perThousand({ share: shareOfNumber(sum.count, sum.all), ends: sum.shareEnds, of: sum.of }) : []));
   }
   const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), "level", "source"].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
@@ -179,6 +203,7 @@ function downloadMeaning() {
     `  ${free("per_1000_of")} says which rows these are of. Of 0 rows, there is no percentage: it is empty. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
     "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
     "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
+    ...(data.left_out ? [data.left_out] : []),
     `${free("level")}: the probability that the bounds are for, as told for each source.`,
     `${free("source")}: how the table was made:`,
     ...usedSources().map(([name, words]) => `  ${name}: ${words}`),

@@ -88,7 +88,7 @@ function sumAt(places) {
 /** Whether a number is another one than the sum of some lines, as the page shows them. */
 const isOther = (count, rows) => whole.format(count) !== whole.format(sumOfCounts(rows));
 
-/** The number of rows in the chosen lines, with its bounds, its share in `all`, a name and how it was made; null where lines are not chosen to be added up.
+/** The number of rows in the chosen lines, with its bounds, its share in `all`, what these are if the other shares are of others, a name and how it was made; null where lines are not chosen to be added up.
  *
  * A table with fewer attributes may have this number. It is not the sum of the lines then, so a note says what they add up to. */
 function chosenTogether(rows) {
@@ -106,7 +106,8 @@ function chosenTogether(rows) {
     : `, ${made} in the table ${namesAt(places)}; the lines above add up to ${whole.format(sumOfCounts(rows))}`;
   const own = places.filter((place) => within.includes(place));
   const all = own.length === places.length ? count : sumAt(own).count;
-  return { name, note, count, low, high, all, shareEnds: shareEndsOfSum(), source: isTold ? sum.source : shown.source };
+  const of = within.length ? `${allRows()}${own.length ? ` with ${condition(Infinity, own)}` : ""}` : "";
+  return { name, note, of, count, low, high, all, shareEnds: shareEndsOfSum(), source: isTold ? sum.source : shown.source };
 }
 
 /** The bounds of the percentage of the chosen lines in what percentages are of, as texts; null if it has none, or is 100 % by choice.
@@ -123,17 +124,14 @@ function shareEndsOfSum() {
 
 /** The bounds of the sum of some lines of a table; null if the page cannot compute them.
  *
- * The errors within a view are known with their covariances. Those of two other lines of a measured table follow from the rule of `adding`
- * in the Python source. Cells that are known have the weight 0, so they break the product of numbers of categories; they have no errors, so
- * they add to both bounds what they count. */
+ * The errors within a measured table are known with their covariances. Where cells that are known break the product of categories, those of two
+ * noisy lines follow from the rule of `adding` in the Python source: known cells have no errors, so they add to both bounds what they count. */
 function endsOfSum(axes, answer, found) {
   if (answer?.source !== "measured") return null;
-  const view = coveringView(axes);
   const noisy = found.filter((row) => !row.known).length;
-  if (view && data.sums && noisy === found.length) {
-    const many = axes.map((_, at) => new Set(found.map(({ codes }) => codes[at])).size);
-    return boundsAround(sumOfCounts(found), halfWidthOf(coveredVariance(view, axes, many), axes, found.length));
-  }
+  const codes = axes.map((_, at) => [...new Set(found.map((row) => row.codes[at]))]);
+  const half = noisy === found.length ? halfOfSum(axes, codes) : null;
+  if (half !== null) return boundsAround(sumOfCounts(found), half);
   return noisy === 1 || noisy === 2 ? ["low", "high"].map((name) => found.reduce((sum, row) => sum + row[name], 0)) : null;
 }
 
@@ -142,13 +140,39 @@ const limited = () => ticked.flatMap((codes, place) => (codes.size && codes.size
 
 /** The ticked categories of an attribute in words; their number if they are many. */
 function tickedIn(place, most = MOST_TOLD) {
-  const { labels } = data.attributes[shown.asked[place]];
-  const codes = [...ticked[place]].sort((one, other) => one - other);
-  if (!codes.length) return "all categories";
-  if (codes.length === 1) return labels[codes[0]];
+  const parts = tickedParts(place);
+  if (!parts.length) return "all categories";
+  if (parts.length === 1) return parts[0];
   // Categories may have an "or" or a comma in them.
   const either = new Intl.ListFormat("en", { type: "disjunction" });
-  return codes.length > most ? `${codes.length} of ${labels.length} categories` : either.format(codes.map((code) => `“${labels[code]}”`));
+  return parts.length > most ? `${ticked[place].size} of ${sizes[shown.asked[place]]} categories` : either.format(parts.map((part) => `“${part}”`));
+}
+
+/** The limits of a band in its label, such as "18 to under 30"; null for other labels. A limit that it does not have is undefined. */
+const limitsOf = (label) => label.match(/^(?:under (?<end>\S+)|(?<from>\S+) or more|(?<start>\S+)(?<between> to under | to )(?<stop>\S+))$/)?.groups ?? null;
+
+/** Two bands side by side as one, such as "18 or more"; null for others. */
+function joinedBands(one, other) {
+  const [first, second] = [one, other].map(limitsOf);
+  const [low, high] = [first?.from ?? first?.start, second?.stop];
+  const inner = [first?.end ?? first?.stop, second?.from ?? second?.start];
+  if (inner[0] === undefined || inner[0] !== inner[1]) return null;
+  if (high === undefined) return low === undefined ? "any number" : `${low} or more`;
+  return low === undefined ? `${second.between === " to " ? "up to" : "under"} ${high}` : `${low}${second.between}${high}`;
+}
+
+/** The ticked categories of an attribute, where bands side by side are one. */
+function tickedParts(place) {
+  const { labels, banded } = data.attributes[shown.asked[place]];
+  const parts = [];
+  let before = null;
+  for (const code of [...ticked[place]].sort((one, other) => one - other)) {
+    const joint = banded && before === code - 1 ? joinedBands(parts.at(-1), labels[code]) : null;
+    if (joint === null) parts.push(labels[code]);
+    else parts[parts.length - 1] = joint;
+    before = code;
+  }
+  return parts;
 }
 
 /** What the lines have that are shown, in words; of an attribute with more than `most` ticked categories only their number. */
@@ -165,8 +189,8 @@ const codeAt = (place, code, joint) => (joint.includes(place) && ticked[place].h
 
 /** The name of the categories of an attribute that are together. */
 function joinedName(place, most = MOST_TOLD) {
-  const { labels } = data.attributes[shown.asked[place]];
-  return ticked[place].size > most ? tickedIn(place) : labels.filter((_, code) => ticked[place].has(code)).join(" + ");
+  const parts = tickedParts(place);
+  return parts.length > most ? tickedIn(place) : parts.join(" + ");
 }
 
 /** The lines of a table of the attributes at some places of the shown one: the chosen categories at the places in `joint` have one line, their sum. */

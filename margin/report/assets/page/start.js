@@ -9,7 +9,9 @@ element("download-chosen").addEventListener("click", () => {
   const rows = inOrder();
   download(rows, together(), ["chosen"], chosenTogether(rows));
 });
-element("save-chart").addEventListener("click", saveChart);
+element("save-chart").addEventListener("click", () => saveChart("svg"));
+element("save-png").addEventListener("click", () => saveChart("png"));
+element("print-table").addEventListener("click", printTable);
 
 element("scale").addEventListener("change", (event) => {
   scale = event.target.value;
@@ -46,7 +48,7 @@ let opened = [];
 
 addEventListener("beforeprint", () => {
   opened = printed.map((part) => part.open);
-  printed.forEach((part) => { part.open = true; });
+  printed.forEach((part) => { part.open = !document.body.classList.contains("only-table"); });
 });
 
 addEventListener("afterprint", () => printed.forEach((part, place) => { part.open = opened[place]; }));

@@ -76,6 +76,7 @@ async function show() {
     : answer === null
       ? "This page does not hold the counts of this combination. Choose fewer attributes."
       : answer.error ?? data.sources[answer.source];
+  element("left-out").textContent = failed ? "" : data.left_out;
   element("made").className = isEstimate() ? "warning" : "";
   element("apart").textContent = failed ? "" : answer.apart ?? "";
   element("near").textContent = near(asked);

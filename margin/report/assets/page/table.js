@@ -114,7 +114,7 @@ function sumLine(rows) {
   const sum = chosenTogether(rows);
   if (!sum) return;
   const line = foot.insertRow();
-  const name = cell("th", `${sum.name}${sum.note}`);
+  const name = cell("th", `${sum.name}${sum.note}${sum.of && `; its percentage is of ${sum.of}`}`);
   name.scope = "row";
   name.colSpan = shown.asked.length;
   line.append(name);

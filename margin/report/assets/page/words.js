@@ -52,20 +52,21 @@ function quote() {
   element("quote").hidden = !isBounded || !["measured", "based", "reconstructed"].includes(shown.source);
   if (element("quote").hidden) return;
   const quotes = quotable();
-  element("quoted").hidden = element("shares").hidden = quotes === null;
+  const measured = shown.source === "measured";
+  element("compare").textContent = comparing();
+  element("sums").textContent = measured
+    ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
+    : `${element("filtering").hidden ? "" : CHOOSING}Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds.`;
+  element("quoted").hidden = quotes === null;
+  // Whoever has no number to quote can still compute a share by hand.
+  element("shares").textContent = measured ? BY_HAND : "";
   if (quotes === null) return;
-  const { unit, rows } = data.statement;
-  const counted = someLeftOut() ? `; at most ${rows} counted for each ${unit}` : "";
+  const counted = someLeftOut() ? `; at most ${data.statement.rows} counted for each ${data.unit_name}` : "";
   const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
   const about = quotes.source === "known" ? "“There are" : "“There are about";
   const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
   element("quoted").textContent = `For example: ${about} ${whole.format(quotes.count)} ${data.row_name} (${quotes.what}${counted}). ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
-  element("compare").textContent = comparing();
-  const measured = shown.source === "measured";
   element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
-  element("sums").textContent = measured
-    ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
-    : `${element("filtering").hidden ? "" : CHOOSING}Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds.`;
 }
 
 const CHOOSING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum and, where this page can tell them, its bounds. ";
@@ -79,12 +80,13 @@ function comparing() {
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
 
+const BY_HAND = "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound. A share is at most 100 %: that is its high bound where the division gives more, or is by 0.";
+
 /** How to give bounds to a share, with that of the quoted number and those of a line as examples.
  *
  * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
 function sharing(row, first) {
-  return "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound. A share is at most 100 %: that is its high bound where the division gives more, or is by 0."
-    + `${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
+  return `${BY_HAND}${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
     + ` If those of two shares overlap, do not conclude which one is larger. How far two shares are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup(row)}`;
 }
 
@@ -121,8 +123,7 @@ function leftOut() {
   const { unit, rows } = data.statement;
   if (unit === null) return "";
   if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two rows have" : `at most ${rows} rows have`} the same “${unit}”, so none was left out.`;
-  const most = `${rows} row${rows === 1 ? "" : "s"}`;
-  return ` At most ${most} with the same “${unit}” were counted. So counts and totals may be too low.`;
+  return ` At most ${rows} of the ${data.row_name} of each ${data.unit_name} ${rows === 1 ? "was" : "were"} counted. So counts and totals may be too low, and percentages are of the counted ${data.row_name}: whoever has more weighs less. How many were not counted is not known here.`;
 }
 
 /** How often bounds miss, and what small counts with noise do not say. In one table of estimates, many bounds may miss. */
@@ -201,7 +202,8 @@ function boundsOfSum(rows) {
   if (known) return "";
   if (ends) return ` Bounds of ${isSmaller ? `this sum, from the table ${namesAt(places)}${made},` : "the first sum"} are ${range(...ends)}.${said}`;
   const advice = element("quote").hidden ? "" : ": “How to quote a number” says what to do";
-  return ` This page has no bounds for the sum of the chosen lines${advice}.`;
+  const sum = chosenTogether(rows);
+  return sum ? ` This page has no bounds for the last line of the table, “${sum.name}”${advice}.` : "";
 }
 
 /** The same in words; empty if it has none. */
@@ -225,9 +227,9 @@ function joinedLines(rows) {
   const lacking = rows.filter((row) => !isKnown(row.low)).length;
   const which = lacking === rows.length ? "these sums" : "sums without bounds";
   const [{ from, source } = {}] = rows.filter((row) => row.from !== undefined);
-  const made = source in KINDS ? `Its count and its bounds are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
+  const made = source in KINDS ? `The count and the bounds of each line are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
-  const told = made || (lacking < rows.length ? "Its bounds are those of the sum. " : "");
+  const told = made || (lacking < rows.length ? "The bounds of each line are those of the sum of its categories. " : "");
   return `In each line, the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
     + ` (${condition()}). ${told}${lacking ? without : ""}`;
 }
