@@ -61,7 +61,7 @@ def test_the_manifest_has_the_fields_of_the_page(folder):
         files = table["files"]
         assert set(files) == set(FORMATS)
         assert all(f"`{form}`" in TOLD["tables[].files"] for form in files)
-        for file in [*files.values(), manifest["readme"]]:
+        for file in [*files.values(), manifest["readme"], manifest["quality"]]:
             content = (folder / file["name"]).read_bytes()
             assert file["sha256"] == hashlib.sha256(content).hexdigest()
         assert all(file["name"].startswith(f"{table['name']}.") for file in files.values())
