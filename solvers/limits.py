@@ -17,11 +17,15 @@ __all__ = [
     "EXTENDED_NUMBERS",
     "GROUPED_CELLS",
     "HESSIAN_UNKNOWNS",
+    "IMPLIED_NUMBERS",
+    "IMPLIED_ROWS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
     "JUNCTION_CELLS",
     "KEPT_TRANSFORM_CELLS",
     "KNOWN_COMBINATIONS",
+    "LINKED_GROUPS",
+    "LINKED_NUMBERS",
     "MATRIX_ORDER",
     "MISFIT_NUMBERS",
     "MOMENTS_BY_MARGINS",
@@ -184,6 +188,21 @@ EMPTYING_STEPS = 1000
 """Least-squares steps towards zeros in cells that must be zero; a few dozen are usual.
 
 Beyond it: the steps end. What is left in these cells is set to zero.
+"""
+
+LINKED_GROUPS = 1024
+LINKED_NUMBERS = 1 << 23
+"""Groups of categories by which required zeros link views, and entries of the matrix of their sums.
+
+Beyond either: pairs of views with more groups are not linked in estimates. Tables of whole numbers
+agree on them all the same, because they are counted from rows.
+"""
+
+IMPLIED_NUMBERS = 1 << 22
+IMPLIED_ROWS = 1024
+"""Numbers, and rows, of the matrices that tell whether required zeros imply equalities of views.
+
+Beyond either: `WholeTables` takes it for granted, and counts all tables from rows.
 """
 
 MOST_GROUPS = 150_000

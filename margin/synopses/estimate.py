@@ -90,7 +90,7 @@ def possible(
     kept, in either case.
     """
     if nonnegativity is None:
-        is_free = tables.empty is None and tables.known is None
+        is_free = tables.empty is None and tables.known is None and not tables.links
         return tables if is_free else consistency(tables)
     # Some methods lose consistency when they remove negative counts.
     changed = nonnegativity(tables)

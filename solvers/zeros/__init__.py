@@ -9,7 +9,8 @@ A marginal on some axes needs sums over all values of the other axes. The others
 by one, which is exact (Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
 """
 
+from .common import NO_GROUP, Common
 from .factors import Box
 from .zeros import NoCellLeft, Zeros
 
-__all__ = ["Box", "NoCellLeft", "Zeros"]
+__all__ = ["NO_GROUP", "Box", "Common", "NoCellLeft", "Zeros"]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..limits import BOX_CATEGORIES
 from ..types import Flags, Floats, Integers
+from .common import Common, by_category, common_groups, product
 from .factors import Axes, Box, Weights, spread
 from .part import Part
 
@@ -140,6 +141,58 @@ class Zeros:
         for row, place in enumerate(first.tolist()):
             masks[row] = self.cells(tuple(asked[place].tolist())).ravel()
         return masks[np.ravel(same)] if masks.any() else None
+
+    def kinds(self, axes: Axes) -> tuple[int, ...]:
+        """The number of classes of the categories of each axis; one if no box has the axis."""
+        kinds = dict.fromkeys(axes, 1)
+        for part, own in self._in(axes):
+            kinds |= {axis: part.kinds[axis] for axis in own}
+        return tuple(kinds.values())
+
+    def possible_kinds(self, axes: Axes) -> Flags:
+        """Whether each combination of classes need not be zero, of the shape ``kinds(axes)``.
+
+        See `cells`.
+        """
+        possible = np.ones(self.kinds(axes), np.bool_)
+        for part, own in self._in(axes):
+            by_class = self._kept(("possible", own), partial(part.possible, own))
+            possible &= spread(by_class, own, axes)
+        return possible
+
+    def common(self, one: Axes, other: Axes) -> Common | None:
+        """What two ascending sets of axes have in common beyond the axes that both have.
+
+        None if this is nothing. If a table of more than `limits.BOX_COMBINATIONS` entries would be
+        needed, boxes with other axes are ignored: groups may then be too large, and never too small.
+
+        Examples
+        --------
+        >>> box = ((0, (0,)), (1, (2,)))  # an employed person has an occupation
+        >>> other_box = ((0, (1,)), (1, (0, 1)))  # nobody else has one
+        >>> common = Zeros((2, 3), (box, other_box)).common((0,), (1,))
+        >>> common.groups.tolist(), common.other_groups.tolist()
+        ([0, 1], [0, 0, 1])
+        """
+        found = []
+        for part, first in self._in(one):
+            second = tuple(axis for axis in other if axis in part.classes)
+            # If one set holds the other, what they have in common are the axes of the smaller one.
+            if set(first) <= set(second) or set(second) <= set(first):
+                continue
+            kept = tuple(sorted({*first, *second}))
+            groups = common_groups(
+                self._kept(("possible", kept), partial(part.possible, kept)), kept, first, second
+            )
+            if groups is not None:
+                expanded = (
+                    part.expanded(axes, own)
+                    for axes, own in zip((first, second), groups, strict=True)
+                )
+                count = int(groups[0].max()) + 1
+                common = Common(first, next(expanded), second, next(expanded), count)
+                found.append(by_category(common, self.sizes))
+        return product(found) if found else None
 
     def uniform(self, axes: Axes) -> Floats:
         """A marginal of the uniform distribution on all cells that need not be zero.
