@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ..basis import transform
+from ..basis import outside_roots, transform
 from ..limits import EMPTYING_STEPS
 from ..types import Floats, Integers
 from .lattice import intersection_lattice
@@ -148,7 +148,7 @@ class Components:
         orders = []
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
-            spreads.append(np.tile(_spread(basis.shape), views))
+            spreads.append(np.tile(outside_roots(basis.shape), views))
             orders.append(np.tile(basis.order, views))
         self._spread: Floats = np.concatenate(spreads)
         self._weight = 1 / (self.deviation * self._spread) ** 2
@@ -259,10 +259,16 @@ class Components:
         """What views must have in common because of cells that must be zero; None for nothing."""
         if not self._source.links:
             return None
-        numbers: list[tuple[Axes, Integers]] = [((), np.empty(0))] * len(self._rows)
+        return Links.of(self._source.links, self.numbers, len(self.metric))
+
+    @cached_property
+    def numbers(self) -> list[tuple[Axes, Integers]]:
+        """For each view its axes as they are turned, and the number of the distinct coefficient of
+        each of its coefficients, with one axis for each of these axes."""
+        found: list[tuple[Axes, Integers]] = [((), np.empty(0, np.int64))] * len(self._rows)
         for row, (axes, where, shape) in zip(self._rows.tolist(), self._views, strict=True):
-            numbers[row] = axes, self._shared[where].reshape(shape)
-        return Links.of(self._source.links, numbers, len(self.metric))
+            found[row] = axes, self._shared[where].reshape(shape)
+        return found
 
     def emptied(
         self,
@@ -483,18 +489,6 @@ class Components:
             values[row] = np.array(turned.transpose(np.argsort(turn)), order="C")
             start += like.size
         return self._source.with_values(values)
-
-
-def _spread(shape: tuple[int, ...]) -> Floats:
-    """For each coefficient, the root of the product of the sizes outside its component.
-
-    Shape (cells,).
-    """
-    spread = np.ones(1)
-    for size in shape:
-        outside = np.where(np.arange(size) == 0, math.sqrt(size), 1.0)
-        spread = (spread[:, None] * outside).ravel()
-    return spread
 
 
 class _Layout(NamedTuple):

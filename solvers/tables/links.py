@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..basis import transform
+from ..basis import outside_roots, transform
 from ..limits import LINKED_GROUPS, LINKED_NUMBERS
 from ..types import Floats, Integers
 from ..zeros import Common, Zeros
 from ..zeros.factors import Axes
 
-__all__ = ["Link", "Links", "links_between"]
+__all__ = ["Link", "Links", "links_between", "numbers_on"]
 
 _DEPENDENT = 1e-9
 """Eigenvalues below this number belong to equalities that follow from others, if the diagonal of
@@ -135,7 +135,7 @@ class Links:
                 (link.row, link.common.one, link.common.groups, 1.0),
                 (link.other, link.common.other, link.common.other_groups, -1.0),
             )
-            functions = [_numbers_on(numbers[row], link.axes, axes) for row, axes, _, _ in sides]
+            functions = [numbers_on(numbers[row], link.axes, axes) for row, axes, _, _ in sides]
             entries += link.common.count * sum(own.size for own in functions)
             groups += link.common.count
             if groups > LINKED_GROUPS or entries > LINKED_NUMBERS:
@@ -198,7 +198,7 @@ class Links:
         return np.asarray(shared - spread * (self.matrix.T @ missed))
 
 
-def _numbers_on(
+def numbers_on(
     numbers: tuple[Axes, Integers],
     axes: Axes,
     grouped: Axes,
@@ -225,18 +225,12 @@ def _equalities(
 ) -> Any:
     """The part of B of one side of a link, of shape (functions x groups, coefficients).
 
-    `numbers` are those of `_numbers_on`.
+    `numbers` are those of `numbers_on`.
     """
     shape = groups.shape
     indicators = np.ravel(groups) == np.arange(count)[:, None]
     weights = transform(shape).analyse(indicators.astype(np.float64))
-    # The root of the number of cells outside the component of each function.
-    outside = np.ones(())
-    for size in shape:
-        own = np.ones(size)
-        own[0] = np.sqrt(size)
-        outside = np.multiply.outer(outside, own)
-    weights = sign * weights / outside.ravel()
+    weights = sign * weights / outside_roots(shape)
     functions = len(numbers)
     full = (functions, count, len(weights[0]))
     rows = np.arange(functions * count).reshape(functions, count, 1)
