@@ -19,8 +19,9 @@ If c has errors of the covariance D, the best linear estimate with B c = 0 is c 
 Its covariance is D - E E' with E = D B' R and R R' = (B D B')^-.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,10 +59,9 @@ class Link(NamedTuple):
     common: Common
 
 
-def links_between(zeros: Zeros | None, views: Sequence[Axes]) -> list[Link]:
+@lru_cache(maxsize=16)
+def links_between(zeros: Zeros, views: tuple[Axes, ...]) -> tuple[Link, ...]:
     """The links between views, without those that follow from others by shared axes."""
-    if zeros is None:
-        return []
     # Views with the same axes of boxes have the same groups.
     holders: dict[Axes, list[int]] = {}
     for row, view in enumerate(views):
@@ -82,10 +82,10 @@ def links_between(zeros: Zeros | None, views: Sequence[Axes]) -> list[Link]:
                     )
                     link = Link(row, second, axes, common)
                     links.setdefault((common.one, common.other, axes), link)
-    return [link for link in links.values() if not _follows(link, links.values())]
+    return tuple(link for link in links.values() if not _follows(link, links.values()))
 
 
-def _follows(link: Link, links: Sequence[Link]) -> bool:
+def _follows(link: Link, links: Collection[Link]) -> bool:
     """Whether another link between the same axes has all axes of this one, and more."""
     same = (link.common.one, link.common.other)
     return any(

@@ -230,7 +230,7 @@ class Tables(Stated):
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """What pairs of views must have in common because of `zeros`, besides their axes."""
-        return tuple(links_between(self.zeros, self.views))
+        return () if self.zeros is None else links_between(self.zeros, self.views)
 
     def inner(self, row: int) -> Floats:
         """The marginal of a positive distribution on the axes of the view at position `row`.
