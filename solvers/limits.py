@@ -19,6 +19,7 @@ __all__ = [
     "HESSIAN_UNKNOWNS",
     "IMPLIED_NUMBERS",
     "IMPLIED_ROWS",
+    "IMPLIED_SETS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
     "JUNCTION_CELLS",
@@ -26,6 +27,7 @@ __all__ = [
     "KNOWN_COMBINATIONS",
     "LINKED_GROUPS",
     "LINKED_NUMBERS",
+    "LINKED_PAIRS",
     "MATRIX_ORDER",
     "MISFIT_NUMBERS",
     "MOMENTS_BY_MARGINS",
@@ -190,6 +192,12 @@ EMPTYING_STEPS = 1000
 Beyond it: the steps end. What is left in these cells is set to zero.
 """
 
+LINKED_PAIRS = 1000
+"""Pairs of sets of axes, with all axes of a view that zeros bind, whose common part is sought.
+
+Beyond it: only pairs of axes.
+"""
+
 LINKED_GROUPS = 1024
 LINKED_NUMBERS = 1 << 23
 """Groups of categories by which required zeros link views, and entries of the matrix of their sums.
@@ -200,7 +208,9 @@ agree on them all the same, because they are counted from rows.
 
 IMPLIED_NUMBERS = 1 << 22
 IMPLIED_ROWS = 1024
-"""Numbers, and rows, of the matrices that tell whether required zeros imply equalities of views.
+IMPLIED_SETS = 1 << 14
+"""Numbers, and rows, of the matrices that tell whether required zeros imply equalities of views;
+and sets of axes for which this is asked.
 
 Beyond either: `WholeTables` takes it for granted, and counts all tables from rows.
 """

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ..basis import outside_roots, transform
 from ..limits import EMPTYING_STEPS
 from ..types import Floats, Integers
+from ..zeros import Links
 from .lattice import intersection_lattice
-from .links import Links
 from .tables import Axes, Tables
 
 

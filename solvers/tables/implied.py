@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ..limits import IMPLIED_NUMBERS, IMPLIED_ROWS
+from ..limits import IMPLIED_NUMBERS, IMPLIED_ROWS, IMPLIED_SETS
 from ..types import Floats
 from ..zeros import Zeros
 from .linked_axes import linked_axes
@@ -42,6 +42,8 @@ def implied_axes(tables: Tables) -> Axes:
         return ()
     bound: set[int] = set()
     for linked in linked_axes(tables):
+        if not zeros.binding[linked[0]]:
+            continue
         # If all views have the same of these axes, they are like one free axis.
         held = {frozenset(linked).intersection(view) for view in tables.views} - {frozenset()}
         if len(held) > 1:
@@ -50,7 +52,10 @@ def implied_axes(tables: Tables) -> Axes:
         return ()
     views = [(bound & set(view), set(view) - bound) for view in tables.views]
     seen: set[frozenset[Axes]] = set()
-    for free in _intersections([free for _, free in views]):
+    intersections = _intersections({frozenset(free) for _, free in views})
+    if intersections is None:
+        return tuple(sorted(bound))
+    for free in intersections:
         own = {tuple(sorted(axes)) for axes, others in views if axes and free <= others}
         # A function on some axes is one on more axes, too.
         largest = frozenset(one for one in own if not any(set(one) < set(more) for more in own))
@@ -61,11 +66,13 @@ def implied_axes(tables: Tables) -> Axes:
     return ()
 
 
-def _intersections(sets: Collection[set[int]]) -> set[frozenset[int]]:
-    """All intersections of one or more of some sets."""
+def _intersections(sets: Collection[frozenset[int]]) -> set[frozenset[int]] | None:
+    """All intersections of one or more of some sets; None if there are too many."""
     found: set[frozenset[int]] = set()
     for one in sets:
-        found |= {frozenset(one & other) for other in found} | {frozenset(one)}
+        found |= {one & other for other in found} | {one}
+        if len(found) > IMPLIED_SETS:
+            return None
     return found
 
 

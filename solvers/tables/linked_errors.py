@@ -10,9 +10,9 @@ import scipy
 from ..basis import outside_roots, transform
 from ..limits import NUMBERS_AT_ONCE
 from ..types import Floats, Integers
+from ..zeros import Links, numbers_on
 from .consistency import Components, ResidualConsistency
 from .covered_sums import WeightedSum, grouped
-from .links import Links, numbers_on
 from .nonnegativity import JointProjection
 from .tables import Axes, Tables
 
@@ -30,7 +30,7 @@ class LinkedErrors:
     """The part of the error of tables that their links remove.
 
     Without links, the errors of the distinct coefficients of the best linear estimate are
-    independent. With links, their covariance is less by E E' (`margin.solvers.tables.links`). So
+    independent. With links, their covariance is less by E E' (`margin.solvers.zeros.links`). So
     that of sums of cells with the coefficients W is less by (W E)(W E)'. Cells that must be zero
     are ignored, as in `Tables.covered_variances`: their zeros can only lower the errors further.
 
@@ -66,7 +66,9 @@ class LinkedErrors:
         parts = []
         for one in sums:
             weights = transform(one.weights.shape).analyse(one.weights.reshape(-1))
-            parts.append(self._patterns_on(one.axes).T @ (weights / outside_roots(one.weights.shape)))
+            parts.append(
+                self._patterns_on(one.axes).T @ (weights / outside_roots(one.weights.shape))
+            )
         together = np.stack(parts)
         return np.asarray(together @ together.T)
 
@@ -102,7 +104,9 @@ class LinkedErrors:
         step = max(1, NUMBERS_AT_ONCE // max(patterns.shape[0], 1))
         yield np.zeros((1, *shape))
         for start in range(0, used.size, step):
-            coefficients = patterns[:, used[start : start + step]].toarray().T / outside_roots(shape)
+            coefficients = patterns[:, used[start : start + step]].toarray().T / outside_roots(
+                shape
+            )
             yield transform(shape).synthesise(coefficients).reshape(-1, *shape)
 
     def _patterns_on(self, axes: Axes) -> Any:

@@ -14,8 +14,7 @@ from ..known.known import Known
 from ..limits import NUMBERS_AT_ONCE, VARIANCE_NUMBERS_AT_ONCE
 from ..stated import Stated
 from ..types import Floats, Integers
-from ..zeros import Zeros
-from .links import Link, links_between
+from ..zeros import Link, Zeros, links_between
 
 Axes = tuple[int, ...]
 

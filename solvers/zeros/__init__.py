@@ -9,8 +9,16 @@ A marginal on some axes needs sums over all values of the other axes. The others
 by one, which is exact (Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
 """
 
-from .common import NO_GROUP, Common
 from .factors import Box
+from .links import Link, Links, links_between, numbers_on
 from .zeros import NoCellLeft, Zeros
 
-__all__ = ["NO_GROUP", "Box", "Common", "NoCellLeft", "Zeros"]
+__all__ = [
+    "Box",
+    "Link",
+    "Links",
+    "NoCellLeft",
+    "Zeros",
+    "links_between",
+    "numbers_on",
+]

@@ -37,7 +37,7 @@ class Common(NamedTuple):
         from 0, or `NO_GROUP`. It has one axis for each of the axes.
     other, other_groups
         The same for the second set. The sets may share axes.
-    count
+    size
         The number of groups.
     """
 
@@ -45,7 +45,7 @@ class Common(NamedTuple):
     groups: Integers
     other: Axes
     other_groups: Integers
-    count: int
+    size: int
 
 
 def common_groups(
@@ -124,9 +124,9 @@ def product(parts: Sequence[Common]) -> Common:
     second: _Side = (), np.zeros((), np.int64)
     count = 1
     for part in parts:
-        first = _with(first, (part.one, part.groups), part.count)
-        second = _with(second, (part.other, part.other_groups), part.count)
-        count *= part.count
+        first = _with(first, (part.one, part.groups), part.size)
+        second = _with(second, (part.other, part.other_groups), part.size)
+        count *= part.size
     return Common(*_ascending(first), *_ascending(second), count)
 
 

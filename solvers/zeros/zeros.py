@@ -101,6 +101,31 @@ class Zeros:
         ruled[[axis for box in self.boxes for axis, _ in box]] = True
         return ruled
 
+    @cached_property
+    def binding(self) -> Flags:
+        """Whether boxes may imply equalities between marginals with and without each axis.
+
+        An axis is binding unless each axis of its part has a category that no box holds. Such
+        categories h make every possible cell x of a marginal possible together with h on the other
+        axes of the part: a box that holds this cell would have all its axes in the marginal, and
+        then x would be impossible. Let functions f_v of some marginals have the sum zero in all
+        possible cells of the array. Then split each f_v into parts f_vU, one for each subset U of
+        its axes in the part, that are zero if an axis of U has the category h. In the cells with h
+        outside U, it follows by induction over the size of U that the sum of f_vU over all v that
+        hold U is zero: no more than U is shared by these marginals makes equal.
+
+        Shape (axes,).
+        """
+        binding = np.zeros(len(self.sizes), np.bool_)
+        held: dict[int, set[int]] = {}
+        for box in self.boxes:
+            for axis, codes in box:
+                held.setdefault(axis, set()).update(codes)
+        for part in self._parts:
+            own = list(part.classes)
+            binding[own] = any(len(held[axis]) == self.sizes[axis] for axis in own)
+        return binding
+
     def cells(self, axes: Axes) -> Flags:
         """Whether each cell of a marginal must be zero, shape ``[sizes[a] for a in axes]``.
 

@@ -6,7 +6,7 @@ and b be the axes of two views that boxes of `Zeros` connect, F the other axes t
 and g the common part of a and b (`margin.solvers.zeros.common`). Then both views tell the marginal
 on F and g. No other equality between the cells of two views follows from the zeros, besides those
 by shared axes. Equalities between the cells of three or more views may follow; they are not found
-here (`implied` tells whether there are any).
+here (`margin.solvers.tables.implied` tells whether there are any).
 
 In terms of the distinct coefficients c of `Components`, each equality is a row of B c = 0. Let f be
 a basis function on F, and w_j the coefficients of the indicator of group j on a. The row of f and j
@@ -15,10 +15,11 @@ coefficient of f h; and the same with a minus sign for b. A factor that depends 
 out. Rows of different f have no coefficient in common, so that B D B' is block-diagonal for each
 diagonal D. The blocks are small.
 
-If c has errors of the covariance D, the best linear estimate with B c = 0 is c - D B' (B D B')^- B c.
-Its covariance is D - E E' with E = D B' R and R R' = (B D B')^-.
+If c has errors of the covariance D, the best linear estimate with B c = 0 is
+c - D B' (B D B')^- B c. Its covariance is D - E E' with E = D B' R and R R' = (B D B')^-.
 """
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,10 +29,11 @@ import numpy as np
 import scipy
 
 from ..basis import outside_roots, transform
-from ..limits import LINKED_GROUPS, LINKED_NUMBERS
+from ..limits import LINKED_GROUPS, LINKED_NUMBERS, LINKED_PAIRS
 from ..types import Floats, Integers
-from ..zeros import Common, Zeros
-from ..zeros.factors import Axes
+from .common import Common
+from .factors import Axes
+from .zeros import Zeros
 
 __all__ = ["Link", "Links", "links_between", "numbers_on"]
 
@@ -61,27 +63,35 @@ class Link(NamedTuple):
 
 @lru_cache(maxsize=16)
 def links_between(zeros: Zeros, views: tuple[Axes, ...]) -> tuple[Link, ...]:
-    """The links between views, without those that follow from others by shared axes."""
+    """The links between views, without those that follow from others by shared axes.
+
+    If there are very many different sets of axes, only those between two axes are found.
+    """
     # Views with the same axes of boxes have the same groups.
     holders: dict[Axes, list[int]] = {}
     for row, view in enumerate(views):
-        ruled = tuple(axis for axis in view if zeros.ruled[axis])
-        if ruled:
-            holders.setdefault(ruled, []).append(row)
+        bound = tuple(axis for axis in view if zeros.binding[axis])
+        if bound:
+            holders.setdefault(bound, []).append(row)
+    if len(holders) ** 2 > 2 * LINKED_PAIRS:
+        holders = {}
+        for row, view in enumerate(views):
+            for axis in view:
+                if zeros.binding[axis]:
+                    holders.setdefault((axis,), []).append(row)
     links: dict[tuple[Axes, Axes, Axes], Link] = {}
-    for place, (one, rows) in enumerate(holders.items()):
-        for other, others in list(holders.items())[:place]:
-            common = zeros.common(one, other)
-            if common is None:
+    for (one, rows), (other, others) in itertools.combinations(holders.items(), 2):
+        common = zeros.common(one, other)
+        if common is None:
+            continue
+        grouped = {*common.one, *common.other}
+        for row, second in itertools.product(rows, others):
+            shared = set(views[row]) & set(views[second])
+            # An axis of the groups that both views have tells as much, unless both groups have it.
+            if shared & (set(common.one) ^ set(common.other)):
                 continue
-            for row in rows:
-                for second in others:
-                    grouped = {*common.one, *common.other}
-                    axes = tuple(
-                        axis for axis in views[row] if axis in views[second] and axis not in grouped
-                    )
-                    link = Link(row, second, axes, common)
-                    links.setdefault((common.one, common.other, axes), link)
+            axes = tuple(sorted(shared - grouped))
+            links.setdefault((common.one, common.other, axes), Link(row, second, axes, common))
     return tuple(link for link in links.values() if not _follows(link, links.values()))
 
 
@@ -130,18 +140,18 @@ class Links:
         """
         blocks = []
         groups = entries = 0
-        for link in sorted(found, key=lambda link: link.common.count):
+        for link in sorted(found, key=lambda link: link.common.size):
             sides = (
                 (link.row, link.common.one, link.common.groups, 1.0),
                 (link.other, link.common.other, link.common.other_groups, -1.0),
             )
             functions = [numbers_on(numbers[row], link.axes, axes) for row, axes, _, _ in sides]
-            entries += link.common.count * sum(own.size for own in functions)
-            groups += link.common.count
+            entries += link.common.size * sum(own.size for own in functions)
+            groups += link.common.size
             if groups > LINKED_GROUPS or entries > LINKED_NUMBERS:
                 break
             parts = [
-                _equalities(own, groups_of, sign, link.common.count, count)
+                _equalities(own, groups_of, sign, link.common.size, count)
                 for own, (_, _, groups_of, sign) in zip(functions, sides, strict=True)
             ]
             blocks.append(parts[0] + parts[1])
