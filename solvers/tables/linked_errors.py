@@ -65,10 +65,9 @@ class LinkedErrors:
         """The reduction of the covariance of q sums of cells within views, shape (q, q)."""
         parts = []
         for one in sums:
-            weights = transform(one.weights.shape).analyse(one.weights.reshape(-1))
-            parts.append(
-                self._patterns_on(one.axes).T @ (weights / outside_roots(one.weights.shape))
-            )
+            shape = one.weights.shape
+            weights = transform(shape).analyse(one.weights.reshape(-1)) / outside_roots(shape)
+            parts.append(self._patterns_on(one.axes).T @ weights)
         together = np.stack(parts)
         return np.asarray(together @ together.T)
 
@@ -104,10 +103,8 @@ class LinkedErrors:
         step = max(1, NUMBERS_AT_ONCE // max(patterns.shape[0], 1))
         yield np.zeros((1, *shape))
         for start in range(0, used.size, step):
-            coefficients = patterns[:, used[start : start + step]].toarray().T / outside_roots(
-                shape
-            )
-            yield transform(shape).synthesise(coefficients).reshape(-1, *shape)
+            some = patterns[:, used[start : start + step]].toarray().T
+            yield transform(shape).synthesise(some / outside_roots(shape)).reshape(-1, *shape)
 
     def _patterns_on(self, axes: Axes) -> Any:
         """The rows of E of the coefficients of a marginal within a view."""

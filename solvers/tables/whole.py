@@ -138,9 +138,9 @@ class WholeTables:
         # Step 1: the rounded tables.
         rounded = tables.with_values([np.rint(value) for value in target])
         implied = implied_axes(tables)
-        if rounded.values[0].sum() == total and agree(rounded) and _keeps_known(rounded):
-            if not implied:
-                return rounded
+        has_total = rounded.values[0].sum() == total
+        if has_total and not implied and agree(rounded) and _keeps_known(rounded):
+            return rounded
         # Step 2: tables counted from rows.
         rng = np.random.default_rng(seed)
         most = min(MOST_GROUPS, GROUPED_CELLS // len(tables.views))

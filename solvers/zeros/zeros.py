@@ -189,7 +189,7 @@ class Zeros:
         """What two ascending sets of axes have in common beyond the axes that both have.
 
         None if this is nothing. If a table of more than `limits.BOX_COMBINATIONS` entries would be
-        needed, boxes with other axes are ignored: groups may then be too large, and never too small.
+        needed, boxes with other axes are ignored. Groups may then be too large, never too small.
 
         Examples
         --------

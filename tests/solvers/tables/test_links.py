@@ -150,7 +150,7 @@ def _linked(case, seed=0):
 
 
 def _generalised_least_squares(tables):
-    """The estimate of all cells of the views, and the covariance of its errors, by dense algebra."""
+    """The estimate of all cells of the views, and its covariance, by dense algebra."""
     sums = _sums(tables)[:, _possible(tables)]
     cells = [value.size for value in tables.values]
     root = np.repeat(np.sqrt(tables.variances), cells)
@@ -252,9 +252,23 @@ def test_beyond_the_limits_whole_numbers_still_agree(limit, monkeypatch):
     assert np.abs(_equalities(tables) @ _flat(whole)).max() < 1e-9
 
 
-@pytest.mark.parametrize("limit", ["IMPLIED_ROWS", "IMPLIED_NUMBERS"])
+@pytest.mark.parametrize("limit", ["IMPLIED_ROWS", "IMPLIED_NUMBERS", "IMPLIED_SETS"])
 def test_beyond_the_limits_equalities_are_taken_for_granted(limit, monkeypatch):
+    # Each category of axis 0 is in a box, and two categories of axis 1 go with all of them.
+    boxes = (((0, (0,)), (1, (0,))), ((0, (1, 2)), (1, (1,))))
+    tables = _noisy((3, 4, 3), ((0, 2), (1, 2), (2,)), Zeros((3, 4, 3), boxes), seed=0)
+    assert implied_axes(tables) == ()
     monkeypatch.setattr(implied, limit, 1)
-    boxes = RULES_WITHOUT_LINKS["a child is not married"]
-    tables = _noisy((3, 4, 3), ((0, 2), (1, 2)), Zeros((3, 4, 3), boxes), seed=0)
     assert implied_axes(tables) == (0, 1)
+
+
+def test_of_many_sets_of_axes_pairs_of_axes_are_linked(monkeypatch):
+    tables = _linked("two parts")
+    monkeypatch.setattr(links, "LINKED_PAIRS", 0)
+    links.links_between.cache_clear()
+    found = links.links_between(tables.zeros, tables.views)
+    assert sorted((link.common.one, link.common.other, link.axes) for link in found) == [
+        ((0,), (1,), (4,)),
+        ((2,), (3,), (4,)),
+    ]
+    links.links_between.cache_clear()
