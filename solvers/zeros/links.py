@@ -20,7 +20,7 @@ c - D B' (B D B')^- B c. Its covariance is D - E E' with E = D B' R and R R' = (
 """
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ import scipy
 from ..basis import outside_roots, transform
 from ..limits import LINKED_GROUPS, LINKED_NUMBERS, LINKED_PAIRS
 from ..types import Floats, Integers
-from .common import Common
+from .common import NO_GROUP, Common
 from .factors import Axes
 from .zeros import Zeros
 
@@ -63,7 +63,7 @@ class Link(NamedTuple):
 
 @lru_cache(maxsize=16)
 def links_between(zeros: Zeros, views: tuple[Axes, ...]) -> tuple[Link, ...]:
-    """The links between views, without those that follow from others by shared axes.
+    """The links between views. Some of them may follow from others.
 
     If there are very many different sets of axes, only those between two axes are found.
     """
@@ -79,29 +79,71 @@ def links_between(zeros: Zeros, views: tuple[Axes, ...]) -> tuple[Link, ...]:
             for axis in view:
                 if zeros.binding[axis]:
                     holders.setdefault((axis,), []).append(row)
-    links: dict[tuple[Axes, Axes, Axes], Link] = {}
+    links = []
     for (one, rows), (other, others) in itertools.combinations(holders.items(), 2):
         common = zeros.common(one, other)
         if common is None:
             continue
-        grouped = {*common.one, *common.other}
-        for row, second in itertools.product(rows, others):
-            shared = set(views[row]) & set(views[second])
-            # An axis of the groups that both views have tells as much, unless both groups have it.
-            if shared & (set(common.one) ^ set(common.other)):
-                continue
-            axes = tuple(sorted(shared - grouped))
-            links.setdefault((common.one, common.other, axes), Link(row, second, axes, common))
-    return tuple(link for link in links.values() if not _follows(link, links.values()))
+        first = _free(views, rows, common.one, common.other)
+        second = _free(views, others, common.other, common.one)
+        pairs = {axes: (first[axes], second[axes]) for axes in first.keys() & second.keys()}
+        # Two views whose other axes differ have in common what lies within both.
+        for axes, own in itertools.product(first.keys() - pairs, second.keys() - pairs):
+            pairs.setdefault(axes & own, (first[axes], second[own]))
+        for axes, (row, partner) in pairs.items():
+            links.append(Link(row, partner, tuple(sorted(axes)), common))
+    # In an order that does not depend on hashes.
+    return tuple(sorted(links, key=lambda link: (link.common.size, link.row, link.other)))
 
 
-def _follows(link: Link, links: Collection[Link]) -> bool:
-    """Whether another link between the same axes has all axes of this one, and more."""
-    same = (link.common.one, link.common.other)
-    return any(
-        (one.common.one, one.common.other) == same and set(link.axes) < set(one.axes)
-        for one in links
-    )
+def _free(
+    views: Sequence[Axes],
+    rows: Sequence[int],
+    own: Axes,
+    other: Axes,
+) -> dict[frozenset[int], int]:
+    """The sets of axes of some views outside their groups, each with the first view that has it.
+
+    Views with more axes of the other side are left out: they have the groups of this side too.
+    """
+    found: dict[frozenset[int], int] = {}
+    for row in rows:
+        axes = set(views[row]).difference(own)
+        if not axes.intersection(other):
+            found.setdefault(frozenset(axes), row)
+    return found
+
+
+class _Joined:
+    """Marginals on axes and groups of which it is known that they tell the same numbers.
+
+    For each set T of axes it holds a forest: marginals of one tree agree in the component T.
+    """
+
+    def __init__(self) -> None:
+        self._parents: dict[Axes, dict[Any, Any]] = {}
+
+    def joins(self, axes: Axes, common: Common) -> bool:
+        """Note that a link makes the component on `axes` equal; whether this was not known yet."""
+        parents = self._parents.setdefault(axes, {})
+        ends = []
+        for node in ((common.one, common.groups), (common.other, common.other_groups)):
+            end: Any = (node[0], _partition(node[1]))
+            while end in parents:
+                end = parents[end]
+            ends.append(end)
+        if ends[0] == ends[1]:
+            return False
+        parents[ends[0]] = ends[1]
+        return True
+
+
+def _partition(groups: Integers) -> bytes:
+    """The same for two numberings of the same groups, and only then."""
+    flat = np.ravel(groups)
+    _, first, number = np.unique(flat, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return bytes(np.where(flat == NO_GROUP, NO_GROUP, rank[number]).astype(np.int64))
 
 
 @dataclass(
@@ -139,19 +181,34 @@ class Links:
             The number of distinct coefficients m.
         """
         blocks = []
-        groups = entries = 0
-        for link in sorted(found, key=lambda link: link.common.size):
+        joined = _Joined()
+        groups: dict[tuple[Axes, Axes], int] = {}
+        entries = 0
+        for link in found:
             sides = (
                 (link.row, link.common.one, link.common.groups, 1.0),
                 (link.other, link.common.other, link.common.other_groups, -1.0),
             )
-            functions = [numbers_on(numbers[row], link.axes, axes) for row, axes, _, _ in sides]
-            entries += link.common.size * sum(own.size for own in functions)
-            groups += link.common.size
-            if groups > LINKED_GROUPS or entries > LINKED_NUMBERS:
+            # Keep what does not follow from the links before, component by component.
+            component = transform(_shape(numbers[link.row], link.axes)).component
+            kept = [
+                bits
+                for bits in np.unique(component).tolist()
+                if joined.joins(_members(link.axes, bits), link.common)
+            ]
+            if not kept:
+                continue
+            is_kept = np.isin(component, kept)
+            functions = [
+                numbers_on(numbers[row], link.axes, axes)[is_kept] for row, axes, _, _ in sides
+            ]
+            size = link.common.size
+            groups[link.common.one, link.common.other] = size
+            entries += size * sum(own.size for own in functions)
+            if sum(groups.values()) > LINKED_GROUPS or entries > LINKED_NUMBERS:
                 break
             parts = [
-                _equalities(own, groups_of, sign, link.common.size, count)
+                _equalities(own, groups_of, sign, size, count)
                 for own, (_, _, groups_of, sign) in zip(functions, sides, strict=True)
             ]
             blocks.append(parts[0] + parts[1])
@@ -206,6 +263,17 @@ class Links:
         """
         missed = root @ (root.T @ (self.matrix @ shared))
         return np.asarray(shared - spread * (self.matrix.T @ missed))
+
+
+def _shape(numbers: tuple[Axes, Integers], axes: Axes) -> tuple[int, ...]:
+    """The numbers of categories of some axes of a view."""
+    held, table = numbers
+    return tuple(table.shape[held.index(axis)] for axis in axes)
+
+
+def _members(axes: Axes, bits: int) -> Axes:
+    """The axes whose bits are set."""
+    return tuple(axis for place, axis in enumerate(axes) if bits >> place & 1)
 
 
 def numbers_on(
