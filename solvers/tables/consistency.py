@@ -45,7 +45,8 @@ class ResidualConsistency:
     the result of `LatticeConsistency`.
 
     Known components, such as the total, replace those of the views. If cells must be zero, the
-    estimate is the best linear one that is zero there.
+    estimate is the best linear one that is zero there. Zeros may make views share more than their
+    axes (`margin.solvers.zeros.links`); then it also agrees on that.
 
     Examples
     --------

@@ -71,7 +71,8 @@ class JointProjection:
 
     Cells that must be zero are set to zero in each clip. After the iteration, the nearest
     consistent tables with these zeros are computed. The table that is mixed in is zero there and
-    positive elsewhere.
+    positive elsewhere. What views share because of these zeros (`margin.solvers.zeros.links`) is a
+    further condition on the average of coefficients.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from margin.solvers import (
     Known,
     KnownTable,
     LinkedErrors,
+    ProjectionQP,
     ResidualConsistency,
     Tables,
     WeightedSum,
@@ -272,3 +273,12 @@ def test_of_many_sets_of_axes_pairs_of_axes_are_linked(monkeypatch):
         ((2,), (3,), (4,)),
     ]
     links.links_between.cache_clear()
+
+
+def test_the_projection_is_that_of_a_general_solver():
+    tables = _noisy((3, 4, 3), LINKED["categories"][2], Zeros((3, 4, 3), WORK), 0, rows=12.0)
+    consistent = ResidualConsistency()(tables)
+    assert min(value.min() for value in consistent.values) < -1
+    found = JointProjection(tolerance=1e-7)(consistent)
+    expected = ProjectionQP(solver="CLARABEL")(consistent)
+    np.testing.assert_allclose(_flat(found), _flat(expected), atol=1e-3)
