@@ -22,7 +22,6 @@ c - D B' (B D B')^- B c. Its covariance is D - E E' with E = D B' R and R R' = (
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,12 +60,16 @@ class Link(NamedTuple):
     common: Common
 
 
-@lru_cache(maxsize=16)
 def links_between(zeros: Zeros, views: tuple[Axes, ...]) -> tuple[Link, ...]:
     """The links between views. Some of them may follow from others.
 
     If there are very many different sets of axes, only those between two axes are found.
     """
+    return zeros.kept(("links", views), lambda: _found(zeros, views))
+
+
+def _found(zeros: Zeros, views: tuple[Axes, ...]) -> tuple[Link, ...]:
+    """What `links_between` gives."""
     # Views with the same axes of boxes have the same groups.
     holders: dict[Axes, list[int]] = {}
     for row, view in enumerate(views):

@@ -136,7 +136,7 @@ class Zeros:
         """
         possible = np.ones([self.sizes[axis] for axis in axes], np.bool_)
         for part, own in self._in(axes):
-            by_class = self._kept(("possible", own), partial(part.possible, own))
+            by_class = self.kept(("possible", own), partial(part.possible, own))
             possible &= spread(part.expanded(own, by_class), own, axes)
         return ~possible
 
@@ -181,7 +181,7 @@ class Zeros:
         """
         possible = np.ones(self.kinds(axes), np.bool_)
         for part, own in self._in(axes):
-            by_class = self._kept(("possible", own), partial(part.possible, own))
+            by_class = self.kept(("possible", own), partial(part.possible, own))
             possible &= spread(by_class, own, axes)
         return possible
 
@@ -207,7 +207,7 @@ class Zeros:
                 continue
             kept = tuple(sorted({*first, *second}))
             groups = common_groups(
-                self._kept(("possible", kept), partial(part.possible, kept)), kept, first, second
+                self.kept(("possible", kept), partial(part.possible, kept)), kept, first, second
             )
             if groups is not None:
                 expanded = (
@@ -324,13 +324,13 @@ class Zeros:
         """A marginal of the distribution with these weights; `name` identifies the weights."""
         table = np.ones([self.sizes[axis] for axis in axes])
         for part, own in self._in(axes):
-            by_class = self._kept((name, own), partial(part.reduced, own, weights))
+            by_class = self.kept((name, own), partial(part.reduced, own, weights))
             table *= spread(part.expanded(own, by_class), own, axes)
             for axis in own:
                 table *= spread(part.within_class(axis, weights[axis]), (axis,), axes)
         return np.asarray(table / table.sum())
 
-    def _kept(
+    def kept(
         self,
         key: Any,
         make: Callable[[], T],

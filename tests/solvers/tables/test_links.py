@@ -266,13 +266,11 @@ def test_beyond_the_limits_equalities_are_taken_for_granted(limit, monkeypatch):
 def test_of_many_sets_of_axes_pairs_of_axes_are_linked(monkeypatch):
     tables = _linked("two parts")
     monkeypatch.setattr(links, "LINKED_PAIRS", 0)
-    links.links_between.cache_clear()
     found = links.links_between(tables.zeros, tables.views)
     assert sorted((link.common.one, link.common.other, link.axes) for link in found) == [
         ((0,), (1,), (4,)),
         ((2,), (3,), (4,)),
     ]
-    links.links_between.cache_clear()
 
 
 def test_the_projection_is_that_of_a_general_solver():
