@@ -99,9 +99,8 @@ class QueryProjection:
         total = tables.total if tables.known_total is None else tables.known_total
         if total <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
-        if tables.links or (tables.known is not None and tables.known.more):
-            # Components that were measured in bases of their own need not agree with what is known,
-            # nor with each other on what zeros make views share.
+        if tables.known is not None and tables.known.more:
+            # Components that were measured in bases of their own need not agree with what is known.
             tables = ResidualConsistency()(tables)
         if tables.empty is None and min(value.min() for value in tables.values) >= 0:
             return tables

@@ -36,10 +36,24 @@ axis 1 (occupations)."""
 PLACES = (((1, (0, 1)), (2, (1, 2))), ((1, (2,)), (2, (0, 2))), ((1, (3,)), (2, (0, 1))))
 """Axis 1 (places) determines axis 2 (regions)."""
 
+CYCLE = tuple(
+    (((one, (code,)), (other, (second,))))
+    for one, other, bit, other_bit in ((0, 1, 2, 2), (0, 2, 1, 2), (1, 2, 1, 1))
+    for code, second in itertools.product(range(4), repeat=2)
+    if bool(code & bit) != bool(second & other_bit)
+)
+"""Each two of three axes have one of three bits in common: u and v, u and w, v and w."""
+
+SOME = tuple(((0, (0, 1)), (1, (code,)), (2, (1 - code,))) for code in range(2))
+"""Axes 1 and 2 are equal in two of three categories of axis 0."""
+
 LINKED = {
     "categories": ((3, 4, 3), WORK, ((0, 2), (1, 2))),
     "totals": ((3, 4, 3), WORK, ((0, 2), (1,))),
     "views of one size": ((3, 4, 3), WORK, ((0, 2), (1, 2), (2,), (0,))),
+    "two other axes": ((3, 4, 2, 2), WORK, ((0, 2, 3), (1, 2, 3))),
+    "a cycle": ((4, 4, 4), CYCLE, ((0,), (1,), (2,))),
+    "only some categories": ((3, 2, 2), SOME, ((0, 1), (0, 2))),
     "determined": ((3, 4, 3), PLACES, ((0, 1), (0, 2))),
     "two parts": ((3, 4, 2, 2, 2), (*WORK, ((2, (0,)), (3, (1,))), ((2, (1,)), (3, (0,)))),
         ((0, 2, 4), (1, 3, 4))),
@@ -225,6 +239,25 @@ def test_known_tables_stay_and_bind_what_is_linked_to_them():
     fitted = JointProjection()(ResidualConsistency()(dataclasses.replace(tables, known=known)))
     np.testing.assert_allclose(fitted.values[0], status, rtol=1e-9)
     np.testing.assert_allclose(fitted.values[1][:3].sum(axis=0), status[0], rtol=1e-9)
+    # So their errors are known, too: there are none.
+    at_work = WeightedSum((1, 2), np.outer([1.0, 1, 1, 0], [0.0, 1, 0]))
+    before = covered_covariance(fitted, [at_work])
+    assert before.item() > 0.1
+    reduction = LinkedErrors.of(fitted).covariance([at_work])
+    np.testing.assert_allclose(reduction, before, rtol=1e-9)
+
+
+def test_errors_of_sums_leave_out_cells_that_must_be_zero():
+    tables = _noisy((3, 4, 2), ((0, 1), (2,)), Zeros((3, 4, 2), LINKED["three attributes"][1]), 0)
+    errors = LinkedErrors.of(ResidualConsistency()(tables))
+    groups = [np.array([0, 1, 1]), np.array([0, 0, 1, 1])]
+    possible = ~tables.zeros.cells((0, 1))
+    sums = [
+        WeightedSum((0, 1), np.outer(groups[0] == one, groups[1] == other) * possible)
+        for one, other in itertools.product(range(2), repeat=2)
+    ]
+    expected = errors.covariance(sums).diagonal().reshape(2, 2)
+    np.testing.assert_allclose(errors.variances((0, 1), groups), expected, atol=1e-12)
 
 
 RULES_WITHOUT_LINKS = {
