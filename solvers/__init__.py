@@ -57,6 +57,7 @@ from .tables.evidence import Evidence
 from .tables.forest import agreeing
 from .tables.lattice import intersection_lattice
 from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
+from .tables.linked_errors import LinkedErrors, linked
 from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
@@ -101,6 +102,7 @@ __all__ = [
     "Learnt",
     "LeastSquares",
     "LevelTree",
+    "LinkedErrors",
     "MaxSat",
     "MaximumConsistency",
     "Milp",
@@ -145,5 +147,6 @@ __all__ = [
     "intersection_lattice",
     "learnt",
     "learnt_trust",
+    "linked",
     "with_total",
 ]

@@ -66,6 +66,18 @@ def widths(sizes: Integers) -> Floats:
     return found
 
 
+def outside_roots(shape: tuple[int, ...]) -> Floats:
+    """For each coefficient, the root of the product of the sizes outside its component.
+
+    Shape (cells,).
+    """
+    roots = np.ones(1)
+    for size in shape:
+        outside = np.where(np.arange(size) == 0, math.sqrt(size), 1.0)
+        roots = (roots[:, None] * outside).ravel()
+    return roots
+
+
 class Transform:
     """Maps between tables of one shape and their coefficients.
 

@@ -17,11 +17,17 @@ __all__ = [
     "EXTENDED_NUMBERS",
     "GROUPED_CELLS",
     "HESSIAN_UNKNOWNS",
+    "IMPLIED_NUMBERS",
+    "IMPLIED_ROWS",
+    "IMPLIED_SETS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
     "JUNCTION_CELLS",
     "KEPT_TRANSFORM_CELLS",
     "KNOWN_COMBINATIONS",
+    "LINKED_GROUPS",
+    "LINKED_NUMBERS",
+    "LINKED_PAIRS",
     "MATRIX_ORDER",
     "MISFIT_NUMBERS",
     "MOMENTS_BY_MARGINS",
@@ -184,6 +190,29 @@ EMPTYING_STEPS = 1000
 """Least-squares steps towards zeros in cells that must be zero; a few dozen are usual.
 
 Beyond it: the steps end. What is left in these cells is set to zero.
+"""
+
+LINKED_PAIRS = 1000
+"""Pairs of sets of axes, with all axes of a view that zeros bind, whose common part is sought.
+
+Beyond it: only pairs of axes.
+"""
+
+LINKED_GROUPS = 1024
+LINKED_NUMBERS = 1 << 23
+"""Groups of categories by which required zeros link views, and entries of the matrix of their sums.
+
+Beyond either: pairs of views with more groups are not linked in estimates. Tables of whole numbers
+agree on them all the same, because they are counted from rows.
+"""
+
+IMPLIED_NUMBERS = 1 << 22
+IMPLIED_ROWS = 1024
+IMPLIED_SETS = 1 << 14
+"""Numbers, and rows, of the matrices that tell whether required zeros imply equalities of views;
+and sets of axes for which this is asked.
+
+Beyond either: `WholeTables` takes it for granted, and counts all tables from rows.
 """
 
 MOST_GROUPS = 150_000

@@ -15,6 +15,7 @@ from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
 from ..solvers import (
     ComponentErrors,
+    LinkedErrors,
     Tables,
     WeightedSum,
     covered_covariance,
@@ -297,12 +298,13 @@ def covered_sums(
     chosen: Sequence[Chosen],
     component_noise: ComponentErrors | None = None,
     kurtosis: float = 0.0,
+    linked_errors: LinkedErrors | None = None,
 ) -> Sums:
     """Add up cells of views, if each set of restricted attributes lies within a view.
 
     The errors are those of the best linear estimate; see `margin.solvers.covered_covariance`, and
-    `ComponentErrors.covariance` if that is given. `kurtosis` is that of the noise of a measured
-    cell or answer.
+    `ComponentErrors.covariance` if that is given, less what `linked_errors` tells. `kurtosis` is
+    that of the noise of a measured cell or answer.
     """
     estimates = []
     sums = []
@@ -329,6 +331,8 @@ def covered_sums(
                 cells = math.prod(map(len, codes.values()))
                 found = tables.concentration_of(one.axes, float(noise[row, row]), cells)
             excess[row] = kurtosis * found
+    if linked_errors is not None:
+        noise = noise - linked_errors.covariance(sums)
     return Sums(
         estimates=np.array(estimates),
         noise=noise,

@@ -24,6 +24,7 @@ from ..solvers import (
     ResidualConsistency,
     Solver,
     Tables,
+    linked,
 )
 from . import ViewSynopsis
 from .synopsis import Provenance
@@ -86,17 +87,18 @@ def possible(
 ) -> Tables:
     """Remove negative counts from consistent tables, and make them consistent again.
 
-    With `nonnegativity=None` negative counts stay; impossible cells are zero, and what is known is
-    kept, in either case.
+    With `nonnegativity=None` negative counts stay; impossible cells are zero, and what is known and
+    what rules make views share is kept, in either case.
     """
     if nonnegativity is None:
-        is_free = tables.empty is None and tables.known is None
-        return tables if is_free else consistency(tables)
+        is_free = tables.empty is None and tables.known is None and not tables.links
+        return tables if is_free else linked(consistency(tables))
     # Some methods lose consistency when they remove negative counts.
     changed = nonnegativity(tables)
     if not nonnegativity.keeps_consistency:
         changed = consistency(changed)
-    return dataclasses.replace(changed, unbiased=tables.values)
+    # Some do not know what rules make views share.
+    return dataclasses.replace(linked(changed), unbiased=tables.values)
 
 
 def from_measurements(

@@ -14,9 +14,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ..basis import transform
+from ..basis import outside_roots, transform
 from ..limits import EMPTYING_STEPS
 from ..types import Floats, Integers
+from ..zeros import Links
 from .lattice import intersection_lattice
 from .tables import Axes, Tables
 
@@ -44,7 +45,8 @@ class ResidualConsistency:
     the result of `LatticeConsistency`.
 
     Known components, such as the total, replace those of the views. If cells must be zero, the
-    estimate is the best linear one that is zero there.
+    estimate is the best linear one that is zero there. Zeros may make views share more than their
+    axes (`margin.solvers.zeros.links`); then it also agrees on that.
 
     Examples
     --------
@@ -147,7 +149,7 @@ class Components:
         orders = []
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
-            spreads.append(np.tile(_spread(basis.shape), views))
+            spreads.append(np.tile(outside_roots(basis.shape), views))
             orders.append(np.tile(basis.order, views))
         self._spread: Floats = np.concatenate(spreads)
         self._weight = 1 / (self.deviation * self._spread) ** 2
@@ -253,43 +255,72 @@ class Components:
             return None
         return self.flatten(empty)  # type: ignore[arg-type, return-value]
 
+    @cached_property
+    def links(self) -> Links | None:
+        """What views must have in common because of cells that must be zero; None for nothing."""
+        if not self._source.links:
+            return None
+        return Links.of(self._source.links, self.numbers, len(self.metric))
+
+    @cached_property
+    def numbers(self) -> list[tuple[Axes, Integers]]:
+        """For each view its axes as they are turned, and the number of the distinct coefficient of
+        each of its coefficients, with one axis for each of these axes."""
+        found: list[tuple[Axes, Integers]] = [((), np.empty(0, np.int64))] * len(self._rows)
+        for row, (axes, where, shape) in zip(self._rows.tolist(), self._views, strict=True):
+            found[row] = axes, self._shared[where].reshape(shape)
+        return found
+
     def emptied(
         self,
         shared: Floats,
         weight: Floats,
     ) -> Floats:
-        """Change distinct coefficients as little as possible so that the required cells are zero.
+        """Change distinct coefficients as little as possible so that the required cells are zero,
+        and views agree on what follows from these zeros (`links`).
 
         The change is measured by the sum of its squares times `weight`, shape (m,). A coefficient
         with an infinite weight does not change, and sums that are known do not change. LSQR, an
         iterative least-squares method, solves the system. It gives the smallest change even if
         several views require the same zero.
         """
-        if self.empty is None:
+        links = self.links
+        if self.empty is None and links is None:
             return shared
+        if self.empty is None and links is not None and not self.known_by_group:
+            return links.met(shared, 1 / weight, links.root(1 / weight))
         import scipy.sparse.linalg
 
-        empty = np.flatnonzero(self.empty)
+        empty = np.flatnonzero(False if self.empty is None else self.empty)
         scale = 1 / np.sqrt(weight)
         cells = np.zeros(len(self._shared))
 
+        def required(coefficients: Floats) -> Floats:
+            """What must be zero: cells, and differences of sums of different views."""
+            in_cells = self.synthesise(coefficients)[empty]
+            if links is None:
+                return in_cells
+            return np.concatenate([in_cells, links.matrix @ coefficients])
+
         def changed(step: Floats) -> Floats:
-            return self.synthesise(self._left_open(scale * np.ravel(step)))[empty]
+            return required(self._left_open(scale * np.ravel(step)))
 
         def pulled(values: Floats) -> Floats:
-            cells[empty] = np.ravel(values)
+            cells[empty] = np.ravel(values)[: len(empty)]
             coefficients = self.analyse(cells) / self._spread**2
             summed = np.bincount(self._shared, weights=coefficients).astype(np.float64)
+            if links is not None:
+                summed += links.matrix.T @ np.ravel(values)[len(empty) :]
             return scale * self._left_open(summed)
 
         linalg: Any = scipy.sparse.linalg
+        wrong = required(shared)
         operator = linalg.LinearOperator(
-            (len(empty), len(shared)),
+            (len(wrong), len(shared)),
             matvec=changed,
             rmatvec=pulled,
             dtype=np.float64,
         )
-        wrong = self.synthesise(shared)[empty]
         found = linalg.lsqr(
             operator,
             -wrong,
@@ -459,18 +490,6 @@ class Components:
             values[row] = np.array(turned.transpose(np.argsort(turn)), order="C")
             start += like.size
         return self._source.with_values(values)
-
-
-def _spread(shape: tuple[int, ...]) -> Floats:
-    """For each coefficient, the root of the product of the sizes outside its component.
-
-    Shape (cells,).
-    """
-    spread = np.ones(1)
-    for size in shape:
-        outside = np.where(np.arange(size) == 0, math.sqrt(size), 1.0)
-        spread = (spread[:, None] * outside).ravel()
-    return spread
 
 
 class _Layout(NamedTuple):

@@ -10,7 +10,7 @@ from ..basis import transform
 from ..types import Floats, Integers
 from .tables import Axes, Tables
 
-__all__ = ["WeightedSum", "covered_covariance", "covered_group_variances"]
+__all__ = ["WeightedSum", "covered_covariance", "covered_group_variances", "grouped"]
 
 
 class WeightedSum(NamedTuple):
@@ -154,15 +154,15 @@ def _group_norms(
     sums = weights
     for axis, group in enumerate(groups):
         if not subset >> axis & 1:
-            sums = _grouped(sums, group, axis) / math.sqrt(weights.shape[axis])
+            sums = grouped(sums, group, axis) / math.sqrt(weights.shape[axis])
     squares = sums**2
     for axis, group in enumerate(groups):
         if subset >> axis & 1:
-            squares = _grouped(squares, group, axis)
+            squares = grouped(squares, group, axis)
     return squares
 
 
-def _grouped(
+def grouped(
     table: Floats,
     group: Integers | None,
     axis: int,

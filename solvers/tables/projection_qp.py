@@ -65,6 +65,10 @@ class ProjectionQP:
         signs = [cells >= 0]
         if components.empty is not None:
             signs.append(cells[components.empty] == 0)
+        if components.links is not None:
+            # The observed coefficients meet the links: these sums do not change.
+            links = components.links.matrix[:, free] @ scipy.sparse.diags_array(1 / scale)
+            signs.append(links @ change == 0)
         if components.known_by_group:
             # The observed cells agree with what is known: these sums do not change.
             sums = components.known_sums() @ scipy.sparse.diags_array(components.deviation)

@@ -14,7 +14,7 @@ from ..known.known import Known
 from ..limits import NUMBERS_AT_ONCE, VARIANCE_NUMBERS_AT_ONCE
 from ..stated import Stated
 from ..types import Floats, Integers
-from ..zeros import Zeros
+from ..zeros import Link, Zeros, links_between
 
 Axes = tuple[int, ...]
 
@@ -225,6 +225,11 @@ class Tables(Stated):
             return None
         empty = tuple(self.zeros.cells(view) for view in self.views)
         return empty if any(cells.any() for cells in empty) else None
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """What pairs of views must have in common because of `zeros`, besides their axes."""
+        return () if self.zeros is None else links_between(self.zeros, self.views)
 
     def inner(self, row: int) -> Floats:
         """The marginal of a positive distribution on the axes of the view at position `row`.

@@ -35,6 +35,7 @@ import numpy as np
 
 from ..limits import GROUPED_CELLS, MOST_GROUPS
 from ..types import Floats, Integers
+from .implied import implied_axes
 from .row_descent import RowDescent, kept_exactly
 from .start_rows import drawn
 from .tables import Axes, Tables
@@ -136,7 +137,9 @@ class WholeTables:
         target = [value * scale for value in tables.values]
         # Step 1: the rounded tables.
         rounded = tables.with_values([np.rint(value) for value in target])
-        if rounded.values[0].sum() == total and agree(rounded) and _keeps_known(rounded):
+        implied = implied_axes(tables)
+        has_total = rounded.values[0].sum() == total
+        if has_total and not implied and agree(rounded) and _keeps_known(rounded):
             return rounded
         # Step 2: tables counted from rows.
         rng = np.random.default_rng(seed)
@@ -151,7 +154,7 @@ class WholeTables:
             descent = kept_exactly(tables, descent, rng)
         counts = descent.values
         # Step 3: exchanges within single tables.
-        _exchange(tables, target, counts, rng)
+        _exchange(tables, target, counts, implied, rng)
         return tables.with_values(counts)
 
     def _check(
@@ -258,11 +261,13 @@ def _exchange(
     tables: Tables,
     target: Sequence[Floats],
     counts: Sequence[Floats],
+    implied: Axes,
     rng: np.random.Generator,
 ) -> None:
     """Bring tables that are far from their targets closer, without changing what views share.
 
-    `target` and `counts` hold an array for each view; `counts` are changed in place.
+    `target` and `counts` hold an array for each view; `counts` are changed in place. Through the
+    axes `implied`, views share more than their axes.
     """
     from .row_loops import exchange
 
@@ -282,6 +287,8 @@ def _exchange(
             empty = np.ravel(tables.empty[row])
         flat = np.ravel(counts[row]).copy()
         for axes in _own(tables.views[row], holders):
+            if set(axes) & set(implied):
+                continue
             sizes = np.array([tables.sizes[axis] for axis in axes])
             strides = tables.strides[row, list(axes)]
             partners = _partners(flat.size, sizes, strides, rng)

@@ -10,6 +10,15 @@ by one, which is exact (Dechter, Bucket elimination, Artificial Intelligence 113
 """
 
 from .factors import Box
+from .links import Link, Links, links_between, numbers_on
 from .zeros import NoCellLeft, Zeros
 
-__all__ = ["Box", "NoCellLeft", "Zeros"]
+__all__ = [
+    "Box",
+    "Link",
+    "Links",
+    "NoCellLeft",
+    "Zeros",
+    "links_between",
+    "numbers_on",
+]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..limits import BOX_CATEGORIES
 from ..types import Flags, Floats, Integers
+from .common import Common, by_category, common_groups, product
 from .factors import Axes, Box, Weights, spread
 from .part import Part
 
@@ -100,6 +101,31 @@ class Zeros:
         ruled[[axis for box in self.boxes for axis, _ in box]] = True
         return ruled
 
+    @cached_property
+    def binding(self) -> Flags:
+        """Whether boxes may imply equalities between marginals with and without each axis.
+
+        An axis is binding unless each axis of its part has a category that no box holds. Such
+        categories h make every possible cell x of a marginal possible together with h on the other
+        axes of the part: a box that holds this cell would have all its axes in the marginal, and
+        then x would be impossible. Let functions f_v of some marginals have the sum zero in all
+        possible cells of the array. Then split each f_v into parts f_vU, one for each subset U of
+        its axes in the part, that are zero if an axis of U has the category h. In the cells with h
+        outside U, it follows by induction over the size of U that the sum of f_vU over all v that
+        hold U is zero: no more than U is shared by these marginals makes equal.
+
+        Shape (axes,).
+        """
+        binding = np.zeros(len(self.sizes), np.bool_)
+        held: dict[int, set[int]] = {}
+        for box in self.boxes:
+            for axis, codes in box:
+                held.setdefault(axis, set()).update(codes)
+        for part in self._parts:
+            own = list(part.classes)
+            binding[own] = any(len(held[axis]) == self.sizes[axis] for axis in own)
+        return binding
+
     def cells(self, axes: Axes) -> Flags:
         """Whether each cell of a marginal must be zero, shape ``[sizes[a] for a in axes]``.
 
@@ -110,7 +136,7 @@ class Zeros:
         """
         possible = np.ones([self.sizes[axis] for axis in axes], np.bool_)
         for part, own in self._in(axes):
-            by_class = self._kept(("possible", own), partial(part.possible, own))
+            by_class = self.kept(("possible", own), partial(part.possible, own))
             possible &= spread(part.expanded(own, by_class), own, axes)
         return ~possible
 
@@ -140,6 +166,58 @@ class Zeros:
         for row, place in enumerate(first.tolist()):
             masks[row] = self.cells(tuple(asked[place].tolist())).ravel()
         return masks[np.ravel(same)] if masks.any() else None
+
+    def kinds(self, axes: Axes) -> tuple[int, ...]:
+        """The number of classes of the categories of each axis; one if no box has the axis."""
+        kinds = dict.fromkeys(axes, 1)
+        for part, own in self._in(axes):
+            kinds |= {axis: part.kinds[axis] for axis in own}
+        return tuple(kinds.values())
+
+    def possible_kinds(self, axes: Axes) -> Flags:
+        """Whether each combination of classes need not be zero, of the shape ``kinds(axes)``.
+
+        See `cells`.
+        """
+        possible = np.ones(self.kinds(axes), np.bool_)
+        for part, own in self._in(axes):
+            by_class = self.kept(("possible", own), partial(part.possible, own))
+            possible &= spread(by_class, own, axes)
+        return possible
+
+    def common(self, one: Axes, other: Axes) -> Common | None:
+        """What two ascending sets of axes have in common beyond the axes that both have.
+
+        None if this is nothing. If a table of more than `limits.BOX_COMBINATIONS` entries would be
+        needed, boxes with other axes are ignored. Groups may then be too large, never too small.
+
+        Examples
+        --------
+        >>> box = ((0, (0,)), (1, (2,)))  # an employed person has an occupation
+        >>> other_box = ((0, (1,)), (1, (0, 1)))  # nobody else has one
+        >>> common = Zeros((2, 3), (box, other_box)).common((0,), (1,))
+        >>> common.groups.tolist(), common.other_groups.tolist()
+        ([0, 1], [0, 0, 1])
+        """
+        found = []
+        for part, first in self._in(one):
+            second = tuple(axis for axis in other if axis in part.classes)
+            # If one set holds the other, what they have in common are the axes of the smaller one.
+            if set(first) <= set(second) or set(second) <= set(first):
+                continue
+            kept = tuple(sorted({*first, *second}))
+            groups = common_groups(
+                self.kept(("possible", kept), partial(part.possible, kept)), kept, first, second
+            )
+            if groups is not None:
+                expanded = (
+                    part.expanded(axes, own)
+                    for axes, own in zip((first, second), groups, strict=True)
+                )
+                count = int(groups[0].max()) + 1
+                common = Common(first, next(expanded), second, next(expanded), count)
+                found.append(by_category(common, self.sizes))
+        return product(found) if found else None
 
     def uniform(self, axes: Axes) -> Floats:
         """A marginal of the uniform distribution on all cells that need not be zero.
@@ -246,13 +324,13 @@ class Zeros:
         """A marginal of the distribution with these weights; `name` identifies the weights."""
         table = np.ones([self.sizes[axis] for axis in axes])
         for part, own in self._in(axes):
-            by_class = self._kept((name, own), partial(part.reduced, own, weights))
+            by_class = self.kept((name, own), partial(part.reduced, own, weights))
             table *= spread(part.expanded(own, by_class), own, axes)
             for axis in own:
                 table *= spread(part.within_class(axis, weights[axis]), (axis,), axes)
         return np.asarray(table / table.sum())
 
-    def _kept(
+    def kept(
         self,
         key: Any,
         make: Callable[[], T],

@@ -19,6 +19,7 @@ from ...solvers import (
     BasedReconstruction,
     BasedStructure,
     ComponentErrors,
+    LinkedErrors,
     Reconstruction,
     Solutions,
     Solver,
@@ -228,6 +229,8 @@ class Answering:
             variances = np.full(counts.shape, variance)
             if self.noise is not None and variance > 0:
                 variances = self.noise.cell_variances(own)
+            if self.linked_errors is not None:
+                variances = np.maximum(variances - self.linked_errors.variances(own), 0.0)
             if self.domain.zeros is not None:
                 counts[self.domain.zeros.cells(own)] = 0.0
             self._without_error(own, variances)
@@ -393,6 +396,17 @@ class Answering:
     def tables(self) -> Tables:
         """The tables of the views, with the total that was learnt with a base."""
         return self.held if self.total is None else with_total(self.held, *self.total)
+
+    @cached_property
+    def linked_errors(self) -> LinkedErrors | None:
+        """How much smaller the errors of covered marginals are because rules link views.
+
+        None if they do not, or if it is not computed: the errors are then taken to be as large as
+        without links.
+        """
+        if self.noise is not None or self.base is not None:
+            return None
+        return LinkedErrors.of(self.held)
 
     @cached_property
     def reconstruction(self) -> Reconstruction | BasedReconstruction:

@@ -25,6 +25,7 @@ from ...solvers import (
     Solver,
     Tables,
     TrustExact,
+    linked,
 )
 from ..bases.forms import StatedBase, apart, base_room, prefixed, read_base
 from ..kurtosis import packed_kurtosis, read_kurtosis
@@ -190,7 +191,8 @@ def unpack(
     )
     return Content(
         names=names,
-        held=held,
+        # The version that wrote the file may not have known what rules make views share.
+        held=linked(held),
         reconstruction=_solver(fields["reconstruction"]),
         noise=noise,
         base=base,

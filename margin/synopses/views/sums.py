@@ -42,7 +42,14 @@ def sums_of(
     covered = all(view is not None for view in views)
     uses_base = answering.base is not None and asked and answering.cells(asked) <= MOST_BASED
     if covered and not uses_base:
-        return covered_sums(domain, answering.tables, chosen, answering.noise, answering.kurtosis)
+        return covered_sums(
+            domain,
+            answering.tables,
+            chosen,
+            answering.noise,
+            answering.kurtosis,
+            answering.linked_errors,
+        )
     at_once(tuple(domain.sizes[axis] for axis in asked))
     weights = weights_on(domain, asked, chosen)
     # With no positive total, zero is the only non-negative answer.
@@ -130,6 +137,9 @@ def rolled(answering: Answering, view: LevelView) -> Marginal:
         summed = view.rolled_up(np.ones(cells.counts.shape))
         summed = summed.transpose([axes.index(axis) for axis in ascending])
         kurtosis = answering.group_kurtosis(ascending, groups, variance, summed)
+        if answering.linked_errors is not None:
+            reduction = answering.linked_errors.variances(ascending, groups)
+            variance = np.maximum(variance - reduction, 0.0)
         return Marginal(
             view.rolled,
             counts,

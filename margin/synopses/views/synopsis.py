@@ -354,7 +354,11 @@ class ViewSynopsis(Synopsis):
         if self.noise is not None:
             return self.noise.cell_variances(axes)
         shape = tuple(self.domain.sizes[axis] for axis in axes)
-        return np.full(shape, self.held.variance(axes))
+        variances = np.full(shape, self.held.variance(axes))
+        linked_errors = self._answering.linked_errors
+        if linked_errors is None:
+            return variances
+        return np.maximum(variances - linked_errors.variances(axes), 0.0)
 
     def coverage_error(self, view: Iterable[str]) -> float:
         """Estimate the error of a marginal that is not caused by noise.

@@ -71,7 +71,8 @@ class JointProjection:
 
     Cells that must be zero are set to zero in each clip. After the iteration, the nearest
     consistent tables with these zeros are computed. The table that is mixed in is zero there and
-    positive elsewhere.
+    positive elsewhere. What views share because of these zeros (`margin.solvers.zeros.links`) is a
+    further condition on the average of coefficients.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ class JointProjection:
         It goes on until little of the cells `inner` is needed, if they are given.
         """
         loops = None
-        if not components.known_by_group:
+        if not components.known_by_group and components.links is None:
             loops = _compiled_loops(NUMPY_SECONDS_A_CELL * cells.size)
         state: Splitting
         if loops is None:
@@ -170,7 +171,7 @@ class JointProjection:
                 rho *= 2
                 patience *= 2
                 state.dual /= 2
-        if components.empty is None:
+        if components.empty is None and components.links is None:
             return state.cells
         shared = components.average(components.analyse(state.cells))
         return components.synthesise(components.emptied(shared, weight * components.metric))

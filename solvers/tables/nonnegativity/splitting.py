@@ -33,6 +33,10 @@ class Splitting:
         self.empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self.positive = np.maximum(cells, 0.0)
         self.dual = np.zeros_like(cells)
+        # What `Links.met` needs, for the penalty of the last step.
+        self._rho = 0.0
+        self._spread: Floats = np.empty(0)
+        self._root: Any = None
 
     def step(self, rho: float) -> tuple[float, float]:
         """Do one iteration of ADMM with penalty `rho`.
@@ -51,6 +55,13 @@ class Splitting:
         with np.errstate(invalid="ignore"):
             between = (weight * self.observed + rho * pulled) / (weight + rho)
         shared = np.where(np.isinf(weight), self.observed, between)
+        if components.links is not None:
+            if rho != self._rho:
+                # One divided by the weight of each coefficient in this step.
+                self._spread = 1 / ((weight + rho) * components.metric)
+                self._root = components.links.root(self._spread)
+                self._rho = rho
+            shared = components.links.met(shared, self._spread, self._root)
         self.cells = components.synthesise(shared)
         if components.known_by_group:
             self.cells = components.fixed(self.cells)
