@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from ..types import Flags, Integers
 from .factors import Axes
@@ -81,8 +80,9 @@ def common_groups(
     # The nodes of the second set are numbered after those of the first.
     start = int(np.prod(shapes[0]))
     count = start + int(np.prod(shapes[1]))
-    graph = coo_array((np.ones(first.size, np.bool_), (first, second + start)), (count, count))
-    _, component = connected_components(graph, directed=False)
+    edges = (np.ones(first.size, np.bool_), (first, second + start))
+    graph = scipy.sparse.coo_array(edges, (count, count))
+    _, component = scipy.sparse.csgraph.connected_components(graph, directed=False)
     # Number the components that have cells.
     distinct, number = np.unique(component[first], return_inverse=True)
     if distinct.size == np.unique(shared).size:
