@@ -1,8 +1,9 @@
 """Releases with a base: error over that without, for good, biased and shuffled bases.
 
 A quarter of a table is the public base, and the rest is private. The base is that quarter as it is;
-or with each column shuffled by itself; or the rows of another population (those with a large value
-of the first attribute; the others are then private). "last year" is another question: a half of the
+or with each column shuffled by itself; or the rows of another population: those with a large value
+of the first or the last attribute, or all but those. The others are then private. "last year" is
+another question: a half of the
 rows was released last year with the whole budget, and the other half is released with half the
 budget and last year's file as base; it is compared with the whole budget without a base.
 
@@ -44,10 +45,22 @@ BUDGETS: dict[str, tuple[Any, Any]] = {
 """The budgets of the peers' study, and their halves; add or remove one row."""
 
 MECHANISMS: dict[str, Any] = {"Auto": Auto(), "Adaptive": Adaptive(), "PriView": PriView()}
-KINDS = ("quarter", "shuffled", "other", "last year")
+KINDS = (
+    "quarter",
+    "shuffled",
+    "large first",
+    "small first",
+    "large last",
+    "small last",
+    "last year",
+)
+"""The kinds of bases; "large first" has the rows with a large value of the first attribute."""
+
+SEEDS = 3
 TABLES = ("Adult-13", "latent-16", "categories")
-COLUMNS = ("table", "kind", "budget", "mechanism", "k", "without", "with", "with / without")
-"""The columns of the page."""
+_KEY = ("table", "kind", "budget", "mechanism", "k")
+FIGURES = ("without", "with", "with / without", "inside without", "inside with")
+"""The columns that are means over the seeds."""
 
 
 def run(smoke: bool, out: Path) -> str:
@@ -56,20 +69,47 @@ def run(smoke: bool, out: Path) -> str:
     budgets = ("B1",) if smoke else ("B2", "B3")
     mechanisms = ("PriView",) if smoke else tuple(MECHANISMS)
     keys = [
-        {"table": table, "kind": kind, "budget": budget, "mechanism": mechanism, "k": k, "seed": 0}
-        for table, budget, mechanism, kind, k in itertools.product(
-            tables, budgets, mechanisms, KINDS, (3,) if smoke else SIZES
+        {
+            "table": table,
+            "kind": kind,
+            "budget": budget,
+            "mechanism": mechanism,
+            "k": k,
+            "seed": seed,
+        }
+        for seed, table, kind, budget, k, mechanism in itertools.product(
+            range(1 if smoke else SEEDS),
+            tables,
+            KINDS,
+            budgets,
+            (3,) if smoke else SIZES,
+            mechanisms,
         )
     ]
     rows = sweep(out / "rows.csv", measure, keys, limit=None if smoke else 900)
-    done = good(rows)
+    cells = _cells(good(rows))
     return page(
         out / "page.md",
         title="Releases with a base",
         about=" ".join((__doc__ or "").partition("\n\n")[2].split()),
-        rows=[{name: row[name] for name in COLUMNS} for row in done],
-        notes=[_summary(done), *bad(rows)],
+        rows=cells,
+        notes=[_summary(cells), *bad(rows)],
     )
+
+
+def _cells(rows: list[Row]) -> list[Row]:
+    """The means over the seeds of each kind of base, table, budget, mechanism and size."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in _KEY)
+        groups.setdefault(key, []).append(row)
+    cells = []
+    for key, some in groups.items():
+        means = {
+            name: f"{sum(float(row[name]) for row in some) / len(some):.4f}" for name in FIGURES
+        }
+        cells.append({**dict(zip(_KEY, key, strict=True)), "seeds": str(len(some)), **means})
+    return cells
 
 
 def _summary(rows: list[Row]) -> str:
@@ -158,16 +198,32 @@ def _shuffled(rows: Codes, rng: np.random.Generator) -> tuple[Codes, Codes]:
     return np.column_stack([rng.permutation(column) for column in public.T]), private
 
 
-def _other(rows: Codes, rng: np.random.Generator) -> tuple[Codes, Codes]:
+def _large(
+    rows: Codes,
+    rng: np.random.Generator,
+    axis: int,
+) -> tuple[Codes, Codes]:
+    """The rows whose value of an attribute is above its mean, and the others."""
     del rng
-    # The first attribute that has rows on both sides of its mean.
-    high = rows[:, 0] > rows[:, 0].mean()
-    return rows[high], rows[~high]
+    large = rows[:, axis] > rows[:, axis].mean()
+    return rows[large], rows[~large]
+
+
+def _small(
+    rows: Codes,
+    rng: np.random.Generator,
+    axis: int,
+) -> tuple[Codes, Codes]:
+    large, small = _large(rows, rng, axis)
+    return small, large
 
 
 _CUTS: dict[str, Callable[[Codes, np.random.Generator], tuple[Codes, Codes]]] = {
     "quarter": functools.partial(_cut, share=0.25),
     "shuffled": _shuffled,
-    "other": _other,
+    "large first": functools.partial(_large, axis=0),
+    "small first": functools.partial(_small, axis=0),
+    "large last": functools.partial(_large, axis=-1),
+    "small last": functools.partial(_small, axis=-1),
     "last year": functools.partial(_cut, share=0.5),
 }
