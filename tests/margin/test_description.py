@@ -92,7 +92,7 @@ def test_the_files_of_a_folder_say_it(release, tmp_path):
     publish(margin.load(tmp_path / "r.margin"), views, tmp_path / "t")
     told = {
         "001-income-sex": {"income": UNIT},
-        "002-place_state-sex": {"place@state": "place of residence"},
+        "002-place_state-sex": {"place@state": "a level of place (place of residence)"},
     }
     for name, expected in told.items():
         (attribute,) = expected
