@@ -2,7 +2,8 @@
 
 The kernel ignores a signal with its default action if it is sent to process 1, the first process of
 a container. So a command has handlers whenever it runs, and ends its process itself where the
-signal does not. This module imports next to nothing, so that the handlers are there early.
+signal does not. This module imports few others: handlers must be set before anything slow is
+imported.
 """
 
 import contextlib

@@ -3,9 +3,9 @@
 A quarter of a table is the public base, and the rest is private. The base is that quarter as it is;
 or with each column shuffled by itself; or the rows of another population: those with a large value
 of the first or the last attribute, or all but those. The others are then private. "last year" is
-another question: a half of the
-rows was released last year with the whole budget, and the other half is released with half the
-budget and last year's file as base; it is compared with the whole budget without a base.
+another question: a half of the rows was released last year with the whole budget, and the other
+half is released with half the budget and last year's file as base; it is compared with the whole
+budget without a base.
 
 Error is the L2 distance of an answer from the truth, divided by the number of rows: a mean over
 random sets of k attributes.

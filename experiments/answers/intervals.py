@@ -113,13 +113,25 @@ def measure(
     found = []
     for k in SIZES:
         rng = np.random.default_rng(seed_of("asked", table=table, k=k))
-        drawn = [rng.permutation(len(names))[:k] for _ in range(ASKED[k])]
-        views = dict.fromkeys(tuple(names[axis] for axis in sorted(axes)) for axes in drawn)
-        small = [view for view in views if domain.cells(view) <= MOST_CELLS]
-        if small and k <= len(names):
-            answers = simulation.synopsis.marginals(small)
-            found.append({"k": k, **_figures(answers, simulation.truths(small))})
+        views = asked_views(domain, k, rng)
+        if views:
+            answers = simulation.synopsis.marginals(views)
+            found.append({"k": k, **_figures(answers, simulation.truths(views))})
     return found
+
+
+def asked_views(
+    domain: Domain,
+    k: int,
+    rng: np.random.Generator,
+) -> list[tuple[str, ...]]:
+    """Random sets of k attributes, in their order, whose marginals are small enough."""
+    names = domain.attributes
+    if k > len(names):
+        return []
+    drawn = [rng.permutation(len(names))[:k] for _ in range(ASKED[k])]
+    views = dict.fromkeys(tuple(names[axis] for axis in sorted(axes)) for axes in drawn)
+    return [view for view in views if domain.cells(view) <= MOST_CELLS]
 
 
 def _figures(

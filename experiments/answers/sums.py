@@ -30,14 +30,13 @@ from numpy.typing import NDArray
 
 import margin
 from experiments.answers.intervals import (
-    ASKED,
     BUDGETS,
     LARGE,
-    MOST_CELLS,
     SEEDS,
     SIZES,
     TABLES,
     Codes,
+    asked_views,
 )
 from experiments.tools.pages import page
 from experiments.tools.study import Row, bad, good, seed_of, sweep
@@ -45,7 +44,7 @@ from margin import Auto, Domain
 
 STUDIED = ("Adult-13", "MSNBC-9", "Kosarak-32", "latent-16")
 MARGINALS = 20
-"""Largest number of marginals whose sums are asked for; all of `ASKED` have their cells judged."""
+"""Largest number of marginals whose sums are asked for; the cells of all are judged."""
 
 DRAWS = 4
 """Number of sums of each kind of one marginal."""
@@ -103,14 +102,12 @@ def measure(
     found = []
     for k in SIZES:
         rng = np.random.default_rng(seed_of("asked", table=table, k=k))
-        drawn = [rng.permutation(len(names))[:k] for _ in range(ASKED[k])]
-        views = dict.fromkeys(tuple(names[axis] for axis in sorted(axes)) for axes in drawn)
-        small = [view for view in views if domain.cells(view) <= MOST_CELLS]
-        if not small or k > len(names):
+        views = asked_views(domain, k, rng)
+        if not views:
             continue
-        found += [{"k": k, **row} for row in _of_cells(simulation, small)]
+        found += [{"k": k, **row} for row in _of_cells(simulation, views)]
         asked = _Asked(simulation, sizes, codes, rng)
-        for kind, conditions in asked.kinds(small[:MARGINALS]):
+        for kind, conditions in asked.kinds(views[:MARGINALS]):
             judged = [asked.judge(kind, *pair) for pair in conditions]
             found.append({"k": k, "kind": kind, **_row([one for one in judged if one])})
     return found

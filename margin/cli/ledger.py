@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
-from ..errors import FileError, MarginError
+from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .common import Said, add_command, add_group, budget_values, printable
 from .receipts import changed_domain, check_releases, numbered_entry
@@ -140,17 +140,15 @@ def charged(
 
 
 def _add(parsed: argparse.Namespace) -> Said:
-    # A ledger that was lost must not be replaced by a new one, which knows of no charge.
-    if not parsed.ledger.exists():
-        raise FileError(
-            f"a data set is added to a ledger that exists, but {str(parsed.ledger)!r} does not; "
-            "check the path, or put the newest copy there if the ledger was lost; margin ledger "
-            "create makes a new one"
-        )
-    return _create(parsed)
+    return _registered(parsed, create=False)
 
 
 def _create(parsed: argparse.Namespace) -> Said:
+    return _registered(parsed, create=True)
+
+
+def _registered(parsed: argparse.Namespace, *, create: bool) -> Said:
+    """Register a data set; `create` says whether a ledger may be made for it."""
     from ..privacy.strength import for_contents
 
     ledger = margin.Ledger(parsed.ledger)
@@ -159,6 +157,7 @@ def _create(parsed: argparse.Namespace) -> Said:
         budget_of(parsed),
         unit=parsed.unit,
         if_missing=parsed.if_missing,
+        create=create,
     )
     dataset = ledger.dataset(parsed.dataset).name
     statement = ledger.statement(dataset)

@@ -233,10 +233,11 @@ def total_variation(answer: Floats, truth: Floats) -> float:
     >>> total_variation(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
     0.25
     """
-    left, right = np.maximum(answer, 0.0), truth
-    if left.sum() <= 0 or right.sum() <= 0:
-        return 0.0 if right.sum() <= 0 else 1.0
-    return float(np.abs(left / left.sum() - right / right.sum()).sum()) / 2
+    shares = _shares(answer, truth)
+    if shares is None:
+        return 0.0 if truth.sum() <= 0 else 1.0
+    p, q = shares
+    return float(np.abs(p - q).sum()) / 2
 
 
 def jensen_shannon(answer: Floats, truth: Floats) -> float:
@@ -256,17 +257,25 @@ def jensen_shannon(answer: Floats, truth: Floats) -> float:
     >>> jensen_shannon(np.array([1.0, 3.0]), np.array([2.0, 6.0]))
     0.0
     """
-    left, right = np.maximum(answer, 0.0).ravel(), truth.ravel()
-    if left.sum() <= 0 or right.sum() <= 0:
-        return 0.0 if right.sum() <= 0 else math.log(2)
-    left, right = left / left.sum(), right / right.sum()
-    middle = (left + right) / 2
+    shares = _shares(answer, truth)
+    if shares is None:
+        return 0.0 if truth.sum() <= 0 else math.log(2)
+    middle = (shares[0] + shares[1]) / 2
     divergence = 0.0
-    for p in (left, right):
+    for p in shares:
         # Smaller cells contribute nothing, and their logarithms could overflow.
         some = p > 1e-300
         divergence += float(p[some] @ np.log(p[some] / middle[some])) / 2
     return max(0.0, divergence)
+
+
+def _shares(answer: Floats, truth: Floats) -> tuple[Floats, Floats] | None:
+    """Both tables as distributions of shape (cells,): without negative cells of the answer, and
+    divided by their sums. None if one of them has no positive cell."""
+    left, right = np.maximum(answer, 0.0).ravel(), truth.ravel()
+    if left.sum() <= 0 or right.sum() <= 0:
+        return None
+    return left / left.sum(), right / right.sum()
 
 
 def _by_view(

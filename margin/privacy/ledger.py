@@ -134,6 +134,7 @@ class Ledger:
         *,
         unit: str | None = None,
         if_missing: bool = False,
+        create: bool = True,
     ) -> bool:
         """Declare a data set and the total that may ever be spent on it.
 
@@ -150,6 +151,9 @@ class Ledger:
             `rows_per_person` has no effect: each release has its own.
         if_missing
             Accept a data set that is already registered with the same budget and the same unit.
+        create
+            Make the file if there is none. Without it, a ledger that was lost is not replaced by
+            one that knows of no charge.
 
         Returns
         -------
@@ -164,13 +168,13 @@ class Ledger:
         DomainError
             When `unit` is not the name of a column.
         FileError
-            When the file cannot be written, or is damaged.
+            When the file cannot be written or is damaged, or, without `create`, does not exist.
         """
         plain = _plain_name(name)
         _check_budget(budget)
         whole = for_data_set(budget, unit)
         detail = json.dumps({"name": plain, "statement": whole.to_json()})
-        with writing(self.path, create=True) as (db, entries):
+        with writing(self.path, create=create) as (db, entries):
             registered = _datasets(self.path, entries).get(plain)
             if registered is not None:
                 before = _statement(self.path, registered)

@@ -273,8 +273,8 @@ def _check_there(path: Path) -> None:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
         raise FileError(
-            f"the ledger {str(path)!r} does not exist; check the path, or create it with `margin "
-            "ledger create`"
+            f"the ledger {str(path)!r} does not exist; check the path, put its newest copy there "
+            "if it was lost, or create it with `margin ledger create`"
         ) from None
     except OSError as error:
         problem = error.strerror or type(error).__name__

@@ -142,6 +142,20 @@ class Family(ABC):
     def answer(self, problem: Any, point: Floats) -> Any:
         """The answer that a point of the model stands for, as a bare array or arrays."""
 
+    def box(self, problem: Any, columns: int, check: Check) -> Floats | float:
+        """Bounds on the absolute columns of the model that every best point meets.
+
+        Without them, multipliers with a rounding error prove nothing where a column has no bound.
+
+        Parameters
+        ----------
+        columns
+            The number of columns of the model.
+        check
+            That of an answer which was found.
+        """
+        return math.inf
+
     @abstractmethod
     def pack(self, problem: Any) -> dict[str, NDArray[Any]]:
         """The problem as named arrays without Python objects, for a file."""

@@ -11,6 +11,7 @@ from ...reconstruct.problem import Problem
 from ...types import Floats
 from ..models.model import Model
 from .entropy import penalty_of, scaled_moments
+from .family import Check
 from .reconstruction import ReconstructionFamily
 from .tables_of_answers import CELLS, known_marginals
 
@@ -49,6 +50,9 @@ class LeastSquaresFamily(ReconstructionFamily):
     def objective(self, problem: Problem, cells: Floats) -> float:
         spread = len(problem.possible) * math.fsum((cells - problem.uniform) ** 2)
         return 0.5 * spread + penalty_of(problem, cells)
+
+    def box(self, problem: Problem, columns: int, check: Check) -> Floats:
+        return _box_of_cells(problem, columns)
 
     def model(self, problem: Problem) -> Model:
         count = len(problem.possible)
@@ -96,6 +100,14 @@ class MinimaxFamily(ReconstructionFamily):
         rows, right = known_marginals(problem)
         return float(np.abs(rows @ cells - right).max(initial=0.0))
 
+    def box(self, problem: Problem, columns: int, check: Check) -> Floats:
+        found = _box_of_cells(problem, columns)
+        if check.feasible:
+            # The largest error of the best answer is at most that of any answer. Twice this leaves
+            # room for what an answer may break.
+            found[-1] = len(problem.possible) * (2.0 * check.objective + self.tolerance)
+        return found
+
     def model(self, problem: Problem) -> Model:
         count = len(problem.possible)
         rows, right = known_marginals(problem)
@@ -112,3 +124,11 @@ class MinimaxFamily(ReconstructionFamily):
             lower=np.concatenate([[float(count)], -free, right * count]),
             upper=np.concatenate([[float(count)], right * count, free]),
         )
+
+
+def _box_of_cells(problem: Problem, columns: int) -> Floats:
+    """The largest values of columns of which the first are n cells: these sum to n."""
+    cells = len(problem.possible)
+    box = np.full(columns, math.inf)
+    box[:cells] = cells
+    return box

@@ -3,9 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from ...types import Floats
 from ..digest import digest
 from ..families.family import Check
 from ..gaps import gap_to
@@ -95,8 +92,9 @@ def standing(instance: Instance, kept: Kept) -> Standing:
     check = instance.check(kept.answer)
     bound = None
     if kept.dual is not None:
-        lower = instance.model.lower_bound(kept.dual, box=_box(instance, check))
-        bound = instance.family.from_model(lower)
+        family, model = instance.family, instance.model
+        box = family.box(instance.problem, model.columns, check)
+        bound = family.from_model(model.lower_bound(kept.dual, box=box))
     return Standing(
         word=_word(instance, check),
         check=check,
@@ -104,23 +102,6 @@ def standing(instance: Instance, kept: Kept) -> Standing:
         bound=bound,
         is_better_bound=bound is not None and _is_better_bound(instance, bound),
     )
-
-
-def _box(instance: Instance, check: Check) -> Floats | float:
-    """Bounds on the absolute columns that every best point of the model meets.
-
-    Without them, multipliers with a rounding error prove nothing where a column has no bound. The n
-    cells of a reconstruction sum to n. The largest error of `minimax`, n w, is at most that of any
-    answer; twice this leaves room for what an answer may break.
-    """
-    if instance.family.name not in ("minimax", "least-squares"):
-        return math.inf
-    cells = len(instance.problem.possible)
-    box = np.full(instance.model.columns, math.inf)
-    box[:cells] = cells
-    if instance.family.name == "minimax" and check.feasible:
-        box[cells] = cells * (2.0 * check.objective + instance.family.tolerance)
-    return box
 
 
 def _word(instance: Instance, check: Check) -> str:
