@@ -29,6 +29,7 @@ from margin.cli.main import main
 from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.queries.server import unreachable
+from margin.data.queries.states import named
 from margin.data.rows_per_person import bound, identities
 from margin.data.steady import one_table
 from margin.domain.values import identity
@@ -616,6 +617,51 @@ def test_postgres_refuses(server, text, message):
         2,
     ]
     assert "dbname" not in repr(data)
+
+
+RAISES = """
+CREATE OR REPLACE FUNCTION raises(cell text, code text) RETURNS int IMMUTABLE AS
+$$ BEGIN RAISE EXCEPTION 'it is %', cell USING ERRCODE = code; END $$ LANGUAGE plpgsql"""
+"""A function of a database that tells its argument in the words of an error, with any code."""
+
+LATE = {
+    "a::int": "SQLSTATE 22P02, invalid text representation",
+    "a::date": "SQLSTATE 22007, invalid datetime format",
+    "a::regclass::text": "SQLSTATE 42P01, undefined table",
+    "a::regtype::text": "SQLSTATE 42704, undefined object",
+    "1 / length(replace(a, 'ALICE', ''))": "SQLSTATE 22012, division by zero",
+    "(SELECT a FROM generate_series(1, length(a)))": "SQLSTATE 21000, cardinality violation",
+    "raises(a, '42000')": "ProgrammingError",
+    "raises(a, a)": "OperationalError",
+}
+"""Columns of a query that fail for the cell ALICE, and what is told of the failure."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shown", [False, True])
+@pytest.mark.parametrize("column", LATE)
+def test_a_failure_on_postgres_has_a_fixed_name_and_no_word_of_the_server(
+    server, monkeypatch, column, is_shown
+):
+    """The last function makes the cell itself the code. With a display, the query is explained,
+    too."""
+    monkeypatch.setattr(margin.data.sql, "is_heard", lambda: is_shown)
+    ingest(server, pyarrow.table({"a": ["ALICE"]}), "named")
+    with _session(server) as cursor:
+        cursor.execute(RAISES)
+    source = Sql(f"SELECT {column} AS a FROM named", attach=server)
+    domain = Domain({"a": {"values": ["0", "1"], "other": "else"}})
+    source.check(domain)
+    with pytest.raises(DataError, match="must run without an error") as caught:
+        list(source.batches(domain))
+    assert f"but it failed ({LATE[column]})" in str(caught.value)
+    assert "alice" not in str(caught.value).casefold()
+
+
+@pytest.mark.parametrize("state", [None, "", "ALICE", "22p02", "22P02 ", "42000"])
+def test_only_a_code_of_the_fixed_list_is_told(state):
+    assert named(state) == ""
+    assert named("22P02") == "SQLSTATE 22P02, invalid text representation"
 
 
 def test_an_unreachable_server():
