@@ -654,6 +654,45 @@ def test_a_run_that_dies_before_it_publishes_goes_on(weekly, tmp_path, monkeypat
     assert len(margin.Ledger("ledger.db").charged("clicks")) == 1
 
 
+@pytest.mark.skipif(not find_spec("cryptography"), reason="cryptography is not installed")
+@pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
+@pytest.mark.parametrize("mask", ["000", "077"])
+def test_the_table_of_files_names_all_that_the_job_makes_and_who_may_use_it(
+    weekly, tmp_path, monkeypatch, capsys, mask
+):
+    """With a umask that takes no right away, and with one that takes all from others."""
+    monkeypatch.chdir(tmp_path)
+    (table,) = re.findall(r"^\| file \| holds .*?\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    rows = [line.split(" | ") for line in table.splitlines()[2:]]
+    named = {name: row for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+    scripts = {"weekly.sh": alarmed(), "publish.sh": PUBLISH}
+    scripts["monday.sh"] = MONDAY.replace("./weekly.sh", "./publish.sh")
+    for name, script in scripts.items():
+        Path(name).write_text(script)
+        Path(name).chmod(0o755)
+    Path("about.json").write_text('{"title": "Clicks"}')
+    assert main(["keygen", "agency.key"]) == 0
+    Path("ledger.db").unlink()
+    under = ["sh", "-c", f'umask {mask}; exec "$@"', "sh"]
+    assert weekly("--setup", before=under).returncode == 0
+    done = weekly("2026-W47", MONDAY.replace("./weekly.sh", "./publish.sh"), before=under)
+    assert done.returncode == 0, done.stdout + Path("weekly.log").read_text()
+
+    # All that is there is in the table, but for the programs of this test.
+    assert {path.name for path in tmp_path.iterdir()} - {"bin"} <= named.keys()
+    made = ("agency.key", "checks", "weekly.log", "weekly.json", "ledger.db", "releases")
+    made += ("lock", "publish.lock", "unsigned", "published")
+    for name in made:
+        files = [Path(name), *Path(name).rglob("*")]
+        rights = {path.stat().st_mode & 0o77 for path in files}
+        assert not any(right & 0o22 for right in rights), name
+        is_closed = named[name][2] == "yes" or "alone (`umask" in named[name][3]
+        if is_closed or mask == "077":
+            assert rights == {0}, name
+        else:
+            assert all(right & 0o44 == 0o44 for right in rights), name
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_takes_the_units_of_the_page(tmp_path):
     service, timer = re.findall(r"^```\n(\[Unit\].*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
