@@ -7,11 +7,15 @@ import shutil
 import signal
 import subprocess
 import sys
+from datetime import datetime
 from fractions import Fraction as F
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from postgres_server import ingest
 
 import margin
 from margin.cli.main import main
@@ -25,7 +29,9 @@ PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 )
 BEGINS = f"weekly: the release of 2026-W47 begins, by margin {margin.__version__}"
 LAST = "# margin takes the place of this script"
-(QUERY,) = re.findall(r"^```\n(set -- --sql .*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+QUERY, OF_A_SERVER, OF_DAYS = re.findall(
+    r"^```\n(set -- --sql .*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+)
 (TIMEOUT,) = re.findall(r"(timeout \S+ \S+ \S+) \./weekly\.sh", PAGE)
 
 pytestmark = [
@@ -353,6 +359,44 @@ def test_the_query_of_the_page_cleans_and_chooses_the_week(weekly, tmp_path):
     other = weekly("2026-W48", script)
     assert other.returncode == 0 and "many" not in other.stderr
     assert "many other values in page" in (tmp_path / "checks" / "2026-W48.txt").read_text()
+
+
+STARTED = ["2026-11-16 00:00", "2026-11-22 23:59", "2026-11-22 12:00", "2026-11-23 00:00"]
+"""Three times of the week 47, from its first minute to its last one, and the next minute."""
+
+
+def looked_at(weekly, tmp_path, query):
+    """How many rows of two weeks the script finds by a query in place of its table."""
+    found = []
+    for week in ("2026-W47", "2026-W48"):
+        done = weekly(week, alarmed(SCRIPT.replace('set -- "$TABLE"\n', query)))
+        assert done.returncode == 0, done.stderr
+        checked = json.loads((tmp_path / "checks" / f"{week}.json").read_text())["gathered"]
+        found.append({one["rows"] for one in checked})
+    return found
+
+
+def test_the_query_of_the_page_takes_the_week_from_a_server(weekly, tmp_path, server):
+    started = pa.array(map(datetime.fromisoformat, STARTED), pa.timestamp("us"))
+    codes = [0, 1, 0, 1]
+    table = pa.table({"user_id": range(4), "page": codes, "bought": codes, "started": started})
+    ingest(server, table, "clicks")
+    assert OF_A_SERVER.count('"postgres:service=clicks"') == 1
+    named = {"values": [0, 1], "other": "new"}
+    (tmp_path / "domain.json").write_text(json.dumps({"page": named, "bought": named}))
+    query = OF_A_SERVER.replace("postgres:service=clicks", server)
+    assert looked_at(weekly, tmp_path, query) == [{3}, {1}]
+
+
+def test_the_query_of_the_page_takes_the_week_from_folders_of_days(weekly, tmp_path):
+    for person, moment in enumerate(STARTED):
+        folder = tmp_path / "clicks" / f"day={moment[:10]}"
+        folder.mkdir(exist_ok=True)
+        rows = pa.table({"user_id": [person], "page": [0], "bought": [1]})
+        pq.write_table(rows, folder / f"{person}.parquet")
+    named = {"values": [0, 1], "other": "new"}
+    (tmp_path / "domain.json").write_text(json.dumps({"page": named, "bought": named}))
+    assert looked_at(weekly, tmp_path, OF_DAYS) == [{3}, {1}]
 
 
 def test_only_the_release_holds_the_lock(weekly, tmp_path):
