@@ -253,7 +253,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     chosen = synopsis.count({"place": "Elm", "work": ["employed", "retired"]})
     low, high = whole_bounds(*chosen.interval(0.95))
     what = "place: Elm; work: “employed” or “retired”"
-    quoted = f"“There are about {chosen.estimate:,.0f} rows ({what}). "
+    quoted = f"“Among those counted, there are about {chosen.estimate:,.0f} rows ({what}). "
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
 
@@ -266,7 +266,9 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     share = f"{said(synopsis.count({}))} of all rows have {what}."
     (added,) = texts(opened, "#total")
     assert f" The percentage of the sum is {100 * chosen.estimate / everybody:.1f}%:" in added
-    assert share in added and f"here, {share}" in texts(opened, "#shares")[0]
+    (quoted,) = texts(opened, "#quoted-share")
+    assert share in added and f"% of the rows have {what}. With a probability" in quoted
+    assert f"the true percentage is from {said(synopsis.count({}))};" in quoted
     choose(opened, "whole", "0")
     share = f"{said(synopsis.count({'place': 'Elm'}))} of all rows with place: Elm have work: "
     assert share in texts(opened, "#total")[0]

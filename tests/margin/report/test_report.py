@@ -1198,8 +1198,9 @@ def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
         "const select = document.getElementById('whole');"
         "select.value = '0'; select.dispatchEvent(new Event('change'));"
     )
-    said = f"{least} to {most} of all rows with state: {names[0]} have sex: {names[1]}."
-    assert f"here, {said}" in texts(browser, "#shares")[0]
+    said = f"% of the rows with state: {names[0]} have sex: {names[1]}. "
+    (quoted,) = texts(browser, "#quoted-share")
+    assert said in quoted and f"the true percentage is from {least} to {most};" in quoted
 
 
 @pytest.mark.slow
@@ -1219,7 +1220,9 @@ def test_percentages_are_within_all_attributes_but_one(browser, synopsis, domain
     shares = 100 * counts / counts.sum(axis=2, keepdims=True)
     assert shown == pytest.approx(shares.ravel(), abs=0.051)
     assert texts(browser, "#table th.share") == ["% within region \u00d7 sex"]
-    assert "it stands in the table region \u00d7 sex." in texts(browser, "#shares")[0]
+    # What the list has chosen is not to be computed by hand.
+    assert "choose" not in texts(browser, "#shares")[0]
+    assert "of two counts, or a share that this page does not" in texts(browser, "#by-hand")[0]
 
 
 @pytest.mark.slow
@@ -1380,7 +1383,8 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     total_low, total_high = whole_bounds(*total)
     least = np.floor(1000 * low / total_high) / 10
     most = np.ceil(1000 * high / total_low) / 10
-    assert f"here, {least:.1f}% to {most:.1f}% of all rows have" in texts(browser, "#shares")[0]
+    said = f"the true percentage is from {least:.1f}% to {most:.1f}%;"
+    assert said in texts(browser, "#quoted-share")[0]
     assert f"(all rows: {total_low:,.0f} to {total_high:,.0f})" in texts(browser, "#total")[0]
 
 
@@ -1459,7 +1463,8 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     table = synopsis.marginal(["region", "children"])
     # The example is the sum of those that are shown.
     count, low, high = printed(synopsis.marginal(["region"]))[1]
-    said = f"“There are about {count} rows (region: {region}). With a probability of about 95 %, "
+    said = f"“Among those counted, there are about {count} rows (region: {region}). "
+    said += "With a probability of about 95 %, "
     assert f"{said}the true number is from {low} to {high};" in texts(browser, "#quoted")[0]
     total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
     (added,) = texts(browser, "#total")
@@ -1706,14 +1711,18 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     least = f"{np.floor(1000 * low / whole_high[school]) / 10:.1f} %"
     most = f"{np.ceil(1000 * high / whole_low[school]) / 10:.1f} %"
     names = schools.domain["school"].captions[school], schools.domain["year"].captions[year]
-    of = f"all rows with school: {names[0]} have year: {names[1]}."
-    assert f"{least} to {most} of {of}".replace(" %", "%") in texts(browser, "#shares")[0]
+    of = f"% of the rows with school: {names[0]} have year: {names[1]}. "
+    (said,) = texts(browser, "#quoted-share")
+    assert of in said
+    assert f"the true percentage is from {least} to {most};".replace(" %", "%") in said
     browser.execute_script(choose, "")
+    assert f"of the rows have school: {names[0]}, year: {names[1]}. " in " ".join(
+        texts(browser, "#quoted-share")
+    )
+    # The list has the share of a group, so nobody has to divide.
     (said,) = texts(browser, "#shares")
-    assert f"of all rows have school: {names[0]}, year: {names[1]}." in said
-    # The denominator of a share of a group is in a smaller table.
-    assert "by the count of the same line without year: it stands in the table school." in said
-    assert f"For example, {least} to {most} of {of}".replace(" %", "%") in said
+    assert "choose “each school” from the list “Percentages of” above the table." in said
+    assert "divide" not in said
 
 
 ERRORS = np.arange(-150, 151)

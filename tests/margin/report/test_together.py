@@ -113,7 +113,7 @@ def test_cells_that_are_known_leave_few_sums_without_bounds(browser, table, doma
     # That is said before anything is chosen, and how to compute a share by hand stays.
     before = "On this page, some sums of more than two lines of this table have no bounds."
     assert texts(browser, "#unbounded") == [before]
-    by_hand = "#quote:not([hidden]) #shares:not([hidden])"
+    by_hand = "#quote:not([hidden]) #by-hand:not([hidden])"
     assert "divide the low bound of one count by the high bound" in texts(browser, by_hand)[0]
 
 
@@ -195,7 +195,9 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
     quoted = f"rows (children: {labels[largest]}, region: {name}). "
     assert quoted in texts(browser, "#quoted")[0]
-    assert f"with region: {name} have children: {labels[largest]}." in texts(browser, "#shares")[0]
+    (quoted,) = texts(browser, "#quoted-share")
+    assert f"% of the rows with region: {name} have children: {labels[largest]}. " in quoted
+    assert f"the true percentage is from {ends[largest]};" in quoted
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-children-region-chosen.csv"
     until(written(file))
@@ -308,7 +310,7 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
         share,
         between,
     ]
-    said = " from the list \u201cPercentages of\u201d above the table. By hand, divide"
+    said = " from the list \u201cPercentages of\u201d above the table."
     assert (said in texts(browser, "#shares")[0]) is (whole is None)
     # The percentage of all lines that the whole counts is 100 % by choice, so it has no bounds.
     pick(browser, domain, ["sex", "region", "children"])
