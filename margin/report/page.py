@@ -120,6 +120,7 @@ def page(holds: dict[str, Any]) -> str:
     sources = list(Source) if holds["live"] else list(table_sources(holds))
     is_estimated = any(source.is_reconstructed for source in sources)
     is_reconstructed = any(source.has_no_view for source in sources)
+    *in_short, in_numbers = holds["words"]
     # What readers without JavaScript need is part of the page's text.
     parts = {
         "TITLE": html.escape(holds["title"]),
@@ -128,7 +129,8 @@ def page(holds: dict[str, Any]) -> str:
         "SILENT": _shown(bool(holds["unsaid"])),
         "TOTAL": html.escape(_total(holds)),
         "SIMULATION": _shown(not holds["private"]),
-        "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in holds["words"]),
+        "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in in_short),
+        "NUMBERS": html.escape(in_numbers),
         "GUARANTEE": html.escape(holds["guarantee"]),
         "MECHANISM": html.escape(holds["mechanism"]),
         "DOMAIN": html.escape(str(holds["statement"]["domain"])),

@@ -375,6 +375,31 @@ def test_the_page_says_how_often_bounds_miss(opened):
 
 
 @pytest.mark.slow
+def test_a_count_that_may_be_of_nobody_is_marked(opened):
+    """Where the low bound is 0, noise alone can make the count."""
+    for names, alone in ((["place", "age", "work"], "noise"), (["place", "person"], "an estimate")):
+        pick(opened, DOMAIN, names)
+        script = "return Array.from(document.querySelectorAll('#table tbody tr'), (line) => "
+        script += (
+            "[line.querySelector('.nobody') !== null, line.querySelector('.bound').innerText])"
+        )
+        lines = opened.execute_script(script)
+        assert [is_marked for is_marked, _ in lines] == [low == "0" for _, low in lines]
+        assert any(is_marked for is_marked, _ in lines)
+        (said,) = texts(opened, "#small")
+        assert said.startswith("* The low bound is not above 0, so there may be no such rows: ")
+        assert f"{alone} alone can make such a count. Do not write that there are some." in said
+    # A quoted count of this kind says it, too, and another one does not.
+    pick(opened, DOMAIN, ["age", "work"])
+    assert "Beware" not in texts(opened, "#quoted")[0]
+    tick_category(opened, 0, "0 to under 16")
+    tick_category(opened, 1, "retired")
+    assert " Beware: The low bound is not above 0" in texts(opened, "#quoted")[0]
+    pick(opened, DOMAIN, ["age"])
+    assert texts(opened, "#small") == [""] and texts(opened, "#table .nobody") == []
+
+
+@pytest.mark.slow
 def test_columns_are_explained_by_the_sources_that_occur(browser, tmp_path):
     rows = {"a": [0, 1] * 50, "b": [0, 1] * 50}
     made = margin.release(rows, domain={"a": 2, "b": 2}, budget=PureDP(1))

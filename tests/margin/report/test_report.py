@@ -317,10 +317,10 @@ def test_the_words_say_what_the_rows_are_if_the_publisher_does():
     statement = Statement(budget=PureDP(1))
     domain = Domain({"sex": ["F", "M"]})
     start = "The rows are homes. "
-    assert in_words(statement, domain, row_name="homes")[1].startswith(start + "Each row")
+    assert in_words(statement, domain, row_name="homes")[2].startswith(start + "Each row")
     paragraph = in_a_paragraph(statement, domain, row_name="homes")
     assert paragraph.startswith(start + "Protects one row:")
-    assert "The rows are" not in in_a_paragraph(statement, domain) + in_words(statement)[1]
+    assert "The rows are" not in in_a_paragraph(statement, domain) + in_words(statement)[2]
 
 
 @pytest.mark.parametrize("tables", [[["age", "sex"]], [["age", "sex"], ["age", "region"]]])
@@ -338,7 +338,7 @@ def test_only_a_page_with_reconstructed_tables_speaks_of_them(synopsis, tmp_path
 
 def test_the_words_say_who_answers_for_the_number_of_rows():
     declared, enforced, one = (
-        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[1]
+        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[2]
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
     assert (
@@ -362,12 +362,15 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
-    _, who, plainly, strength, _ = in_words(statement)
+    _, plainly, who, _, strength = in_words(statement)
     # The short answer has the two percentages of the paragraph that explains them.
     short = re.findall(r"at most ([\d.]+) % sure", plainly)
     assert plainly.startswith("In short: whoever was 50 % sure that ")
     assert short == re.findall(r"of 50 % into at most ([\d.]+) %", strength) and len(short) == 2
     assert f"the odds that {whom} in the table by a factor" in strength
+    # A percentage is no finding, and a reader can tell whether it is high.
+    assert "limits, not findings" in plainly and plainly.endswith(" that there is no limit.")
+    assert "50 % would mean that the results tell nothing about " in plainly
     alone = (
         "If a person or a household has several rows in this table, each of them is protected by "
         "itself only."
@@ -976,7 +979,7 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
         assert file.read(1) == "\ufeff"
         head, *lines = csv.reader(file)
     names = list(synopsis.domain)
-    assert head == ["table", "source", *names, "count", "low", "high", "level"]
+    assert head == ["table", *names, "count", "low", "high", "confidence", "how_made"]
     data = held((tmp_path / "r.html").read_text())
     inside = [
         part
@@ -991,12 +994,14 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
         cells = list(cells)
         own = title.split(" \u00d7 ")
         found.add(tuple(names.index(name) for name in own))
-        assert {line[1] for line in cells} == {synopsis.source(own).value}
-        assert {line[-1] for line in cells} == {"95%"}
+        source = synopsis.source(own)
+        # Bounds of estimates are not said to be what those of a measured table are.
+        sure = {Source.MEASURED: "95%", Source.RECONSTRUCTED: "95% on average"}[source]
+        assert {tuple(line[-2:]) for line in cells} == {(sure, source.value)}
         marginal = synopsis.marginal(own)
         numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
-        assert [line[-4:-1] for line in cells] == numbers
-        filled = [name for place, name in enumerate(names) if cells[0][2 + place]]
+        assert [line[-5:-2] for line in cells] == numbers
+        filled = [name for place, name in enumerate(names) if cells[0][1 + place]]
         assert filled == own
     assert found == tables
 
@@ -1096,7 +1101,8 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     browser.execute_script("document.getElementById('download-meaning').click()")
     until(written(browser.downloads / f"levels{width}-columns.txt"))
     said = (browser.downloads / f"levels{width}-columns.txt").read_text()
-    assert "place by place@state\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
+    assert "  place@state: state, a level of place\n" in said
+    assert "place by state (column place@state)\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
     assert f"How to open the tables\n{OPENING}\n" in said
     assert texts(browser, "#opening") == [OPENING]
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
@@ -1264,7 +1270,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     lines = text[1:].splitlines()
     marginal = synopsis.marginal(["sex", "age"])
     shares = "per_1000,per_1000_low,per_1000_high,per_1000_of"
-    assert lines[0] == f"sex,age,count,low,high,{shares},level,source"
+    assert lines[0] == f"sex,age,count,low,high,{shares},confidence,how_made"
     assert len(lines) == 1 + marginal.counts.size
     assert {tuple(line.split(",")[-2:]) for line in lines[1:]} == {("95%", "measured")}
     numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
@@ -1279,7 +1285,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     until(written(browser.downloads / "People_2025-columns.txt"))
     said = (browser.downloads / "People_2025-columns.txt").read_text()
     every = "table: only in the file of all tables"
-    assert "per_1000: only in the file of one measured table" in said
+    assert "per_1000, per_1000_low, per_1000_high: the percentage of the line and its" in said
     for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words, every):
         assert words in said
     assert all(words in said for words in in_words(synopsis.provenance.statement))
@@ -1350,6 +1356,10 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["age", "region"])
     assert texts(browser, "#made.warning #status") == [Source.RECONSTRUCTED.words]
+    # The caption claims no more than the box.
+    (caption,) = texts(browser, "#caption")
+    assert caption.startswith("Counts by age and region, estimated, with bounds that hold for 95 %")
+    assert caption.endswith("on average, though many of this table may miss")
     said = "Measured together: age with sex; region with sex and children."
     assert texts(browser, "#near") == [said]
     (said,) = texts(browser, "#apart")

@@ -79,7 +79,7 @@ function quotationOf({ count, source, what, from, ...row }) {
   const which = [what, upTo()].filter((text) => text).join("; ");
   const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
   const made = from && ` This number is ${KINDS[source]}: the table ${from} has it.`;
-  return `${AMONG} there are ${about}${whole.format(count)} ${data.row_name} (${which}). ${QUOTED[source](number, bounds(row))}${made}`;
+  return `${AMONG} there are ${about}${whole.format(count)} ${data.row_name} (${which}). ${QUOTED[source](number, bounds(row))}${made}${mayBeNobody({ ...row, known: source === "known" }) ? ` Beware: ${nobody()}` : ""}`;
 }
 
 /** The percentage to quote: that of the chosen lines or, if percentages are within a category, that of the quoted line; null without bounds. */
@@ -151,6 +151,12 @@ function leftOut() {
   if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two rows have" : `at most ${rows} rows have`} the same “${unit}”, so none was left out.`;
   return ` At most ${rows} of the ${data.row_name} of each ${data.unit_name} ${rows === 1 ? "was" : "were"} counted. So counts and totals may be too low, and percentages are of the counted ${data.row_name}: whoever has more weighs less. How many were not counted is not known here.`;
 }
+
+/** Whether the bounds of a number with noise allow that it counts nobody. */
+const mayBeNobody = (row) => !row.known && row.low <= 0;
+
+/** What such a number does not say. */
+const nobody = () => `The low bound is not above 0, so there may be no such ${data.row_name}: ${isEstimate() ? "noise or an estimate" : "noise"} alone can make such a count. Do not write that there are some.`;
 
 /** How often bounds miss, and what small counts with noise do not say. In one table of estimates, many bounds may miss. */
 function misses() {
