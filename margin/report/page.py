@@ -128,6 +128,8 @@ def page(holds: dict[str, Any]) -> str:
         "UNSAID": _linked(holds["unsaid"]),
         "SILENT": _shown(bool(holds["unsaid"])),
         "TOTAL": html.escape(_total(holds)),
+        "COVERED": _linked(holds["covered"] if has_tables else ""),
+        "ROWS": html.escape(holds["row_name"]),
         "SIMULATION": _shown(not holds["private"]),
         "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in in_short),
         "NUMBERS": html.escape(in_numbers),

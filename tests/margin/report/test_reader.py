@@ -137,10 +137,24 @@ def test_files_have_the_bounds_of_the_page(synopsis, tmp_path):
         assert (high == np.maximum(most, count)).all()
 
 
+@pytest.mark.parametrize("coverage", [None, "a <tenth> of all"])
+@pytest.mark.parametrize("row_name", ["rows", "homes"])
+def test_a_page_says_whether_it_counts_all_or_a_sample(synopsis, tmp_path, coverage, row_name):
+    imprint = Imprint(coverage=coverage, row_name=row_name)
+    write_report(synopsis, tmp_path / "r.html", imprint=imprint)
+    before, *_ = (tmp_path / "r.html").read_text().split("<script>")
+    said = f"Which {row_name} are in the table: a &lt;tenth&gt; of all."
+    unsaid = f"has not said whether the table has all such {row_name} or a sample of them."
+    assert (said in before, unsaid in before) == (coverage is not None, coverage is None)
+    assert f"The numbers count {row_name} in the table." in before
+    # Whoever compares with another page is told what is valid.
+    assert "To compare with another page, such as that of last year, take measured" in before
+
+
 def test_the_commands_name_what_readers_are_not_told(synopsis, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     synopsis.save("people.margin")
-    options = ["description", "population", "period", "publisher", "contact", "licence"]
+    options = ["description", "population", "coverage", "period", "publisher", "contact", "licence"]
     given = [part for name in options for part in (f"--{name}", "something")]
     for command in (["report"], ["publish", "--tables", "1way", "-o", "out"]):
         name, *more = command

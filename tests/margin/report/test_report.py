@@ -594,7 +594,7 @@ def test_the_command_writes_a_page_and_replaces_none(saved, capsys):
     # A page that does not say what a row is gets a hint, with the options that would say it.
     assert all(option in err for option in ("--description", "--population", "--contact"))
     told = ["--description=x", "--population=y", "--period=1", "--publisher=o", "--contact=z"]
-    told.append("--licence=l")
+    told += ["--licence=l", "--coverage=c"]
     assert main(["report", str(saved), "-o", str(page.with_name("told.html")), *told]) == 0
     assert not capsys.readouterr().err
     assert main(["report", str(saved)]) == 2

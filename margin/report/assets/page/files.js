@@ -29,7 +29,7 @@ async function picture() {
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
   const sources = new Set(matching().map((row) => row.source ?? shown.source));
-  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.left_out, data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.left_out, data.unsaid, data.covered, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");
@@ -204,7 +204,7 @@ function usedSources() {
 /** What a reader of the downloads must know, as text. */
 function downloadMeaning() {
   const lines = [
-    data.title, element("facts").textContent, data.unsaid, "",
+    data.title, element("facts").textContent, data.unsaid, data.covered, "",
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
     "How to open the tables", data.opening, "",
     "Columns of the tables",
