@@ -266,7 +266,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
         tick_category(opened, 1, label)
     chosen = synopsis.count({"place": "Elm", "work": ["employed", "retired"]})
     low, high = whole_bounds(*chosen.interval(0.95))
-    what = "place: Elm; work: “employed” or “retired”"
+    what = "place: Elm; work: employed or retired"
     quoted = f"“Among those counted, there are about {chosen.estimate:,.0f} rows ({what}). "
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
@@ -287,7 +287,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     share = f"{said(synopsis.count({'place': 'Elm'}))} of all rows with place: Elm have work: "
     assert share in texts(opened, "#total")[0]
     choose(opened, "whole", "1")
-    assert "of all rows with work: “employed” or “retired” have place: Elm." in " ".join(
+    assert "of all rows with work: employed or retired have place: Elm." in " ".join(
         texts(opened, "#total")
     )
     # The file has the order of the table, and its last line.

@@ -126,7 +126,7 @@ function download(rows, joint, more = [], sum = null) {
   const names = shown.asked.map(columnOf);
   const has = hasShareEnds();
   const percentageOf = shares(joint);
-  const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(percentageOf(row)) : []));
+  const lines = rows.map((row) => fields(row.full ?? fileLabels(shown.asked, row.codes), row, has ? perThousand(percentageOf(row)) : []));
   if (sum) {
     const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
     lines.push(fields(labels, sum, has ? perThousand({ share: shareOfNumber(sum.count, sum.all), ends: sum.shareEnds, of: sum.of }) : []));
@@ -176,7 +176,7 @@ function downloadAll() {
     const name = quoted(axes.map(columnOf).join(" × "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
-      axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
+      fileLabels(axes, row.codes).forEach((label, place) => { labels[axes[place]] = quoted(label); });
       lines.push([name, ...labels, ...numbers(row), ...made(row, answer.source)]);
     }
   }

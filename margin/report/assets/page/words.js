@@ -174,8 +174,9 @@ function misses() {
  * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. It holds for percentages, too: half the
  * width of their bounds is at least that of their errors; see `sharing`. */
 function differences(rows) {
-  const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
-  if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
+  const isContrast = together().some(isContrasted);
+  const isRuled = rows.length === 2 && shown.source === "measured" && (isContrast || (limited().length && !together().length));
+  if (!isRuled || rows.some((row) => row.known || !isKnown(row.low) || !isMeasured({ source: shown.source, ...row }))) return "";
   // Numbers as the table shows them, so that readers find the difference there.
   const counts = rows.map((row) => ({ value: shownNumber(row.count), low: row.low, high: row.high }));
   const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
@@ -263,6 +264,9 @@ function joinedLines(rows) {
   const made = source in KINDS ? `The count and the bounds of each line are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
   const told = made || (lacking < rows.length ? "The bounds of each line are those of the sum of its categories. " : "");
-  return `In each line, the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
-    + ` (${condition()}). ${told}${lacking ? without : ""}`;
+  const named = (places) => listed(places.map((place) => nameOf(shown.asked[place])));
+  const against = together().filter(isContrasted);
+  const rest = against.length ? `, and all other categories of ${named(against)} as another one` : "";
+  return `In each line, the chosen categories of ${named(together())} are together as one`
+    + ` (${condition(MOST_TOLD, [...new Set([...conditioned(), ...against])].sort((one, other) => one - other))})${rest}. ${told}${lacking ? without : ""}`;
 }
