@@ -188,7 +188,10 @@ def test_files_say_of_lines_together_what_a_smaller_table_is(opened, domain, tmp
     until(written(chart))
     until(written(table))
     words = " ".join(ElementTree.fromstring(chart.read_text("utf-8")).itertext())
-    assert "those of a measured table" in words and "not measured together" not in words
+    assert (
+        "counted in a table with all these attributes" in words
+        and "not measured together" not in words
+    )
     _, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
     assert {line[-1] for line in lines} == {"measured"} and len(lines) == 6
 

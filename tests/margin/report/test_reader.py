@@ -335,6 +335,66 @@ def test_a_search_finds_meanings_and_all_categories(opened):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("searched", "found"),
+    [
+        ("places", ["place"]),
+        ("residences", ["place"]),
+        ("residence place", ["place"]),
+        ("employed", ["work"]),
+        ("works employed", []),
+        ("zs", []),
+    ],
+)
+def test_a_search_finds_plurals_and_single_words(opened, searched, found):
+    box = opened.find_element("id", "search")
+    box.clear()
+    box.send_keys(searched)
+    shown = "#attributes label:not([hidden])"
+    names = opened.execute_script(
+        "return Array.from(document.querySelectorAll(arguments[0]), (e) => e.childNodes[1].data)",
+        shown,
+    )
+    assert names == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bins", "shown"),
+    [
+        ([0, 9000, 12000, None], ["0 to under 9,000", "9,000 to under 12,000", "12,000 or more"]),
+        ([1950, 1990, 2030], ["1950 to under 1990", "1990 to 2030"]),
+        ([0, 10000.5, 1234567], ["0 to under 10,000.5", "10,000.5 to 1,234,567"]),
+    ],
+)
+def test_limits_of_bands_have_marks_of_thousands_on_the_page_alone(browser, tmp_path, bins, shown):
+    """Limits of four digits may be years. Files have the labels of the release."""
+    domain = Domain({"x": {"bins": bins}, "code": ["12000 to 13000", "b"]})
+    rows = {"x": [bins[0], bins[1]] * 50, "code": ["b"] * 100}
+    whole = PriView(views=[domain.attributes])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
+    write_report(made, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["x"])
+    assert texts(browser, "#table tbody th") == shown
+    until(lambda: {*shown} <= {*texts(browser, "#chart .role-axis-label text")})
+    files = {}
+    for name in ("download", "download-all"):
+        browser.execute_script("document.getElementById(arguments[0]).click()", name)
+        file = browser.downloads / f"{tmp_path.name}-{'x' if name == 'download' else 'all'}.csv"
+        until(written(file))
+        files[name] = list(csv.DictReader(file.read_text("utf-8-sig").splitlines()))
+    labels = list(domain["x"].captions)
+    assert [line["x"] for line in files["download"]] == labels
+    assert {line["x"] for line in files["download-all"]} == {*labels, ""}
+    # A search takes both, and other labels are left alone.
+    browser.find_element("id", "search").send_keys(shown[-1])
+    assert texts(browser, "#unfound") == [""]
+    pick(browser, domain, ["code"])
+    assert texts(browser, "#table tbody th") == ["12000 to 13000", "b"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_meanings_and_percentages_have_no_barriers(opened, width, scheme):

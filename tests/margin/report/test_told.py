@@ -367,7 +367,7 @@ def test_the_page_says_that_sums_of_lines_count_as_measured(opened):
     said = "Tables whose counts are sums of lines of these count as measured, too."
     assert texts(opened, "#views-text")[0].endswith(said)
     show(opened, "ward")
-    start = "Measured: the counts are those of a measured table, or sums of its lines."
+    start = "Measured: the rows were counted in a table with all these attributes, and random"
     assert texts(opened, "#status")[0].startswith(start)
 
 

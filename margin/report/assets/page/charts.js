@@ -80,8 +80,13 @@ function wrapped(text, most) {
 
 /** What all lines have in common, and what the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
 function descriptions(width) {
-  const own = alike().map((place) => `${nameOf(shown.asked[place])}: ${joinedName(place)}`);
-  return [...own, ...shown.asked.filter(isDescribed).map(toldOf)].flatMap((text) => wrapped(text, lettersIn(2 * width)));
+  const own = alike();
+  const common = own.map((place) => {
+    const axis = shown.asked[place];
+    return `${nameOf(axis)}: ${joinedName(place)}${isDescribed(axis) ? ` (${data.attributes[axis].description})` : ""}`;
+  });
+  const others = shown.asked.filter((axis, place) => isDescribed(axis) && !own.includes(place)).map(toldOf);
+  return [...common, ...others].flatMap((text) => wrapped(text, lettersIn(2 * width)));
 }
 
 const hasBounds = (value) => Number.isFinite(value.low);

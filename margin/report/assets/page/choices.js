@@ -31,7 +31,7 @@ function choice(axis, place) {
   const clear = document.createElement("button");
   const legend = document.createElement("legend");
   const [join, joining] = labelledBox(`Put the chosen categories of ${name} together as one`);
-  const [contrast, contrasting] = labelledBox("Put all its other categories together as another one");
+  const [contrast, contrasting] = labelledBox(`Put all other categories of ${name} together as another one`);
   legend.className = "hidden";
   legend.textContent = `Categories of ${name}`;
   search.type = "search";
