@@ -834,7 +834,7 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     (first,) = texts(browser, "#all-rows")
     assert f" counted visits (at most {rows} of each {name}) in all: " in first
     assert first.endswith(" How many visits were not counted is not known here.")
-    words = " ".join(texts(browser, "#words p"))
+    words = " ".join(texts(browser, "#words p, #in-numbers p"))
     assert f"All rows of one {name} are protected together." in words
     of_one = f"of one {unit_name}" if unit_name else "with one 'person'"
     assert f"Strength: the results change the odds that the rows {of_one} are in" in words
@@ -873,7 +873,8 @@ def test_totals_say_that_the_publisher_states_that_none_was_left_out(browser, tm
     said = f"The publisher states that {most} the same \u201cperson\u201d, so none was left out."
     assert said in total and "counted" not in total and "too low" not in total
     assert texts(browser, "#table th.share") == ["% of all rows"]
-    assert "counted" not in " ".join(texts(browser, "#quoted, #status"))
+    quoted = " ".join(texts(browser, "#quoted, #quoted-share, #status"))
+    assert "counted for each" not in quoted and "number of counted" not in quoted
 
 
 @pytest.mark.slow
@@ -996,7 +997,8 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
         found.add(tuple(names.index(name) for name in own))
         source = synopsis.source(own)
         # Bounds of estimates are not said to be what those of a measured table are.
-        sure = {Source.MEASURED: "95%", Source.RECONSTRUCTED: "95% on average"}[source]
+        sure = {"measured": "95%", "reconstructed": "95% on average", "assumed": "not known"}
+        sure = sure[source.value]
         assert {tuple(line[-2:]) for line in cells} == {(sure, source.value)}
         marginal = synopsis.marginal(own)
         numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
@@ -1152,7 +1154,11 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
     file = browser.downloads / f"told{width}-columns.txt"
     until(written(file))
     listed = "".join(f"  {name}: {meaning}\n" for name, meaning in told.items())
-    assert f"What the attributes are\n{listed}\n" in file.read_text()
+    at = "  An @ stands between the name of an attribute and that of one of its levels.\n"
+    for name in ("day", "place"):
+        levels = release.domain[name].levels.names[:-1]
+        listed += "".join(f"  {name}@{level}: {level}, a level of {name}\n" for level in levels)
+    assert f"What the attributes are\n{at}{listed}\n" in file.read_text()
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
@@ -1865,7 +1871,7 @@ def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
         for one in keys:
             browser.switch_to.active_element.send_keys(one)
 
-    press(Keys.TAB, Keys.TAB, Keys.TAB)
+    press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "search"
     press("sex", Keys.TAB, Keys.SPACE)
     until(lambda: texts(browser, "#asked") == ["age \u00d7 sex"])
