@@ -348,7 +348,7 @@ def test_categories_are_put_together_by_keyboard(browser, released, domain, tmp_
             browser.switch_to.active_element.send_keys(one)
 
     press(Keys.ENTER)
-    until(lambda: texts(browser, "#choices label"))
+    until(lambda: texts(browser, "#choices fieldset label"))
     # Tick the first two of four categories, and go past the others to the box below them.
     press(Keys.TAB, Keys.SPACE, Keys.TAB, Keys.SPACE, Keys.TAB, Keys.TAB, Keys.TAB, Keys.SPACE)
     assert len(rows_of(browser)) == 2
