@@ -202,8 +202,10 @@ def test_two_groups_have_a_difference_a_chart_and_a_file(browser, released, doma
     )
     said = f", with bounds of {float(low - high_):,.0f} to {float(high - low_):,.0f}, "
     assert said in texts(browser, "#differences")[0]
-    drawn = {either(own) for own in groups}
-    until(lambda: drawn <= {*texts(browser, "#chart .role-axis-label text")})
+    # The chart has them in the order of the table.
+    drawn = [either(own) for own in groups]
+    labels = "#chart .role-axis-label text"
+    until(lambda: [text for text in texts(browser, labels) if text in drawn] == drawn)
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-region-chosen.csv"
     until(written(file))
