@@ -155,8 +155,8 @@ _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.IMPOSSIBLE: "Declared as impossible: no row can be here, so the number is 0.",
     Source.MEASURED: (
-        "Measured: the rows were counted in a table with all these attributes, and random noise "
-        "was added on purpose. Sums of lines of such a table count as measured, too. "
+        "Measured: the release made a table of all these attributes, with random noise added on "
+        "purpose. Sums of lines of such a table count as measured, too. "
         f"{_PROBABLY.capitalize()}: they allow for this noise."
     ),
     Source.BASED: f"{_COMBINED} {_BASED_BOUNDS}",

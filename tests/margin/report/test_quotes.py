@@ -189,7 +189,7 @@ def test_files_say_of_lines_together_what_a_smaller_table_is(opened, domain, tmp
     until(written(table))
     words = " ".join(ElementTree.fromstring(chart.read_text("utf-8")).itertext())
     assert (
-        "counted in a table with all these attributes" in words
+        "made a table of all these attributes" in words
         and "not measured together" not in words
     )
     _, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())

@@ -250,7 +250,7 @@ def test_a_saved_chart_says_what_it_is_and_whose(opened, tmp_path, scheme, scale
     assert (legend in words) is (scale == "share")
     assert "The chart shows" not in words
     assert "Elm" in words and "45 to under 65" in words and "place: of residence" in words
-    assert "random noise was added on purpose" in words and UNSAID in words
+    assert "random noise added on purpose" in words and UNSAID in words
     assert f"Source: Office: {tmp_path.name} (" in words and words.endswith("Licence: CC BY 4.0")
     # Paper is white, whatever colours the screen has, and no colour depends on the page.
     assert "var(" not in text and root[1].get("fill") == "#ffffff"

@@ -367,7 +367,7 @@ def test_the_page_says_that_sums_of_lines_count_as_measured(opened):
     said = "Tables whose counts are sums of lines of these count as measured, too."
     assert texts(opened, "#views-text")[0].endswith(said)
     show(opened, "ward")
-    start = "Measured: the rows were counted in a table with all these attributes, and random"
+    start = "Measured: the release made a table of all these attributes, with random noise"
     assert texts(opened, "#status")[0].startswith(start)
 
 
