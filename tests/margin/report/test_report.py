@@ -1425,12 +1425,12 @@ def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis
         found = np.sort(np.concatenate(tables))
         middle = found[(len(found) + 1) // 2 - 1]
         shown = [f"\u00b1 {half:,.0f}" for half in (found[0], middle, found[-1])]
-        all_of_them = "" if shown[0] == shown[2] else f" ({shown[0]} to {shown[2]})"
+        all_of_them = "" if shown[0] == shown[2] else f" (from {shown[0]} to {shown[2]})"
         heads = f"{size} attribute{'s' * (size > 1)}, {source} ({len(tables)} table"
         heads += f"{'s' * (len(tables) > 1)})"
         typical = np.sort(np.concatenate(counts[size, source]))[(len(found) + 1) // 2 - 1]
-        beside = f"beside a typical count of {typical:,.0f}"
-        expected.append(f"{heads}: {shown[1]} rows{all_of_them}, {beside}")
+        beside = f"a typical count is {typical:,.0f}"
+        expected.append(f"{heads}: typically {shown[1]} rows{all_of_them}; {beside}")
     assert sorted(texts(browser, "#errors li")) == sorted(expected)
 
 
