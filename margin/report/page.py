@@ -120,6 +120,7 @@ def page(holds: dict[str, Any]) -> str:
     sources = list(Source) if holds["live"] else list(table_sources(holds))
     is_estimated = any(source.is_reconstructed for source in sources)
     is_reconstructed = any(source.has_no_view for source in sources)
+    left_out = _some_left_out(holds["statement"])
     *in_short, in_numbers = holds["words"]
     # What readers without JavaScript need is part of the page's text.
     parts = {
@@ -130,6 +131,7 @@ def page(holds: dict[str, Any]) -> str:
         "TOTAL": html.escape(_total(holds)),
         "COVERED": _linked(holds["covered"] if has_tables else ""),
         "ROWS": html.escape(holds["row_name"]),
+        "TRUE": html.escape(f"of counted {holds['row_name']}" if left_out else "in the table"),
         "SIMULATION": _shown(not holds["private"]),
         "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in in_short),
         "NUMBERS": html.escape(in_numbers),
@@ -179,12 +181,9 @@ def _total(holds: dict[str, Any]) -> str:
     total = holds["total"]
     if total is None:
         return ""
-    # As `someLeftOut` of the page.
     statement = holds["statement"]
-    stated = statement["bound"] == Bound.DECLARED_AND_ENFORCED.value
-    some_left_out = statement["unit"] is not None and not stated
     rows, limit, beware, counted = holds["row_name"], "", "", ""
-    if some_left_out:
+    if _some_left_out(statement):
         counted = f" of counted {rows}"
         limit = f" (at most {statement['rows']} of each {holds['unit_name']})"
         beware = f" How many {rows} were not counted is not known here."
@@ -199,6 +198,12 @@ def _total(holds: dict[str, Any]) -> str:
         sure = "as far as noise goes"
     bounds = f"the true number{counted} is {total['low']:,} to {total['high']:,}"
     return f"{start}: {sure}, {bounds}.{beware}"
+
+
+def _some_left_out(statement: dict[str, Any]) -> bool:
+    """Whether rows of a person may have been left out, as `someLeftOut` of the page says."""
+    stated = statement["bound"] == Bound.DECLARED_AND_ENFORCED.value
+    return statement["unit"] is not None and not stated
 
 
 def _lines(texts: dict[str, str]) -> str:

@@ -188,10 +188,7 @@ def test_files_say_of_lines_together_what_a_smaller_table_is(opened, domain, tmp
     until(written(chart))
     until(written(table))
     words = " ".join(ElementTree.fromstring(chart.read_text("utf-8")).itertext())
-    assert (
-        "made a table of all these attributes" in words
-        and "not measured together" not in words
-    )
+    assert "made a table of all these attributes" in words and "not measured together" not in words
     _, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
     assert {line[-1] for line in lines} == {"measured"} and len(lines) == 6
 

@@ -834,6 +834,8 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     (first,) = texts(browser, "#all-rows")
     assert f" counted visits (at most {rows} of each {name}) in all: " in first
     assert first.endswith(" How many visits were not counted is not known here.")
+    explained = " ".join(texts(browser, "#explorer > p"))
+    assert "how far it may be from the true number of counted visits: they allow" in explained
     words = " ".join(texts(browser, "#words p, #in-numbers p"))
     assert f"All rows of one {name} are protected together." in words
     of_one = f"of one {unit_name}" if unit_name else "with one 'person'"
