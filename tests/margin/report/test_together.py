@@ -202,6 +202,8 @@ def test_two_groups_have_a_difference_a_chart_and_a_file(browser, released, doma
     )
     said = f", with bounds of {float(low - high_):,.0f} to {float(high - low_):,.0f}, "
     assert said in texts(browser, "#differences")[0]
+    # The chosen group is quoted, though it is the smaller one.
+    assert f" rows (region: {labels[1]}). " in texts(browser, "#quoted")[0]
     # The chart has them in the order of the table.
     drawn = [either(own) for own in groups]
     labels = "#chart .role-axis-label text"

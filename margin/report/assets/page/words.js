@@ -38,7 +38,9 @@ const upTo = () => (someLeftOut() ? `at most ${data.statement.rows} counted for 
  * It has the source of the table that has it: a sum of lines of a reconstructed table may be a line of a measured one. */
 function quotable() {
   const chosen = matching();
-  const left = chosen.filter((row) => isKnown(row.low) && !row.known);
+  // All others beside the chosen categories are there to compare.
+  const isChosen = ({ codes }) => together().every((place) => ticked[place].has(codes[place]));
+  const left = chosen.filter((row) => isKnown(row.low) && !row.known && isChosen(row));
   const row = left.reduce((most, one) => (one.count > most.count ? one : most), left[0] ?? chosen[0]);
   const places = limited();
   const sum = chosen.length > 1 && places.length && !together().length ? sumAt(places) : {};
