@@ -196,6 +196,8 @@ def _total(holds: dict[str, Any]) -> str:
     sure = "with a probability of about 95 %"
     if total["source"] == Source.ANSWERED.value:
         sure = "as far as noise goes"
+    if Source(total["source"]).is_reconstructed:
+        sure = "by bounds that hold for 95 % of such numbers on average"
     bounds = f"the true number{counted} is {total['low']:,} to {total['high']:,}"
     return f"{start}: {sure}, {bounds}.{beware}"
 

@@ -151,6 +151,18 @@ def test_a_page_says_whether_it_counts_all_or_a_sample(synopsis, tmp_path, cover
     assert "To compare with another page, such as that of last year, take measured" in before
 
 
+@pytest.mark.parametrize("has_base", [False, True])
+def test_the_total_claims_no_more_than_its_source(tmp_path, has_base):
+    """With a base, bounds hold on average; without one, with a probability."""
+    rows, domain = {"a": [0, 1] * 50}, {"a": 2}
+    base = margin.release(rows, domain=domain, budget=PureDP(1)) if has_base else None
+    made = margin.release(rows, domain=domain, budget=PureDP(1), base=base)
+    write_report(made, tmp_path / "r.html")
+    before, *_ = (tmp_path / "r.html").read_text().split("<script>")
+    assert (" in all: with a probability of about 95 %, the true" in before) is not has_base
+    assert (" in all: by bounds that hold for 95 % of such numbers on" in before) is has_base
+
+
 def test_the_commands_name_what_readers_are_not_told(synopsis, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     synopsis.save("people.margin")
