@@ -8,6 +8,7 @@ from bench_cases import FAMILIES, PROBLEMS, small
 
 from margin.solvers import (
     IPF,
+    BestResponse,
     Enumerate,
     JointProjection,
     LatticeConsistency,
@@ -169,6 +170,25 @@ def test_a_claim_is_what_the_answer_says(name):
         if family.method == "solve":
             assert isinstance(claim.status, Status)
     assert family.claim(object()) == bench.Claim()
+
+
+@pytest.mark.parametrize(
+    ("said", "bound"),
+    [
+        ({"status": Status.TIME_LIMIT}, None),
+        ({"status": Status.UNPROVEN, "bound": math.inf}, None),
+        ({"status": Status.UNPROVEN, "bound": 3}, 3),
+        ({"status": Status.UNPROVEN, "bound": 5}, 5),  # the sum of all positive weights
+        ({"status": Status.OPTIMAL}, 3),
+        ({"status": Status.UNPROVEN, "bound": 2}, None),  # refuted by the record
+    ],
+)
+def test_the_bound_of_a_response_is_a_claim_only_if_the_solver_makes_it(said, bound):
+    """`respond` fills in the sum of all positive weights, which nobody claimed."""
+    problem = BestResponse.conjunctions([2, 2], [[0], [0]], [[0], [1]], [2, 3])
+    response = problem.respond(np.array([1, 0]), **said)
+    assert response.bound <= 5
+    assert FAMILIES["response"].claim(response).bound == bound
 
 
 def test_the_importance_of_components_is_that_of_the_solver():
