@@ -19,6 +19,7 @@ from typing import Any
 from ..digest import digest
 from ..gaps import gap_to
 from ..instance import Instance
+from ..models.model import Model
 from . import rows as row_files
 from .answers import keep
 from .compiling import compile_loops
@@ -237,7 +238,8 @@ class _Comparison:
         if self.answers is not None:
             for one in found:
                 keep(self.answers, instance, entry.name, one)
-        return [self._row(instance, entry, one, load) for one in found]
+        model = row_files.programme_of(instance, found)
+        return [self._row(instance, entry, one, load, model) for one in found]
 
     def _row(
         self,
@@ -245,6 +247,7 @@ class _Comparison:
         entry: Entry,
         found: Found,
         load: float,
+        model: Model | None,
     ) -> Row:
         """The row of one solve."""
         verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
@@ -254,7 +257,8 @@ class _Comparison:
         version = found.versions.get(entry.inside, "")
         inside = {"inside": f"{entry.inside} {version}".strip()}
         made = inside | _made(found, load)
-        return fixed | _measured(found) | _valued(instance, verdict) | traced | made
+        solved = row_files.residuals_of(instance, model, found, verdict)
+        return fixed | _measured(found) | _valued(instance, verdict) | solved | traced | made
 
     def _fixed(self, instance: Instance, entry: Entry) -> Row:
         """The part of a row that is known before the run."""

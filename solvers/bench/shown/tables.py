@@ -22,7 +22,7 @@ _LEAST_INTEGRAL = 1e-3
 _NOISE = 0.1
 """Two means that differ by less than this share may be equal: the machine alone moves them so."""
 
-_OBJECTIVES = ("objective", "best known", "bound")
+_OBJECTIVES = ("objective", "best known", "bound", "dual bound")
 """Columns that have more digits than others."""
 
 _LATEX = str.maketrans(
@@ -88,7 +88,8 @@ def caption(clock: Clock = "cpu", *, each: bool = False) -> list[str]:
         return [
             "objective: recomputed from the answer; best known: that of the instance, or a better "
             "one of these rows; gap: relative to the size of the best known, at least 0.001",
-            f"bound: what the solver claims; seconds: {kind} seconds of the fastest warm solve, or "
+            "bound: what the solver claims; dual bound: what its multipliers prove, computed here",
+            f"seconds: {kind} seconds of the fastest warm solve, or "
             "of the first one if there is no other; - is not known",
         ]
     return [

@@ -12,6 +12,7 @@ from margin.solvers.bench import Cover, Instance
 from margin.solvers.bench.engines.clarabel import conic
 from margin.solvers.bench.engines.ecos import EcosEngine
 from margin.solvers.bench.models.implied import least_needed
+from margin.solvers.bench.models.residuals import residuals
 from margin.solvers.testing import examples
 
 
@@ -92,9 +93,10 @@ def test_it_finds_the_best_answer(name, family):
     instance = Instance.of(problem, name=family, family=family)
     solver = listed.make()
     if isinstance(solver, bench.ByModel):
-        answer = solver.solve_instance(instance)
-        assert answer.claim.status is Status.OPTIMAL
-        answer = answer.answer
+        answered = solver.solve_instance(instance)
+        assert answered.claim.status is Status.OPTIMAL
+        check_what_is_told(solver.engine, instance, answered, best)
+        answer = answered.answer
     else:
         answer = instance.family.solve(solver, problem)
         answer = getattr(answer, "answer", answer)
@@ -102,6 +104,26 @@ def test_it_finds_the_best_answer(name, family):
     assert check.feasible, check
     if name not in NOT_EXACT:
         assert check.objective == pytest.approx(best, rel=1e-5, abs=1e-6)
+
+
+def check_what_is_told(engine, instance, answered, best):
+    """The bound, and the multipliers: strong duality, a small residual, and the one sign."""
+    tells_dual = engine.tells_dual and not instance.family.integral
+    assert (answered.dual is not None, answered.claim.bound is not None) == (
+        tells_dual,
+        engine.tells_bound,
+    )
+    if engine.tells_bound:
+        assert answered.claim.bound == pytest.approx(best, rel=1e-5, abs=1e-6)
+    if not tells_dual:
+        return
+    model = instance.model
+    box = instance.family.box(instance.problem, model.columns, instance.check(answered.answer))
+    told = residuals(model, answered.point, answered.dual, box=box)
+    assert told.bound == pytest.approx(best, rel=1e-5, abs=2e-6)
+    assert told.primal < 1e-5 and (model.cones or told.dual < 1e-3)
+    turned = residuals(model, answered.point, -answered.dual, box=box)
+    assert turned.bound < best - 1e-3
 
 
 def test_the_families_of_our_classes_are_known():
