@@ -217,7 +217,9 @@ def programme_of(instance: Instance, found: list[Found]) -> Model | None:
     The instance does not keep it: those of large instances fill the memory.
     """
     tells = any(one.point is not None or one.dual is not None for one in found)
-    return instance.family.model(instance.problem) if tells and not instance.family.integral else None
+    return (
+        instance.family.model(instance.problem) if tells and not instance.family.integral else None
+    )
 
 
 def residuals_of(

@@ -231,6 +231,54 @@ def test_multipliers_that_do_not_fit_are_refused(dual, box, words):
         model.lower_bound(dual, box=box)
 
 
+@pytest.mark.parametrize("name", ["exact-entropy", "penalised-entropy"])
+def test_multipliers_bound_an_entropy(name):
+    """Weak duality for any multipliers; strong duality is tested with each engine."""
+    rng = np.random.default_rng(0)
+    instance = small(name)
+    check = instance.check(
+        Newton().solve(instance.problem) if "pen" in name else IPF().solve(instance.problem)
+    )
+    for scale in (0.0, 0.01, 1.0, 100.0):
+        dual = scale * rng.normal(size=instance.model.rows)
+        assert instance.model.lower_bound(dual) <= check.objective + 1e-9
+
+
+def _entropy(**more):
+    """Minimise t subject to y = 1 and t >= y log(y / 2), with the columns y and t."""
+    cone = {"cone": [[0, -1], [1, 0], [0, 0]], "shift": [0, 0, 2]}
+    fixed = {"cost": [0, 1], "matrix": [[1, 0]], "lower": [1], "upper": [1]}
+    return bench.Model(**{**fixed, "least": [0, -np.inf], **cone, **more})
+
+
+def test_the_bound_of_an_entropy_is_its_formula():
+    # The least of u y + y log(y / 2) is -2 exp(-u - 1), at y = 2 exp(-u - 1).
+    best = 1 + math.log(1 / 2)
+    assert _entropy().lower_bound([best]) == pytest.approx(math.log(1 / 2))
+    for dual in (-1.0, 0.0, 0.5):
+        expected = dual - 2 * math.exp(dual - 1)
+        assert _entropy().lower_bound([dual]) == pytest.approx(expected)
+    assert _entropy(cost=[0, -1]).lower_bound([0.0]) == -np.inf
+    assert _entropy(cost=[-1, 0]).lower_bound([0.0]) == -np.inf
+    assert _entropy(cost=[1, 0]).lower_bound([0.0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cone": [[0, -1], [2, 0], [0, 0]]},
+        {"cone": [[0, -1], [0, 0], [1, 0]]},
+        {"cone": [[0, -1], [0, 1], [0, 0]]},
+        {"shift": [0, 1, 2]},
+        {"shift": [0, 0, -2]},
+        {"square": [1, 0]},
+    ],
+)
+def test_cones_of_another_kind_have_no_bound(more):
+    with pytest.raises(ValueError, match=r"must state t >= y log"):
+        _entropy(**more).lower_bound([0.0])
+
+
 def test_multipliers_of_the_wrong_sign_prove_nothing():
     model = bench.Model(cost=[1, 1], matrix=[[1, 1]], lower=[2], upper=[2], least=-np.inf)
     assert model.lower_bound([1.0]) == 2.0

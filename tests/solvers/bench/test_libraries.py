@@ -101,6 +101,47 @@ def test_a_library_tells_its_better_answers_on_the_way(name):
     assert row["trace_seconds"][-2] <= row["trace_seconds"][-1] <= row["wall"]
 
 
+@pytest.mark.parametrize("family", ["minimax", "exact-entropy", "cover"])
+def test_a_row_has_the_residuals_of_the_programme_and_what_the_multipliers_prove(family):
+    """They are computed from the arrays alone, for programmes without integers."""
+    instance = bench.instances(family=family, size="small")[0]
+    name = "highs" if family != "exact-entropy" else "clarabel"
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    (row,) = bench.compare([instance], {name: listed.make()}, repeats=0)
+    (line,) = bench.solves([row])
+    assert row["outcome"] == "solved"
+    if family == "cover":
+        names = ("primal_residual", "dual_residual", "dual_bound")
+        assert all(math.isnan(row[name]) for name in names) and math.isnan(line["dual bound"])
+        return
+    assert 0 <= row["primal_residual"] < 1e-7
+    assert math.isnan(row["dual_residual"]) == (family == "exact-entropy")
+    assert line["dual bound"] == row["dual_bound"] == pytest.approx(instance.best_known, rel=1e-7)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lying:
+    """Tells these multipliers of a covering of an interval, whatever they are."""
+
+    dual: object
+
+    def __call__(self, model, *, time_limit=None):
+        point = np.full(model.columns, 1.0)
+        return Ended(status=Status.UNPROVEN, point=point, dual=self.dual, bound=None)
+
+
+@pytest.mark.parametrize(
+    "dual", [np.ones(3), [math.nan], "many", object(), None], ids=lambda one: type(one).__name__
+)
+def test_multipliers_that_do_not_fit_prove_nothing(dual):
+    instance = bench.instances(family="minimax", size="small")[0]
+    (row,) = bench.compare([instance], {"x": bench.ByModel(engine=Lying(dual))}, repeats=0)
+    assert row["outcome"] in ("feasible", "nothing", "wrong") and math.isnan(row["dual_bound"])
+    assert row["primal_residual"] > 0 and math.isnan(row["dual_residual"])
+
+
 INSIDE = {
     "cbc": ("CBC", r"\d+\.\d+\.\d+"),
     "highs": ("HiGHS", r"\d+\.\d+\.\d+"),
