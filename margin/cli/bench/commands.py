@@ -231,6 +231,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 def _list(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
+    from ...solvers.bench.made.catalogue import known_values
     from ...solvers.bench.shown.times import in_words
 
     instances = chosen(parsed)
@@ -270,6 +271,7 @@ def _list(parsed: argparse.Namespace) -> Said:
                     {
                         "name": instance.name,
                         "version": instance.version,
+                        "digest": known_values()[instance.name, instance.version].digest,
                         "size": instance.size,
                         "best_known": instance.best_known,
                         "bound": instance.bound,

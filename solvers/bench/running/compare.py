@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..digest import digest
 from ..gaps import gap_to
 from ..instance import Instance
 from ..models.model import Model
@@ -265,7 +264,7 @@ class _Comparison:
         return {
             "instance": instance.name,
             "version": instance.version,
-            "digest": _digest(instance),
+            "digest": instance.digest,
             "family": instance.family.name,
             "group": instance.family.group,
             "size": instance.size,
@@ -297,7 +296,7 @@ class _Comparison:
         """
         if self.to is None or not self.to.exists():
             return {}, []
-        problems = {one.name: (one.family.name, one.version, _digest(one)) for one, _ in plan}
+        problems = {one.name: (one.family.name, one.version, one.digest) for one, _ in plan}
         asked = {self._key(*pair) for pair in plan}
         tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
         done: dict[tuple[Any, ...], list[Row]] = {}
@@ -458,12 +457,3 @@ def _version() -> str:
         return importlib.metadata.version("margin")
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _digest(instance: Instance) -> str:
-    """The digest of the problem, kept on the instance."""
-    held: str | None = instance.__dict__.get("_digest")
-    if held is None:
-        held = digest(instance.family.pack(instance.problem))
-        instance.__dict__["_digest"] = held
-    return held

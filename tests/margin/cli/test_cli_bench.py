@@ -135,6 +135,7 @@ def test_the_list_has_the_dimensions_of_programmes_if_they_are_asked_for(capsys)
         (family,) = json.loads(capsys.readouterr().out)
         (fano,) = [one for one in family["instances"] if one["name"] == "cover-design-7-3-2"]
         assert fano["proved_by"].startswith("found by") and fano["version"] == 1
+        assert fano["digest"] == bench.instance(fano["name"]).digest
         assert {name: fano[name] for name in counts if name in fano} == expected
 
 
@@ -165,8 +166,10 @@ def test_errors_say_what_to_do(tmp_path, capsys, words, message):
 def test_an_instance_is_exported_by_its_ending(tmp_path, capsys, ending):
     path, expected = tmp_path / f"fano.{ending}", tmp_path / f"expected.{ending}"
     assert main(["bench", "export", "cover-design-7-3-2", str(path)]) == 0
-    assert "fano" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "fano" in told
     instance = bench.instance("cover-design-7-3-2")
+    assert f"version 1, digest {instance.digest}\n" in told
     if ending == "npz":
         assert bench.load(path).name == instance.name
         return
