@@ -77,9 +77,8 @@ def _dual(model: Model, x: Floats, y: Floats) -> float:
     """The dual residual; see `residuals`."""
     slope = model.cost + model.square * x - model.matrix.T @ y
     missed = np.abs(x - np.clip(x - slope, model.least, model.most))
-    without_lower = np.where(np.isinf(model.lower), y, 0.0)
-    without_upper = np.where(np.isinf(model.upper), -y, 0.0)
-    return float(np.concatenate([missed, without_lower, without_upper]).max(initial=0.0))
+    is_wrong = ((y > 0) & np.isinf(model.lower)) | ((y < 0) & np.isinf(model.upper))
+    return float(np.concatenate([missed, np.abs(y[is_wrong])]).max(initial=0.0))
 
 
 def _numbers(values: ArrayLike | None, length: int) -> Floats | None:

@@ -249,7 +249,13 @@ class _Comparison:
         model: Model | None,
     ) -> Row:
         """The row of one solve."""
-        verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
+        verdict = judged(
+            instance,
+            found,
+            tolerance=self.tolerance,
+            limit=self.limits.seconds,
+            stated=entry.stated_tolerance,
+        )
         traced = row_files.trace(instance, found.trace, found.own_seconds, verdict)
         fixed = self._fixed(instance, entry)
         # The process that solves tells the version of the solver inside its package.
@@ -281,6 +287,7 @@ class _Comparison:
             "threads": self.limits.threads,
             "jobs": self.jobs,
             "tolerance": self.tolerance,
+            "stated_tolerance": entry.stated_tolerance,
         }
 
     def _key(self, instance: Instance, entry: Entry) -> tuple[Any, ...]:

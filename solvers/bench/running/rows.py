@@ -76,6 +76,7 @@ COLUMNS: dict[str, str] = {
     "threads": _WHOLE,
     "jobs": _WHOLE,
     "tolerance": _NUMBER,
+    "stated_tolerance": _NUMBER,
     "versions": _TEXT,
     "python": _TEXT,
     "margin": _TEXT,
@@ -89,7 +90,7 @@ COLUMNS: dict[str, str] = {
 _LATER = (
     *("library", "inside", "waited", "tells"),
     *("reference", "reference_by", "trace_objectives"),
-    *("primal_residual", "dual_residual", "dual_bound"),
+    *("primal_residual", "dual_residual", "dual_bound", "stated_tolerance"),
 )
 """The columns that files written by earlier versions may lack."""
 

@@ -93,8 +93,9 @@ def caption(clock: Clock = "cpu", *, each: bool = False) -> list[str]:
             "of the first one if there is no other; - is not known",
         ]
     return [
-        "instances: those that the solver was tried on, the sum of solved, feasible, time, wrong "
-        "and other; claimed: the solved ones that the solver calls optimal, which nobody proves; "
+        "instances: those that the solver was tried on, the sum of solved, feasible, inaccurate, "
+        "time, wrong and other; claimed: the solved ones that the solver calls optimal, which "
+        "nobody proves; inaccurate: called optimal, but right to its own tolerance alone; "
         "other: no answer, an error, the end of the process, or the memory limit",
         "not tried: the solver does not take them, the machine failed it, or it did not run on "
         "them; lost: those that the machine failed; a solver that lost any has no mean, no primal "
@@ -131,7 +132,13 @@ def shown(name: str, line: dict[str, Any]) -> str:
     if name == "peak MB":
         return f"{value:.0f}"
     if name == "ratio":
-        number = f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+        number = (
+            f"{value:.1f}"
+            if 1 <= value < 100
+            else f"{value:,.2g}"
+            if value < 1
+            else f"{value:,.0f}"
+        )
         near = "~" if value != 1 and 1 / (1 + _NOISE) <= value <= 1 + _NOISE else ""
         return f"{near}{number}*" if line["not tried"] else f"{near}{number}"
     return f"{value:.3g}"

@@ -68,13 +68,14 @@ def test_a_page_and_a_picture_are_written(saved, capsys):
 def test_what_is_kept_is_told_and_can_be_run_again(saved, capsys):
     rows = saved / "rows.parquet"
     command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
-    command += ["--solvers", "IPF", "--repeats", "1"]
+    command += ["--solvers", "IPF", "--repeats", "1", "--tolerance", "0.01"]
     said = []
     for words in ([], [], ["--again"]):
         assert main([*command, *words]) == 0
         said.append(capsys.readouterr().out.splitlines()[-1])
     assert said[0] == said[2] and said[0].endswith("2 solves")
     assert "2 were kept from before and 0 were run now; add --again" in said[1]
+    assert {row["tolerance"] for row in bench.read_rows(rows)} == {0.01}
 
 
 def test_a_class_that_needs_an_argument_is_named(saved, capsys):
