@@ -124,7 +124,8 @@ def dual_of_pulp(model: Model, problem: Any) -> Floats | None:
     is_double = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.lower != model.upper)
     is_stated = np.isfinite(model.lower) | np.isfinite(model.upper)
     owner = np.repeat(np.arange(model.rows), is_stated.astype(int) + is_double)
-    return np.bincount(owner, np.array(prices, np.float64), model.rows)
+    summed = np.bincount(owner, np.array(prices, np.float64), model.rows)
+    return np.asarray(summed, np.float64)
 
 
 def _pulp_problem(pulp: Any, model: Model, name: str) -> Any:

@@ -40,8 +40,8 @@ class Entry:
     `library` is the package that solves, with its version; `inside` names the solver inside it, if
     there is one; `takes_model` tells that the solver takes the programme as arrays; `knows_limit`,
     that it has a time limit of its own; `has_loops`, that loops of margin's are compiled when it is
-    first called. `stated_tolerance` is that of `tolerance_of`. `tells` has the names of the families
-    of which it tells better answers on the way.
+    first called. `stated_tolerance` is that of `tolerance_of`. `tells` has the names of the
+    families of which it tells better answers on the way.
     """
 
     name: str
