@@ -14,6 +14,9 @@ __all__ = ["busy", "improved", "notes", "uneven"]
 _BUSY = 1.5
 """Load for each core above which other work of the machine disturbs wall seconds."""
 
+_PROVED = 1e-6
+"""Largest gap between a best value and a bound that prove each other; see `Instance.proved`."""
+
 _ENDED = {
     "raised": "raised an error on",
     "died": "died on",
@@ -153,12 +156,11 @@ def _at_the_limit(left: list[Row]) -> str:
 
 def _is_best(row: Row) -> bool:
     """Whether the answer of a row is as good as a best value that is proved."""
-    known, bound = row["best_known"], row["bound"]
+    known, bound = row["best_known"], row.get("bound")
     if known is None or bound is None or not row["feasible"]:
         return False
-    tolerance = float(row["tolerance"])
-    is_proved = abs(gap_to(row["sense"], bound, known)) <= tolerance
-    return is_proved and bool(row["gap"] <= tolerance)
+    is_proved = abs(gap_to(row["sense"], bound, known)) <= _PROVED
+    return is_proved and bool(row["gap"] <= float(row["tolerance"]))
 
 
 def _edited(solver: str, own: list[Row]) -> list[str]:
