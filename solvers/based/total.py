@@ -41,7 +41,7 @@ class _Axis(NamedTuple):
     counted
         The noisy moments of the counts, shape (m,).
     noise
-        The variance of their noise.
+        The variance of their noise, and of that of the base.
     expected
         The moments of the base, as a distribution, shape (m,).
     deviation
@@ -104,8 +104,9 @@ def with_total(
 
     The errors of the total and of other components are independent. So the difference is spread
     evenly over the cells of each view: other moments of the counts stay. If tables without
-    negative counts would have some, or impossible cells would have rows, the nearest tables
-    without them are taken. `Tables.unbiased` stays. A known total is not changed.
+    negative counts would have some, the nearest tables without them are taken. Where cells are
+    impossible, all counts are multiplied by one factor instead, so that these stay empty.
+    `Tables.unbiased` stays. A known total is not changed.
     """
     if tables.known_total is not None or not tables.total > 0:
         return tables
@@ -114,12 +115,15 @@ def with_total(
         precision = tables.component_precision(view).copy()
         precision[0] = 1 / variance
         precisions.append(precision)
+    if tables.zeros is not None:
+        factor = total / tables.total
+        values = tuple(value * factor for value in tables.values)
+        return dataclasses.replace(tables, values=values, precisions=tuple(precisions))
     change = total - tables.total
     values = tuple(value + change / value.size for value in tables.values)
     changed = dataclasses.replace(tables, values=values, precisions=tuple(precisions))
     was_negative = min(value.min() for value in tables.values) < 0
-    is_possible = min(value.min() for value in values) >= 0 and tables.zeros is None
-    if was_negative or is_possible:
+    if was_negative or min(value.min() for value in values) >= 0:
         return changed
     projected = JointProjection()(dataclasses.replace(changed, unbiased=None))
     return dataclasses.replace(changed, values=projected.values)
@@ -234,9 +238,11 @@ def _axis(
     root = math.sqrt(counts.size)
     shares = positive_shares(base, np.array([[view[place]]]))[0]
     is_own = transform(value.shape).component == 1 << place
+    noise = float(1 / tables.component_precision(view)[1 << place])
+    noise_of_base = float(base.noise(np.array([[view[place]]])).mean()) * counts.size
     return _Axis(
         counted=basis.analyse(counts)[1:] * root,
-        noise=float(1 / tables.component_precision(view)[1 << place]),
+        noise=noise + tables.total**2 * noise_of_base,
         expected=basis.analyse(shares)[1:] * root,
         deviation=np.sqrt(scales.ravel()[is_own]),
         functions=basis.analyse(np.eye(counts.size))[:, 1:] * root,
