@@ -104,6 +104,8 @@ def _scaled(
     # A smaller factor is taken only if it is surely better than the one taken so far.
     best = 0
     for place in range(1, len(tried)):
+        if not np.isfinite(risks[[best, place]]).all():
+            continue  # a view could not be predicted with one of the two
         gain = risks[best] - risks[place]
         error = gain.std(ddof=1) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
         if gain.mean() > _SURE * error:

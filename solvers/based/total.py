@@ -261,11 +261,11 @@ def _covariance(
         mean = one.functions.T @ shares
         blocks[axis, axis] = (one.functions.T * shares) @ one.functions - np.outer(mean, mean)
     for first, second in itertools.combinations(axes, 2):
-        one, other = axes[first].functions, axes[second].functions
+        left, right = axes[first].functions, axes[second].functions
         shares = positive_shares(base, np.array([[first, second]]))[0]
-        shares = shares.reshape(len(one), len(other))
+        shares = shares.reshape(len(left), len(right))
         beyond = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))
-        blocks[first, second] = one.T @ beyond @ other
+        blocks[first, second] = left.T @ beyond @ right
         blocks[second, first] = blocks[first, second].T
     whole = np.block([[blocks[first, second] for second in axes] for first in axes])
     deviations = total * np.concatenate([axis.deviation for axis in axes.values()])
