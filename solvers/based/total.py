@@ -24,9 +24,15 @@ _AXIS_CELLS = 256
 _VIEW_CELLS = 1 << 18
 """Largest number of cells of a view that tells the total."""
 
-_ALIGNED = 4.0
-"""Factor of the variance of a base that is no random sample: its cells may all deviate in one
-direction. For single axes, it multiplies only what is more than that of a random sample. No unit.
+_CELLS_ALIGNED = 4.0
+"""Factor of the variance of a base for its cells, which may all deviate in one direction. No unit.
+"""
+
+_AXES_ALIGNED = 16.0
+"""The same for single axes. It multiplies only what is more than the variance of a random sample.
+
+The base of another population may have more rows in the main categories of all axes. This is the
+same as a larger total, and single axes cannot tell the two apart.
 """
 
 _CONTRADICTS = 2.0
@@ -144,7 +150,7 @@ def _by_cells(
     own = tables.total
     if isinstance(trust, tuple):
         trust = float(np.median([np.median(scales) for scales in trust]))
-    scale = _ALIGNED * trust
+    scale = _CELLS_ALIGNED * trust
     products = squares = chance = 0.0
     for view, count in zip(tables.views, _counts(tables), strict=True):
         if not 1 < count.size <= _VIEW_CELLS:
@@ -211,7 +217,7 @@ def _axes(
     least = 1 / base.rows + 1 / tables.total
     for axis, one in found.items():
         scales = one.deviation**2
-        scales = scales + (_ALIGNED - 1) * np.maximum(scales - least, 0.0)
+        scales = scales + (_AXES_ALIGNED - 1) * np.maximum(scales - least, 0.0)
         found[axis] = one._replace(deviation=np.sqrt(scales))
 
     def told(axis: int) -> float:
