@@ -28,12 +28,8 @@ _CELLS_ALIGNED = 4.0
 """Factor of the variance of a base for its cells, which may all deviate in one direction. No unit.
 """
 
-_AXES_ALIGNED = 16.0
-"""The same for single axes. It multiplies only what is more than the variance of a random sample.
-
-The base of another population may have more rows in the main categories of all axes. This is the
-same as a larger total, and single axes cannot tell the two apart.
-"""
+_COMMON = 1 / 4
+"""Part of the variance of a base that all axes are taken to have in common; see `_by_axes`."""
 
 _CONTRADICTS = 2.0
 """Standard deviations between two totals above which the base is said to contradict the tables."""
@@ -182,6 +178,11 @@ def _by_axes(
     the number of rows that the base is worth. Generalised least squares over the moments of all
     axes give N. An axis tells much if most rows have few of its categories: these have large
     counts, and their shares vary little between samples.
+
+    The base of another population may have more rows in the main categories of all axes. This is
+    the same as a larger total, and no axis can tell the two apart. So a quarter of what 1 / (number
+    of rows that the base is worth) is more than that of a random sample is taken to be common to
+    all axes: the variance of the estimate is at least this part of the square of the total.
     """
     axes = _axes(tables, base, trust)
     if not axes:
@@ -192,7 +193,12 @@ def _by_axes(
     precision = float(weights @ expected)
     if not precision > 0:
         return tables.total, math.inf
-    return float(weights @ counted) / precision, 1 / precision
+    # What all axes have in common, and a random sample would not have.
+    scales = [float(np.median(axis.deviation**2)) for axis in axes.values()]
+    least = 1 / base.rows + 1 / tables.total
+    common = _COMMON * max(float(np.median(scales)) - least, 0.0)
+    variance = max(1 / precision, tables.total**2 * common)
+    return float(weights @ counted) / precision, variance
 
 
 def _counts(tables: Tables) -> tuple[Floats, ...]:
@@ -214,11 +220,6 @@ def _axes(
         for place, axis in enumerate(view):
             if axis not in found and 1 < value.shape[place] <= _AXIS_CELLS:
                 found[axis] = _axis(tables, base, view, place, value, scales)
-    least = 1 / base.rows + 1 / tables.total
-    for axis, one in found.items():
-        scales = one.deviation**2
-        scales = scales + (_AXES_ALIGNED - 1) * np.maximum(scales - least, 0.0)
-        found[axis] = one._replace(deviation=np.sqrt(scales))
 
     def told(axis: int) -> float:
         covariance = _covariance({axis: found[axis]}, base, tables.total)

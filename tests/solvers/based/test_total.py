@@ -40,7 +40,7 @@ def deviations_of_the_total(base_rows, shift=0.0):
 
 def test_categories_that_most_rows_have_tell_the_total():
     errors, stated, own = deviations_of_the_total(5_000)
-    assert np.sqrt((errors**2).mean()) < 0.6 * np.sqrt((own**2).mean())
+    assert np.sqrt((errors**2).mean()) < 0.8 * np.sqrt((own**2).mean())
     # The mean of 12 squares of normal numbers exceeds 4.1 with a probability below 1e-6.
     assert ((errors / stated) ** 2).mean() < 4.1
 
