@@ -43,7 +43,9 @@ class _Axis(NamedTuple):
     counted
         The noisy moments of the counts, shape (m,).
     noise
-        The variance of their noise, and of that of the base.
+        The variance of their noise.
+    noise_of_base
+        The variance of the noise of the moments of the base that it states, as a distribution.
     expected
         The moments of the base, as a distribution, shape (m,).
     deviation
@@ -54,6 +56,7 @@ class _Axis(NamedTuple):
 
     counted: Floats
     noise: float
+    noise_of_base: float
     expected: Floats
     deviation: Floats
     functions: Floats
@@ -147,7 +150,7 @@ def _by_cells(
     if isinstance(trust, tuple):
         trust = float(np.median([np.median(scales) for scales in trust]))
     scale = _CELLS_ALIGNED * trust
-    products = squares = chance = 0.0
+    products = squares = chance = noise_of_base = 0.0
     for view, count in zip(tables.views, _counts(tables), strict=True):
         if not 1 < count.size <= _VIEW_CELLS:
             continue
@@ -157,12 +160,13 @@ def _by_cells(
         products += float(weight @ (centred * (count.ravel() - count.mean())))
         squares += float(weight @ centred**2)
         chance += float(weight @ share) / base.rows
+        noise_of_base += float(weight @ base.noise(np.array([view])).ravel())
     # What the shares of a small base owe to chance makes the sum of their squares larger.
     true_squares = squares - chance
     if not true_squares > 0:
         return own, math.inf
-    variance = squares / true_squares**2
-    return products / true_squares, max(variance, own**2 * scale)
+    variance = max(squares / true_squares**2, own**2 * scale)
+    return _undiluted(products / true_squares, variance, own, noise_of_base / true_squares)
 
 
 def _by_axes(
@@ -189,7 +193,8 @@ def _by_axes(
         return tables.total, math.inf
     expected = np.concatenate([axis.expected for axis in axes.values()])
     counted = np.concatenate([axis.counted for axis in axes.values()])
-    weights = np.linalg.solve(_covariance(axes, base, tables.total), expected)
+    inverse = np.linalg.inv(_covariance(axes, base, tables.total))
+    weights = inverse @ expected
     precision = float(weights @ expected)
     if not precision > 0:
         return tables.total, math.inf
@@ -198,7 +203,42 @@ def _by_axes(
     least = 1 / base.rows + 1 / tables.total
     common = _COMMON * max(float(np.median(scales)) - least, 0.0)
     variance = max(1 / precision, tables.total**2 * common)
-    return float(weights @ counted) / precision, variance
+    noise_of_base = _noise([axis.noise_of_base for axis in axes.values()], axes)
+    part = float(inverse.diagonal() @ noise_of_base) / precision
+    return _undiluted(float(weights @ counted) / precision, variance, tables.total, part)
+
+
+def _undiluted(
+    fitted: float,
+    variance: float,
+    own: float,
+    part: float,
+) -> tuple[float, float]:
+    """An estimate by least squares, and its variance, corrected for the noise of the base.
+
+    Noise makes the squares of the base's numbers larger, and so the estimate smaller: it is the
+    total times 1 - f, where f is the part of the sum of squares that is noise (regression
+    dilution). An earlier release has lost an unknown part of the noise that it states when its
+    negative counts were removed: f lies between zero and `part`. So the estimate is divided by the
+    middle of what 1 - f may be, and the largest error that this leaves is part of the variance.
+
+    Parameters
+    ----------
+    fitted
+        The estimate.
+    variance
+        Its variance if the base had no noise.
+    own
+        The total of the tables themselves.
+    part
+        The noise that the base states, as a part of the weighted sum of squares of its numbers.
+    """
+    if not part < 1:
+        return own, math.inf
+    middle = 1 - part / 2
+    corrected = fitted / middle
+    dilution = max(corrected, own) * (part / 2) / middle
+    return corrected, variance / middle**2 + dilution**2
 
 
 def _counts(tables: Tables) -> tuple[Floats, ...]:
@@ -249,11 +289,20 @@ def _axis(
     noise_of_base = float(base.noise(np.array([[view[place]]])).mean()) * counts.size
     return _Axis(
         counted=basis.analyse(counts)[1:] * root,
-        noise=noise + tables.total**2 * noise_of_base,
+        noise=noise,
+        noise_of_base=noise_of_base,
         expected=basis.analyse(shares)[1:] * root,
         deviation=np.sqrt(scales.ravel()[is_own]),
         functions=basis.analyse(np.eye(counts.size))[:, 1:] * root,
     )
+
+
+def _noise(
+    variances: list[float],
+    axes: dict[int, _Axis],
+) -> Floats:
+    """The variances of the noise of all moments, given one number for each axis."""
+    return np.repeat(variances, [len(axis.expected) for axis in axes.values()])
 
 
 def _covariance(
@@ -276,5 +325,5 @@ def _covariance(
         blocks[second, first] = blocks[first, second].T
     whole = np.block([[blocks[first, second] for second in axes] for first in axes])
     deviations = total * np.concatenate([axis.deviation for axis in axes.values()])
-    noise = np.concatenate([np.full(len(axis.counted), axis.noise) for axis in axes.values()])
+    noise = _noise([axis.noise + total**2 * axis.noise_of_base for axis in axes.values()], axes)
     return np.asarray(whole * np.outer(deviations, deviations) + np.diag(noise))
