@@ -76,6 +76,7 @@ def total_with(
     """The total, and its variance, if a base is worth 1 / trust rows.
 
     The base tells the total in two ways, by cells (`_by_cells`) and by single axes (`_by_axes`).
+    What the noise of an earlier release does to both is corrected (`_undiluted`).
     Both use the same noisy numbers, so the one of less variance is taken. The result is its mean
     with the tables' own total, weighted by precision.
 
