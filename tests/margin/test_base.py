@@ -220,7 +220,7 @@ def test_a_release_leans_towards_its_base(rho, uses_base):
 def test_a_noisy_base_does_not_make_the_total_of_a_sparse_table_worse():
     """The noise of the base made it too small by a third (seeds are fixed)."""
     settings = {
-        "domain": Domain({name: 12 for name in "abcd"}),
+        "domain": Domain(dict.fromkeys("abcd", 12)),
         "mechanism": PriView(views=[["a", "b", "c", "d"]]),
     }
     law = np.random.default_rng(5).dirichlet(np.full(12, 0.3), (20, 4)).cumsum(axis=2)
