@@ -125,7 +125,7 @@ def measure(
     started = time.process_time()
     synopsis = margin.simulate(
         rows,
-        domain={"x": cells},
+        domain={"x": {"size": cells, "ordered": True}},
         budget=PureDP(EPSILON),
         mechanism=_mechanism(method, nonzero, cells),
         seed=seed,

@@ -162,7 +162,8 @@ def measure(
     """Make one release; return the mean relative error for each size of rectangles."""
     codes = _points(table, side, points)
     side = ADULT if table == "adult" else side
-    domain = Domain({"x": side, "y": side})
+    axis = {"size": side, "ordered": True}
+    domain = Domain({"x": axis, "y": axis})
     started = time.process_time()
     synopsis: Any = margin.simulate(
         codes,

@@ -2,7 +2,7 @@
 then inverted axis by axis."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from ...private.linear import linear_events, variance_of
 from ...synopses import TableSynopsis
 from ..asked import check_reach
 from ..by_table import asked_levels, cells_of_counts
+from .names import ordered_names
 
 __all__ = ["Product"]
 
@@ -64,15 +65,16 @@ class Product:
         attributes: Sequence[str] | None,
         factor: Callable[[int], NDArray[np.int64]],
     ) -> "Product":
-        """Make the strategy with the matrix `factor(size)` for some attributes, or for all.
+        """Make the strategy with the matrix `factor(size)` for some attributes, or for those that
+        the domain declares as ordered.
 
         Raises
         ------
         DomainError
-            When the full table, an attribute or the number of queries is too large. The message
-            names the method `name`.
+            When no attribute is ordered, or the full table, an attribute or the number of queries
+            is too large. The message names the method `name`.
         """
-        ordered = domain.axes(domain.attributes if attributes is None else attributes)
+        ordered = domain.axes(ordered_names(name, domain, attributes))
         instead = "PriView, Direct or Fourier on bins of the attributes"
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
         largest = max(domain.sizes[axis] for axis in ordered)
@@ -216,18 +218,6 @@ class Product:
         if covariance is None:
             return float(self.domain.sizes[axis])
         return float(covariance.sum())
-
-
-def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Check that names of attributes are a list; return them as a tuple. None stands for all."""
-    if attributes is None:
-        return None
-    if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):
-        raise DomainError(
-            "attributes must be a list of attribute names, or None for all, but it is of type "
-            f"{type(attributes).__name__}; put the names into a list"
-        )
-    return tuple(attributes)
 
 
 def _inverse_gram(factor: NDArray[np.int64]) -> Floats:

@@ -15,7 +15,8 @@ from ...private import Private
 from ...synopses import TableSynopsis
 from ..asked import asked
 from ..by_table import weighted
-from .product import Product, checked_names
+from .names import checked_names
+from .product import Product
 
 __all__ = ["OrderedQueries"]
 
@@ -33,7 +34,7 @@ class OrderedQueries(ABC):
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
     """
 
     attributes: Iterable[str] | None = None
