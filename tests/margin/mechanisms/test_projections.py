@@ -14,7 +14,7 @@ from margin.mechanisms.tables.compressive import _haar
 from margin.privacy.budget import Neighbours
 from margin.testing import check_mechanism
 
-FEW = Domain({"a": 3, "b": 4})
+FEW = Domain(ordered_axes(a=3, b=4))
 
 
 def released(codes, domain, mechanism, budget, seed=1):
