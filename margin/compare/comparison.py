@@ -241,15 +241,23 @@ class Comparison:
         )
 
     def _doubt(self) -> str:
-        """The mechanisms that may be better than the best one, in words; empty if none is."""
+        """The mechanisms with the same answers as the best one, and those that may be better, in
+        words; empty if there are none."""
+        best, *others = [row for row in self.rows if not row.problem]
+        same = [row for row in others if _are_same(row, best)]
+        parts = []
+        if same:
+            parts.append(f"the same errors in every run: {_names(same)}")
         if self.runs < 2:
-            return " (a single run has no standard error; pass more runs)"
-        best, *others = self.rows
-        close = [row.name for row in others if not row.problem and not _differ(row, best)]
-        if not close:
-            return ""
-        percent = f"{100 * _LEVEL:.0f} %"
-        return f" (not clearly better at {percent}, by Welch's t-test, than: {', '.join(close)})"
+            parts.append("a single run has no standard error; pass more runs")
+            return f" ({'; '.join(parts)})"
+        close = [row for row in others if row not in same and not _differ(row, best)]
+        if close:
+            percent = f"{100 * _LEVEL:.0f} %"
+            parts.append(
+                f"not clearly better at {percent}, by Welch's t-test, than: {_names(close)}"
+            )
+        return f" ({'; '.join(parts)})" if parts else ""
 
     def _title(self) -> str:
         """What was compared, and that it is not private, as a line."""
@@ -435,6 +443,17 @@ def _rounded(mean: float, error: float) -> tuple[str, str]:
     places = max(decimals, 0)
     shown = f"{error:.1g}" if error < 10.0**-decimals else f"{round(error, decimals):.{places}f}"
     return f"{round(mean, decimals):.{places}f}", shown
+
+
+def _names(rows: Sequence[Compared]) -> str:
+    return ", ".join(row.name for row in rows)
+
+
+def _are_same(first: Compared, second: Compared) -> bool:
+    """True if all metrics have the same numbers in every run, as if one mechanism took the
+    other."""
+    pairs = zip(first.values, second.values, strict=True)
+    return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
 
 
 def _differ(first: Compared, second: Compared) -> bool:

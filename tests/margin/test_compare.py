@@ -138,9 +138,10 @@ def test_the_standard_error_is_that_of_the_means_of_runs(table, domain, runs, me
                 assert np.isnan(error)
             else:
                 assert error == pytest.approx(scipy.stats.sem(means), rel=1e-9)
-    # Equal mechanisms cannot be told apart.
-    doubt = "a single run" if runs == 1 else "by Welch's t-test, than: "
-    assert doubt in str(found)
+    # Equal mechanisms have the same answers: that is no matter of chance.
+    assert "(the same errors in every run: also views" in str(found)
+    assert "Welch" not in str(found)
+    assert ("a single run has no standard error" in str(found)) == (runs == 1)
     shown = found._repr_html_()
     assert all(
         name in shown for name in ("std. error", "release CPU s", f"mean {measured[0].name}")
@@ -171,7 +172,9 @@ def test_a_difference_is_clear_if_the_test_of_welch_says_so(pair):
         moments = [(np.mean(means), np.std(means, ddof=1), len(means)) for means in pair]
         tested = scipy.stats.ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False)
         clear = tested.pvalue < 0.05
-    assert ("not clearly better" in str(found)) == (not clear)
+    same = first == second
+    assert ("not clearly better" in str(found)) == (not clear and not same)
+    assert ("the same errors in every run: second" in str(found)) == same
 
 
 def test_two_runs_need_a_large_difference():
@@ -194,6 +197,8 @@ def test_none_is_the_default(table, domain):
     )
     first, second = found.rows
     assert first.values == second.values and not first.problem
+    said = f"(the same errors in every run: {second.name}; a single run has no standard error"
+    assert said in str(found)
 
 
 class Probe:
@@ -846,7 +851,13 @@ def comparing(table, domain, tmp_path):
     import pyarrow.csv
 
     pyarrow.csv.write_csv(table, tmp_path / "people.csv")
-    chosen = Domain({name: domain[name] for name in ("age", "sex", "region")})
+    chosen = Domain(
+        {
+            "age": {**domain["age"].to_json(), "ordered": True},
+            "sex": domain["sex"],
+            "region": domain["region"],
+        }
+    )
     (tmp_path / "domain.json").write_text(chosen.to_json())
     files = [str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")]
     return ["compare", *files, "--rho", "5", "--workload", "age,sex", "--runs", "1"]

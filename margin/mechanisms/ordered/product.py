@@ -64,9 +64,10 @@ class Product:
         domain: Domain,
         attributes: Sequence[str] | None,
         factor: Callable[[int], NDArray[np.int64]],
+        workload: Workload | None = None,
     ) -> "Product":
         """Make the strategy with the matrix `factor(size)` for some attributes, or for those that
-        the domain declares as ordered.
+        the domain declares as ordered. The workload only helps to say what else can be used.
 
         Raises
         ------
@@ -75,7 +76,7 @@ class Product:
             is too large. The message names the method `name`.
         """
         ordered = domain.axes(ordered_names(name, domain, attributes))
-        instead = "PriView, Direct or Fourier on bins of the attributes"
+        instead = _instead(domain, workload)
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
         largest = max(domain.sizes[axis] for axis in ordered)
         check_reach(
@@ -218,6 +219,21 @@ class Product:
         if covariance is None:
             return float(self.domain.sizes[axis])
         return float(covariance.sum())
+
+
+def _instead(domain: Domain, workload: Workload | None) -> str:
+    """What can be used if the full table is too large, by what the workload asks."""
+    asked = workload is not None and set(workload.asked.values()) & {"ranges", "prefixes"}
+    others = "Residual, which takes a workload that asks ranges, or PriView, Direct or Fourier on "
+    others += "bins of the attributes"
+    if not asked:
+        return others
+    assert workload is not None
+    named = {name for view in workload.views for name in view}
+    few = [name for name in domain if name in named]
+    if domain.cells(few) > _MOST_CELLS or len(few) == len(domain):
+        return others
+    return f"Residual, or the attributes of the workload alone: domain.restrict({few})"
 
 
 def _inverse_gram(factor: NDArray[np.int64]) -> Floats:

@@ -53,7 +53,7 @@ class OrderedQueries(ABC):
         workload: Workload | None,
     ) -> TableSynopsis:
         """Run the mechanism: measure the queries and estimate the table by least squares."""
-        return self._product(private.domain).answers(private)
+        return self._product(private.domain, workload).answers(private)
 
     def expected_error(
         self,
@@ -76,7 +76,8 @@ class OrderedQueries(ABC):
     ) -> list[float]:
         """The expected squared error of each table of the workload, before negative counts are
         removed: the summed error of its counts, in squared rows."""
-        return self._product(domain).table_errors(asked(domain, workload), budget)
+        views = asked(domain, workload)
+        return self._product(domain, views).table_errors(views, budget)
 
     def largest_errors(
         self,
@@ -85,7 +86,8 @@ class OrderedQueries(ABC):
         budget: Budget,
     ) -> list[float]:
         """The largest expected squared error of a count of each table, as in `table_errors`."""
-        return self._product(domain).largest_errors(asked(domain, workload), budget)
+        views = asked(domain, workload)
+        return self._product(domain, views).largest_errors(views, budget)
 
     def range_error(
         self,
@@ -102,6 +104,6 @@ class OrderedQueries(ABC):
         """
         return self._product(domain).range_error(attribute, budget)
 
-    def _product(self, domain: Domain) -> Product:
+    def _product(self, domain: Domain, workload: Workload | None = None) -> Product:
         names = None if self.attributes is None else tuple(self.attributes)
-        return Product.of(type(self).__name__, domain, names, self.queries)
+        return Product.of(type(self).__name__, domain, names, self.queries, workload)

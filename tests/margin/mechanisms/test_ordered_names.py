@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import margin
-from margin import Domain, DomainError, Ledger, PureDP
+from margin import Domain, DomainError, Ledger, PureDP, Workload
 from margin.mechanisms import (
     AdaptiveGrid,
     Compressive,
@@ -102,3 +102,41 @@ def test_every_mechanism_that_takes_names_of_ordered_attributes_is_tested():
         if words in (inspect.getdoc(getattr(margin.mechanisms, name)) or "")
     }
     assert documented == set(MAKERS)
+
+
+MANY = Domain({"age": ORDERED["integers"], "region": 3, **{f"x{place}": 4 for place in range(14)}})
+
+
+@pytest.mark.parametrize("make", [Hierarchical, Wavelet])
+@pytest.mark.parametrize(
+    ("views", "asked", "instead"),
+    [
+        (
+            [["age", "region"]],
+            {"age": "ranges"},
+            r"use Residual, .*\.restrict\(\['age', 'region'\]\)$",
+        ),
+        ([["region", "age"]], {"age": "prefixes"}, r"domain\.restrict\(\['age', 'region'\]\)$"),
+        ([list(MANY)], {"age": "ranges"}, "use Residual, which takes a workload .* bins"),
+        ([["age", "region"]], {}, "use Residual, which takes a workload .* bins"),
+    ],
+)
+def test_a_table_that_is_too_large_is_refused_with_what_takes_ranges(make, views, asked, instead):
+    workload = Workload.of(MANY, views, asked=asked)
+    codes = np.zeros((9, len(MANY)), int)
+    arguments = {"domain": MANY, "budget": PureDP(1), "mechanism": make(), "workload": workload}
+    with pytest.raises(DomainError, match=instead):
+        margin.simulate(codes, **arguments, seed=0)
+    with pytest.raises(DomainError, match=instead):
+        make().expected_error(MANY, workload, PureDP(1))
+
+
+@pytest.mark.parametrize("make", [Hierarchical, Wavelet])
+def test_the_domain_of_the_workload_alone_can_be_released(make):
+    few = MANY.restrict(["age", "region"])
+    workload = Workload.of(few, [["age", "region"]], asked={"age": "ranges"})
+    codes = np.zeros((9, 2), int)
+    made = margin.simulate(
+        codes, domain=few, budget=PureDP(1), mechanism=make(), workload=workload, seed=0
+    )
+    assert made.marginal(["age"]).counts.shape == (6,)
