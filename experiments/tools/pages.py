@@ -100,9 +100,9 @@ def _head(folder: Path) -> list[str]:
 
 
 def _listed(keys: Sequence[study.Key], rows: Sequence[study.Row]) -> str:
-    """The values of the keys that were run, as "data: biased, ratings; seed: 1"."""
+    """The values of the keys that were run, as "data: `biased`, `ratings`; seed: `1`"."""
     run = [row for row in rows if row.get(study.STATUS) != study.NOT_RUN]
-    columns = {name: dict.fromkeys(row[name] for row in run) for name in keys[0]}
+    columns = {name: dict.fromkeys(f"`{row[name]}`" for row in run) for name in keys[0]}
     return "; ".join(f"{name}: {', '.join(values)}" for name, values in columns.items() if values)
 
 

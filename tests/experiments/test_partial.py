@@ -108,6 +108,7 @@ OF_THE_WHOLE = {
     "figure2": ["50 sets"],
     "figure3": ["100 sets", "the last 25"],
     "figure4": ["50 sets"],
+    "spatial": ["check-ins", "512 x 512", "1,000,000", "3 runs"],
     "sparse_summaries": ["4,001", "131,072"],
 }
 """Sizes that only the whole study has."""
@@ -144,8 +145,8 @@ def test_a_page_begins_with_what_was_run_and_what_was_not(smoke, missing, tmp_pa
     rows = study.sweep(tmp_path / "rows.csv", squared, asked)
     text = pages.page(tmp_path / "page.md", title="Squares", about="All squares.", rows=rows)
     before = text.partition("All squares.")[0]
-    numbers = ", ".join(str(key["number"]) for key in asked[missing:])
-    assert (f"Measured: number: {numbers}; run: 0." in before) == smoke
+    numbers = ", ".join(f"`{key['number']}`" for key in asked[missing:])
+    assert (f"Measured: number: {numbers}; run: `0`." in before) == smoke
     assert ("2 of the 3 measurements of the study were not run" in before) == bool(missing)
     assert readings.load(tmp_path / readings.FILE).about == "All squares."
     # Another folder is another study.
