@@ -321,6 +321,14 @@ def understood(
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
+    course = synopsis.provenance.course
+    if course is not None and not course.keeps_to_budget:
+        raise FileError(
+            f"{str(path)!r} must hold a release that was charged at most its budget, "
+            f"{course.units} units of 1e-12, but its answers were charged {course.charged} units, "
+            "so that the guarantee that it states does not hold; do not use it, and tell its "
+            "publisher"
+        )
     if not synopsis.provenance.private and not allow_simulation:
         raise FileError(
             f"{str(path)!r} must hold a private release, but it holds a simulation, which is not "
