@@ -3,12 +3,14 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._names import explains_calls
 from .._types import Flags, Floats, Integers
+from .._upwards import upwards
 from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -21,7 +23,7 @@ from ..solvers import (
     covered_covariance,
     errors_of_components,
 )
-from .count import Count, Difference, Ratio
+from .count import Asked, Asks, Count, Difference, Ratio
 from .source import Source
 
 __all__ = ["Counting", "Sums", "box", "certain", "common", "covered_sums", "weights_on"]
@@ -141,7 +143,8 @@ class Counting:
         """
         codes = chosen_codes(self.domain, where)
         found = self._sums([codes]).count(0)
-        return replace(found, source=self._source_of(found, codes))
+        asked = Asked(synopsis=self, estimate=found.estimate, codes=(codes,), weights=(1.0,))
+        return replace(found, source=self._source_of(found, codes), asked=asked)
 
     def _source_of(self, found: Count, codes: Chosen) -> Source:
         """How a number was made. One without error follows from what the domain declares: its
@@ -167,18 +170,59 @@ class Counting:
         DomainError
             As for `count`.
         """
-        both = [chosen_codes(self.domain, each) for each in (where, other)]
-        sums = self._sums(both)
-        weights = np.array([1.0, -1.0])
-        noise, missed = sums.combined(weights)
-        return Difference(
+        codes = tuple(chosen_codes(self.domain, each) for each in (where, other))
+        sums = self._sums(codes)
+        asked = Asked(
+            synopsis=self,
             estimate=float(sums.estimates[0] - sums.estimates[1]),
-            noise_variance=noise,
+            codes=codes,
+            weights=(1.0, -1.0),
+        )
+        return self._difference(asked, sums)
+
+    def less(self, one: Asked, other: Asked) -> Difference:
+        """The difference of two numbers that this release answered; see
+        `Difference.within_release`."""
+        asked = Asked(
+            synopsis=self,
+            estimate=one.estimate - other.estimate,
+            codes=one.codes + other.codes,
+            weights=one.weights + tuple(-weight for weight in other.weights),
+            is_ratio=one.is_ratio,
+            is_uncertain=one.is_uncertain or other.is_uncertain,
+        )
+        return self._difference(asked, self._sums(asked.codes))
+
+    def _difference(self, asked: Asked, sums: Sums) -> Difference:
+        """The answer to a question that is a weighted sum of some numbers of rows."""
+        weights = np.array(asked.weights)
+        noise, missed = sums.combined(weights)
+        kurtosis = sums.kurtosis_of(weights, noise)
+        return Difference(
+            estimate=asked.estimate,
+            noise_variance=math.nan if asked.is_uncertain else noise,
             missed_variance=missed,
             reconstructed=sums.reconstructed,
-            noise_kurtosis=sums.kurtosis_of(weights, noise),
-            source=self._least_certain(both),
+            noise_kurtosis=kurtosis,
+            source=self._least_certain(asked.codes),
+            asked=asked,
         )
+
+    def is_same_release(self, other: Asks) -> bool:
+        """Whether two synopses hold the noise of the same release: one is a copy of the other, or
+        both were read from the same file."""
+        mine, theirs = getattr(self, "provenance", None), getattr(other, "provenance", None)
+        if self is other or (mine is not None and mine is theirs):
+            return True
+        if not isinstance(other, Counting) or self._digest is None:
+            return False
+        return self._digest == other._digest
+
+    @cached_property
+    def _digest(self) -> str | None:
+        """The digest of the release; None if no file can hold the synopsis."""
+        digest: str | None = upwards("release_digest")(self)
+        return digest
 
     @explains_calls(
         absent='pass two conditions, as in ratio({"sex": "F", "smokes": "yes"}, {"sex": "F"})'
@@ -204,6 +248,7 @@ class Counting:
         sums = self._sums([one, base])
         top, bottom = sums.count(0), sums.count(1)
         estimate = noise = missed = math.nan
+        weights = np.full(2, math.nan)
         kurtosis = 0.0
         if bottom.estimate > 0:
             estimate = top.estimate / bottom.estimate
@@ -213,7 +258,7 @@ class Counting:
         source = self._least_certain([one, base])
         if self._source_of(top, one) is Source.IMPOSSIBLE:
             source = Source.IMPOSSIBLE
-        return Ratio(
+        found = Ratio(
             estimate=estimate,
             noise_variance=noise,
             missed_variance=missed,
@@ -225,6 +270,15 @@ class Counting:
             covariance=float(sums.noise[0, 1] + sums.missed[0, 1]),
             share=_implies(one, base),
         )
+        asked = Asked(
+            synopsis=self,
+            estimate=estimate,
+            codes=(one, base),
+            weights=tuple(weights.tolist()),
+            is_ratio=True,
+            is_uncertain=found.is_uncertain,
+        )
+        return replace(found, asked=asked)
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes, by sums of cells of marginals.
