@@ -134,7 +134,7 @@ def content(
     )
     words = in_words(
         provenance.statement,
-        synopsis.domain,
+        synopsis.released.domain,
         provenance.base,
         row_name=imprint.row_name,
         unit_name=imprint.unit_name,

@@ -444,7 +444,7 @@ def certain(
     if groups is not None:
         pairs = zip(groups, sizes, strict=True)
         codes = [np.arange(size) if group is None else group for group, size in pairs]
-        shape = [int(own[-1]) + 1 for own in codes]
+        shape = [int(own.max()) + 1 for own in codes]
         sums = np.ravel_multi_index(np.ix_(*codes), shape)
     return domain.constraints.told(axes, sums, empty)
 

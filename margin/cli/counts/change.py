@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import FileError
+from ..arguments.categories import is_done
 from ..arguments.conditions import outside_order, where_of
 from ..common import Said, left_out, opened, printable, titled
 from .asking import not_counted, ratio_of, signed
@@ -46,7 +47,7 @@ def change_of(parsed: argparse.Namespace) -> Said:
 
     paths = [parsed.file, Path(parsed.conditions[0])]
     parsed.conditions = parsed.conditions[1:]
-    releases = [opened(argparse.Namespace(**{**vars(parsed), "file": path})) for path in paths]
+    releases = [_opened(parsed, path) for path in paths]
     _check_independent(releases)
     is_share = parsed.of is not None
     asked = [*parsed.conditions, *(parsed.of or [])]
@@ -97,6 +98,17 @@ def change_of(parsed: argparse.Namespace) -> Said:
         "not_in_order": outside,
     }
     return Said("\n".join([titled(lines), *filled, *not_counted(outside)]), values)
+
+
+def _opened(parsed: argparse.Namespace, path: Path) -> "margin.Synopsis":
+    """One of the releases, with the categories of --categories unless it declares them itself: a
+    later release may have been made with them."""
+    own = argparse.Namespace(**{**vars(parsed), "file": path})
+    if parsed.categories is not None:
+        as_released = opened(argparse.Namespace(**{**vars(own), "categories": None}))
+        if is_done(as_released, parsed.categories):
+            return as_released
+    return opened(own)
 
 
 def _check_independent(releases: "Sequence[margin.Synopsis]") -> None:

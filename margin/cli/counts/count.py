@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
+from ..arguments.categories import add_categories
 from ..arguments.conditions import outside_order, where_of
 from ..common import Said, add_command, add_synopsis, opened
 from .asking import not_counted, ratio_of, told
@@ -41,6 +42,7 @@ def add_commands(commands: Any) -> None:
         ],
     )
     add_synopsis(count)
+    add_categories(count)
     conditions: Any = count.add_argument(
         "conditions",
         nargs="*",

@@ -53,6 +53,8 @@ SHARES = [
 @pytest.mark.parametrize(("conditions", "of", "minus", "source"), SHARES)
 def test_a_difference_of_shares_is_that_of_python(synopsis, capsys, conditions, of, minus, source):
     values, text = told(capsys, *conditions, "--of", *of, "--minus", *minus)
+    for key, group in zip(SIDES, (of, minus), strict=True):
+        assert [f"{name}={one}" for name, (one,) in values[key]["of"].items()] == group
     first, second = (synopsis.ratio(values[key]["where"], values[key]["of"]) for key in SIDES)
     difference = first - second
     assert values["difference"] == difference.estimate
