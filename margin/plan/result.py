@@ -68,7 +68,7 @@ _RECONSTRUCTED = (
 
 LEFT_OUT = (
     "the errors are those of the rows that are counted: a release with --unit (unit=) leaves out "
-    "rows of a person beyond --rows-per-person (rows_per_person=), and no error here contains them; "
+    "rows of a person beyond --rows-per-person (rows_per_person=), which no error here contains; "
     "a larger limit leaves out fewer rows, and has more noise"
 )
 """What the errors of a plan do not contain, if a budget is for several rows of a person."""

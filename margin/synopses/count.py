@@ -9,7 +9,7 @@ from ..domain.where import Chosen
 from ..errors import DomainError
 from .source import Source
 
-__all__ = ["Asked", "Count", "Difference", "Ratio"]
+__all__ = ["Asked", "Count", "Difference", "Mean", "Ratio", "is_too_uncertain"]
 
 _MOST_G = 0.05
 """Largest g of Fieller's theorem, (z s / d)^2 for a denominator d of standard deviation s, up to
@@ -301,6 +301,20 @@ class Difference(Count):
     frozen=True,
     kw_only=True,
 )
+class Mean(Difference):
+    """The estimated mean of numbers that are stated for categories, over the rows in these.
+
+    The attributes are those of `Count`, in the unit of the numbers. The variances are those of the
+    delta method: the derivative of the mean m by the count of a category with the number w is
+    (w - m) / n for n rows. They are for the noise, and not for what the stated number of a bin
+    departs from the values in it.
+    """
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Ratio(Count):
     """The ratio of two estimated numbers of rows: a share, or odds.
 
@@ -331,7 +345,7 @@ class Ratio(Count):
         """Whether the denominator is too uncertain for the delta method, so that the variances are
         not those of a nearly normal error."""
         bottom = self.denominator
-        return not _Z**2 * bottom.variance <= _MOST_G * bottom.estimate**2
+        return is_too_uncertain(bottom.estimate, bottom.variance)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true ratio by Fieller's theorem.
@@ -364,6 +378,11 @@ class Ratio(Count):
         if not variance > 0:
             return _half_width(1.0, level, 0.0)
         return half / math.sqrt(variance)
+
+
+def is_too_uncertain(denominator: float, variance: float) -> bool:
+    """Whether a denominator is too uncertain for the delta method."""
+    return not _Z**2 * variance <= _MOST_G * denominator**2
 
 
 def _inside(

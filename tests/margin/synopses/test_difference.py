@@ -162,3 +162,58 @@ def test_what_has_no_difference_is_refused():
         count - Count(estimate=1.0, noise_variance=1.0)
     with pytest.raises(TypeError):
         count - 1.0
+
+
+NUMBERS = {0: 0.0, 1: 2.0, 2: 7.5}
+
+
+@pytest.mark.parametrize("where", [{}, {"a": 1}, {"c": 0, "a": [0]}, {"b": [0, 2]}, {"d": 1}])
+def test_a_mean_has_the_covariances_of_its_counts(where):
+    synopsis = made().synopsis
+    found = synopsis.mean("b", NUMBERS, where)
+    kept = {code: NUMBERS[code] for code in where.get("b", NUMBERS)}
+    wheres = [{**where, "b": code} for code in kept]
+    counts = np.array([synopsis.count(one).estimate for one in wheres])
+    values = np.array([*kept.values()])
+    assert found.estimate == pytest.approx(values @ counts / counts.sum())
+    gradient = (values - found.estimate) / counts.sum()
+    variance = gradient @ covariances(synopsis, wheres) @ gradient
+    assert found.variance == pytest.approx(variance, rel=1e-3)
+    assert found.reconstructed == ("d" in where)
+
+
+def test_the_variance_of_a_mean_is_that_of_its_error():
+    """As for shares above; and of the difference of two means."""
+    column = {name: codes()[:, axis] for axis, name in enumerate(DOMAIN)}
+    values = np.array([NUMBERS[code] for code in column["b"]])
+    truths = [values[column["a"] == code].mean() for code in (0, 1)]
+    squares = np.zeros(2)
+    for seed in range(SEEDS):
+        synopsis = made(seed).synopsis
+        one, other = (synopsis.mean("b", NUMBERS, {"a": code}) for code in (0, 1))
+        pairs = [(one, truths[0]), (one - other, truths[0] - truths[1])]
+        squares += [(found.estimate - truth) ** 2 / found.variance for found, truth in pairs]
+    law = stats.chi2(SEEDS)
+    assert all(law.ppf(5e-7) < squares) and all(squares < law.isf(5e-7))
+
+
+def test_a_mean_of_bins_takes_their_middles():
+    form = {"bins": [0, 10, 30, math.inf], "missing": "?"}
+    rows = {"x": [5.0] * 300 + [20.0] * 100 + [None] * 50}
+    budget = margin.PureDP(50)
+    synopsis = margin.release(rows, domain={"x": form}, budget=budget)
+    with pytest.raises(DomainError, match=r"'\[30, inf\]' of 'x' must have a finite number"):
+        synopsis.mean("x")
+    found = synopsis.mean("x", {"0 to under 10": 5, "[10, 30)": 20})
+    assert found.interval()[0] <= 8.75 <= found.interval()[1] and abs(found.estimate - 8.75) < 0.1
+    closed = margin.release(rows, domain={"x": {**form, "bins": [0, 10, 30]}}, budget=budget)
+    assert closed.mean("x").estimate == pytest.approx(8.75, abs=0.1)
+    with pytest.raises(DomainError, match="are no bins"):
+        made().synopsis.mean("b")
+    with pytest.raises(DomainError, match="needs a category with a number among the rows"):
+        made().synopsis.mean("b", {0: 1.0}, {"b": 2})
+    for wrong in ({}, [1, 2], {0: "1"}):
+        with pytest.raises(DomainError, match=r"must be a mapping|must have a finite number"):
+            made().synopsis.mean("b", wrong)
+    few = made(rows=codes()[:30], budget=margin.ZCDP("0.001")).synopsis
+    assert math.isnan(few.mean("b", NUMBERS, {"a": 1, "c": 0}).interval()[0])
