@@ -116,6 +116,20 @@ def test_the_page_and_the_numbers_have_them_too(synopsis, capsys, tmp_path):
     assert json.loads(out)["counts"] == new.marginal(["place"]).counts.tolist()
 
 
+def test_a_page_of_changed_categories_holds_what_is_computed_in_time(synopsis, monkeypatch):
+    """The error of a reconstructed sum takes as many weights as the released table has cells."""
+    page = margin.report.content
+    new = synopsis.recoded(NEW)
+    sets = {}
+    for most in (page._CHANGED_WEIGHTS, 3 * 2 * 4 * 2):
+        monkeypatch.setattr(page, "_CHANGED_WEIGHTS", most)
+        answers = page.content(new, title="x", live=False)["answers"]
+        sets[most] = {tuple(one["axes"]) for one in answers}
+    every, few = sets.values()
+    # (place, sex) is reconstructed and fits; (place, stay) is measured; what follows does not fit.
+    assert {(0, 1), (0, 2)} <= few < every
+
+
 def test_a_later_release_may_be_made_with_the_new_categories(synopsis, capsys):
     later = {**FORMS, "place": ["N1+N2", "S1", "S2"], "stay": ["short", "62 or more"]}
     other = release(2, later, later["place"], later["stay"])
