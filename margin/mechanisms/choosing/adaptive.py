@@ -78,6 +78,10 @@ class Adaptive:
     candidate is the best for any likely structure (such as the full table of a small domain), or if
     noise would hide the structure.
 
+    Under concentrated differential privacy the candidate is measured with half of what is left. The
+    structure is learnt again from all tables, and the rest measures the candidate that is best
+    together with them (`chosen_again`).
+
     Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
     far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
     view is then measured. If a round changes the answers by less than its noise, the next round
@@ -395,7 +399,10 @@ class _Course:
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
-        """Measure the candidate with all that is left of the budget."""
+        """Measure the candidate with all that is left of the budget.
+
+        Under concentrated differential privacy the second half measures what is chosen again.
+        """
         if isinstance(chosen.mechanism, SpanningTree):
             begin(self.private, f"measuring {chosen.note}")
             tree = replace(
@@ -411,7 +418,7 @@ class _Course:
         return self._synopsis(self._solver(chosen))
 
     def _after_a_part(self, chosen: Candidate) -> Candidate:
-        """Measure a candidate with a part of what is left, and choose again; the second choice.
+        """Measure a candidate with a part of what is left, and choose again: the second choice.
 
         Under concentrated differential privacy two measurements of one candidate are together as
         precise as a single one with both budgets. So a second choice costs nothing, and it knows
