@@ -119,6 +119,7 @@ def _run(modules: dict[str, str], names: list[str], arguments: argparse.Namespac
     """Run the named studies, or all if none is named."""
     study.processes = arguments.processes
     study.measuring = not arguments.report
+    study.smoke = arguments.smoke
     if importlib.util.find_spec("matplotlib") is None:
         print(
             "matplotlib is missing, so no pictures are drawn; run pip install matplotlib",

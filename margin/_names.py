@@ -17,6 +17,8 @@ PEERS = ("AIM", "MST", "ResidualPlanner", "PGM", "MWEM_PGM")
 METRICS = {
     "l2": "L2",
     "l1": "L1",
+    "absolute": "AbsoluteError",
+    "asked": "AskedError",
     "tv": "TotalVariation",
     "js": "JensenShannon",
     "largest": "LargestError",

@@ -484,6 +484,7 @@ class _Work:
                 f"the method run of {type(mechanism).__name__} must return a synopsis, but it "
                 f"returned an object of type {type(synopsis).__name__}; correct the mechanism"
             )
+        _check_kept(private, budget, mechanism)
         if base is not None and isinstance(synopsis, ViewSynopsis):
             synopsis = synopsis.with_base(base)
         provenance = Provenance(
@@ -516,6 +517,28 @@ class _Work:
         if made is None:
             return _UNKNOWN
         return _CHARGED if made else ""
+
+
+def _check_kept(
+    private: Private,
+    budget: Budget,
+    mechanism: Mechanism[Synopsis],
+) -> None:
+    """Refuse the result of a mechanism that changed its account or its budget.
+
+    `Private` refuses every charge beyond the budget. So the recorded charges exceed it only if the
+    mechanism wrote to attributes that are not its own. This is no defence against such code, which
+    may forge the records, too.
+    """
+    course = private.course
+    if private.budget == budget and course.keeps_to_budget:
+        return
+    raise BudgetError(
+        f"the mechanism {type(mechanism).__name__} must keep to the budget, {budget.units} units "
+        f"of 1e-12, but its answers were charged {course.charged} units, or it put another budget "
+        "in its place; correct the mechanism, which must only call the methods of private, and "
+        "count all these units as spent on this data"
+    )
 
 
 def _check_uses_base(mechanism: Mechanism[Synopsis]) -> None:

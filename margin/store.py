@@ -187,7 +187,8 @@ def release_digest(synopsis: Synopsis) -> str | None:
     """The digest of a release: "sha256:" and the SHA-256 of checksums.json in its .margin file.
 
     That member lists the digests of all others, so files of two releases have different digests,
-    and a signature does not change it. None if no .margin file can hold the synopsis.
+    and a signature does not change it. Nor do categories that were changed after the release. None
+    if no .margin file can hold the synopsis.
 
     Examples
     --------
@@ -196,6 +197,7 @@ def release_digest(synopsis: Synopsis) -> str | None:
     >>> release_digest(made) == release_digest(made)
     True
     """
+    synopsis = synopsis.released
     if synopsis.provenance is None or _KINDS.get(type(synopsis).__name__) is not type(synopsis):
         return None
     return f"sha256:{hashlib.sha256(_contents(synopsis).checksums).hexdigest()}"
@@ -321,6 +323,14 @@ def understood(
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
+    course = synopsis.provenance.course
+    if course is not None and not course.keeps_to_budget:
+        raise FileError(
+            f"{str(path)!r} must hold a release that was charged at most its budget, "
+            f"{course.units} units of 1e-12, but its answers were charged {course.charged} units, "
+            "so that the guarantee that it states does not hold; do not use it, and tell its "
+            "publisher"
+        )
     if not synopsis.provenance.private and not allow_simulation:
         raise FileError(
             f"{str(path)!r} must hold a private release, but it holds a simulation, which is not "

@@ -27,6 +27,15 @@ _BUDGETS = (
     ZCDP("0.5", rows_per_person=3),
 )
 
+_SMALL = Domain(
+    {
+        "a": 2,
+        "b": {"size": 3, "ordered": True},
+        "c": 2,
+        "d": {"size": 4, "ordered": True},
+    }
+)
+
 
 def check_mechanism(
     mechanism: Any,
@@ -51,7 +60,7 @@ def check_mechanism(
     mechanism
         An object with a method ``run(private, workload)``.
     domain
-        The domain of the test tables. By default, four small attributes.
+        The domain of the test tables. By default, four small attributes, two of them ordered.
     budgets
         The budgets to test. By default five, of all kinds and both neighbouring relations.
     workload
@@ -74,7 +83,7 @@ def check_mechanism(
         If the mechanism does not work, or a violation is found. The message lists what was found,
         with its budget.
     """
-    declared = Domain({"a": 2, "b": 3, "c": 2, "d": 4}) if domain is None else domain
+    declared = _SMALL if domain is None else domain
     findings = []
     shown = []
     for budget in budgets:

@@ -1,7 +1,7 @@
 """The tables and the measurement of the experiments about Dual Query."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.tools.pages import Claim
-from experiments.tools.study import Row
+from experiments.tools.study import Key, Row
 from margin import ApproxDP, DataError, Domain, DualQuery, FileError, Neighbours, datasets, simulate
 from margin.data import PackedSource
 from margin.queries import BitTable, Conjunctions
@@ -40,6 +40,13 @@ SYMBOLIC = (
 SIZES = {"adult": (235, 30_162), "kdd99": (396, 494_021), "ratings": (17_770, 480_189)}
 """Attributes and rows; "ratings" is made up in the shape of Netflix, which was withdrawn."""
 
+_KINDS = {
+    "adult": "",
+    "kdd99": "",
+    "ratings": "made up, in the shape of Netflix, sparse and long-tailed, ",
+    "biased": "made-up bits, ",
+}
+
 
 @lru_cache(maxsize=1)
 def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTable]:
@@ -59,6 +66,23 @@ def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTab
         )
     domain = Domain(dict.fromkeys(columns, 2))
     return domain, BitTable.of_codes(domain, np.stack(list(columns.values()), axis=1))
+
+
+def described(keys: Sequence[Key]) -> str:
+    """The tables of keys in words, with their sizes."""
+    sizes = {key["data"]: (key.get("attributes"), key.get("rows")) for key in keys}
+    parts = []
+    for name, (attributes, rows) in sizes.items():
+        if not attributes:
+            attributes, rows = SIZES[name]
+        parts.append(f"`{name}`: {_KINDS[name]}{attributes:,} attributes, {rows:,} rows")
+    return "; ".join(parts)
+
+
+def seeds(keys: Sequence[Key]) -> str:
+    """The number of seeds of keys in words."""
+    number = len({key["seed"] for key in keys})
+    return "one seed" if number == 1 else f"{number} seeds"
 
 
 def at_hand(name: str) -> bool:

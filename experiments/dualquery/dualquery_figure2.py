@@ -6,7 +6,7 @@ from experiments.dualquery import _dualquery
 from experiments.dualquery._dualquery import OURS, PAPER, lower, panel
 from experiments.tools.pages import page
 from experiments.tools.plots import lines
-from experiments.tools.study import bad, good, sweep
+from experiments.tools.study import Key, bad, good, sweep
 
 EPSILONS = (1.0, 0.25, 0.5, 2.0, 5.4)
 """The budget of the claims first."""
@@ -51,13 +51,22 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure2.md",
         title="Dual Query: error against epsilon",
-        about="Random 3-way conjunctions on binary attributes, neighbours replace a row, delta "
-        "= 0.001. `paper`: "
-        "eta = 2, s = 1000 (ratings 5000), rounds by the per-round composition. `ours`: our rule, "
-        "certified. `ratings`: made up, in the shape of Netflix (17,770 attributes, 480,189 rows), "
-        "sparse and long-tailed. Three seeds.",
+        about=_about(keys),
         claims=claims,
         pictures=pictures,
         rows=done,
         notes=[*notes, *bad(rows)],
+    )
+
+
+def _about(keys: list[Key]) -> str:
+    """What was measured: the queries, the parameters and the tables of the keys."""
+    (queries,) = {key["queries"] for key in keys}
+    samples = {key["data"]: key["samples"] for key in keys}
+    draws = ", ".join(f"{number} on {data}" for data, number in samples.items())
+    return (
+        f"{queries:,} random 3-way conjunctions on binary attributes, neighbours replace a row, "
+        f"delta = {_dualquery.DELTA}. `paper`: eta = 2, s = {draws}, rounds by the per-round "
+        f"composition. `ours`: our rule, certified. {_dualquery.described(keys)}. Means of "
+        f"{_dualquery.seeds(keys)}."
     )

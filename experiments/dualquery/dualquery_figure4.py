@@ -47,11 +47,11 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure4.md",
         title="Dual Query: error and time against the number of attributes",
-        about="Bits that are one with a probability of their attribute's own, even in [0, 1]. "
-        "(1, 0.001), neighbours "
-        "replace a row. Process seconds, with the counting of the true answers, without the "
-        "making of rows. "
-        "Means of three seeds.",
+        about="Bits that are one with a probability of their attribute's own, even in [0, 1]; "
+        f"{size:,} rows, {keys[0]['queries']:,} random 3-way conjunctions. "
+        f"(1, {_dualquery.DELTA}), neighbours replace a row. `paper`: eta = 0.3. Process seconds, "
+        "with the counting of the true answers, without the making of rows. Means of "
+        f"{_dualquery.seeds(keys)}.",
         claims=[] if smoke else _claims(done),
         pictures=pictures,
         rows=done,

@@ -245,7 +245,7 @@ def _about(names: list[str], runs: int, queries: int) -> str:
         "difference spread evenly, as in the paper. With one total, which the paper has not, the "
         "tables of Direct agree on the number of rows. Flat is its expected error, capped at 1. "
         f"{queries} random sets, {runs} runs (one run of Fourier at k = 8; published: "
-        f"{min(runs, SLOW_RUNS)} runs, 50 "
+        f"{min(runs, SLOW_RUNS)} runs, {min(queries, 50)} "
         "sets at k = 8 and of C3, which is left out at k = 8 and on the stand-in for AOL for its "
         f"time). {'; '.join(parts)}."
     )

@@ -144,9 +144,8 @@ def run(smoke: bool, out: Path) -> str:
         "(lattice consistency, ripple). Ours: our consistency and projection, Newton. CME*: "
         "without noise. "
         f"{queries} random sets, {runs} runs (LP, CLP and the published solver: "
-        f"{min(runs, SLOW_RUNS)} runs, 100 "
-        "sets, of the last "
-        "25 at k = 8), "
+        f"{min(runs, SLOW_RUNS)} runs, {min(queries, 100)} sets, of the last "
+        f"{min(queries, 25)} at k = 8), "
         "epsilon 1. " + "; ".join(map(described, names)) + ".",
         claims=claims(shown, paired(rows, groups, "CME (published)", "ours")),
         pictures=pictures,

@@ -151,7 +151,7 @@ def run(smoke: bool, out: Path) -> str:
         about="Views of the paper, published consistency, and five ways with negative counts, "
         "beside ours; answers by "
         "Newton, and in the second picture by the published solver "
-        f"({min(runs, SLOW_RUNS)} runs, 50 sets; without "
+        f"({min(runs, SLOW_RUNS)} runs, {min(queries, 50)} sets; without "
         "k = 8, where it takes "
         "seconds a query). "
         f"{queries} random sets, {runs} runs, epsilon 1. " + "; ".join(map(described, names)) + ".",

@@ -146,7 +146,7 @@ def _cells(mechanism: Any, counts: Integers, epsilon: str, seed: int) -> dict[st
     codes = np.repeat(np.arange(counts.size), counts)[:, None]
     synopsis = margin.simulate(
         codes,
-        domain={"x": counts.size},
+        domain={"x": {"size": counts.size, "ordered": True}},
         budget=PureDP(epsilon),
         mechanism=mechanism,
         seed=seed,

@@ -55,7 +55,7 @@ def run(smoke: bool, out: Path) -> str:
         about="Made-up sets: "
         + ", ".join(
             f"{name}: {sets:,} sets, {items:,} items, {mean:g} a set"
-            for name, (sets, items, mean) in SIZES.items()
+            for name, (sets, items, mean) in ((table, _size(table, smoke)) for table in tables)
         )
         + f"; mean of {runs} runs.",
         claims=_claims(done, tables, epsilons),
@@ -109,14 +109,18 @@ def measure(table: str, epsilon: float, method: str, small: int, run: int) -> di
     return found
 
 
+def _size(table: str, small: bool) -> tuple[int, int, float]:
+    """Sets, items, and the mean size of a set; see `SIZES`."""
+    sets, items, mean = SIZES[table]
+    return (sets // 50, items // 20, mean) if small else (sets, items, mean)
+
+
 @lru_cache(maxsize=2)
 def _sets(table: str, small: int) -> Any:
     """Sets with heavy-tailed sizes of items whose popularity is a power of their rank; the items
     are shuffled.
     """
-    sets, items, mean = SIZES[table]
-    if small:
-        sets, items = sets // 50, items // 20
+    sets, items, mean = _size(table, bool(small))
     rng = np.random.default_rng(seed_of("sets", table, small))
     sizes = 1 + np.minimum(rng.pareto(1.6, sets) * (mean - 1) * 0.6, LONGEST - 1).astype(np.int64)
     popularity = 1 / (np.arange(items) + 3) ** (1.1 if table == "clicks" else 0.8)

@@ -49,8 +49,8 @@ Integers = NDArray[np.int64]
 
 def run(smoke: bool, out: Path) -> str:
     """Run the study; write rows.csv, the pictures and page.md."""
-    cells, runs = (1 << 11, 1) if smoke else (1 << 17, 5)
-    keys = [*_keys(cells, runs, smoke)]
+    cells, places, runs = (1 << 11, 101, 1) if smoke else (1 << 17, 4001, 5)
+    keys = [*_keys(cells, places, runs, smoke)]
     rows = sweep(out / "rows.csv", measure, keys)
     done = good(rows)
     pictures = _pictures(out, done)
@@ -61,7 +61,7 @@ def run(smoke: bool, out: Path) -> str:
         about=f"Made-up tables of {cells:,} cells, epsilon {EPSILON}, non-zero counts normal with "
         f"mean {MEAN} and deviation {DEVIATION}; mean absolute error over 100 random ranges of "
         f"each length, {runs} runs. "
-        "Commuters: 4,001 x 4,001, made up, in place of OnTheMap.",
+        f"Commuters: {places:,} x {places:,}, made up, in place of OnTheMap.",
         claims=_claims(done) if done else [],
         pictures=pictures,
         rows=[{name: row.get(name, "") for name in columns} for row in done[:40]],
@@ -70,7 +70,7 @@ def run(smoke: bool, out: Path) -> str:
     )
 
 
-def _keys(cells: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
+def _keys(cells: int, places: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
     def key(
         study: str, data: str, density: float, method: str, size: int = cells, runs: int = runs
     ) -> list[dict[str, Any]]:
@@ -94,9 +94,8 @@ def _keys(cells: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
     densities = (0.1, 0.01) if smoke else (0.1, 0.03, 0.01, 0.003, 0.001)
     for density, method in itertools.product(densities, THROUGHPUT):
         keys += key("throughput", "uniform", density, method, runs=1)
-    side = 101 if smoke else 4001
     for method in ("filter-two:target", "priority:1", "filter-priority:target"):
-        keys += key("commuters", "commuters", 0.0, method, side, min(runs, 3))
+        keys += key("commuters", "commuters", 0.0, method, places, min(runs, 3))
     nonzero = 10**3 if smoke else 10**5
     for power in (7, 9) if smoke else (7, 8, 12, 18, 24, 30):
         for method in SHORTCUTS:
@@ -125,7 +124,7 @@ def measure(
     started = time.process_time()
     synopsis = margin.simulate(
         rows,
-        domain={"x": cells},
+        domain={"x": {"size": cells, "ordered": True}},
         budget=PureDP(EPSILON),
         mechanism=_mechanism(method, nonzero, cells),
         seed=seed,

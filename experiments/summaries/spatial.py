@@ -8,7 +8,7 @@ very different sizes. Age and weekly hours of Adult are a real table.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import margin
 from experiments.tools.pages import Claim, page
 from experiments.tools.plots import lines
-from experiments.tools.study import Row, bad, good, seed_of, sweep
+from experiments.tools.study import Key, Row, bad, good, seed_of, sweep
 from experiments.tools.tables import adult
 from margin import Domain, Private, PureDP, Strategy, Synopsis
 from margin.mechanisms import (
@@ -140,15 +140,24 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "page.md",
         title="Points on a map",
-        about=f"Made-up roads and check-ins: {points:,} points on {side} x {side} cells; Adult: "
-        f"age and weekly hours on {ADULT} x {ADULT} cells. Mean over {runs} runs and {QUERIES} "
-        "random rectangles of each size of the relative error, |answer - count| / max(count, "
-        f"{FLOOR} N).",
+        about=f"{_described(keys)} Mean over {runs} runs and {QUERIES} random rectangles of each "
+        f"size of the relative error, |answer - count| / max(count, {FLOOR} N).",
         claims=_claims(done, tables, epsilons),
         pictures=_pictures(out, done, tables, epsilons),
         rows=_table(done, tables, epsilons),
         notes=bad(rows),
     )
+
+
+def _described(keys: Sequence[Key]) -> str:
+    """The tables of the keys and their cells."""
+    side, points = keys[0]["side"], keys[0]["points"]
+    tables = dict.fromkeys(key["table"] for key in keys)
+    made_up = " and ".join(table for table in tables if table != "adult")
+    text = f"Made-up {made_up}: {points:,} points on {side} x {side} cells"
+    if "adult" in tables:
+        text += f"; Adult: age and weekly hours on {ADULT} x {ADULT} cells"
+    return f"{text}."
 
 
 def measure(
@@ -162,7 +171,8 @@ def measure(
     """Make one release; return the mean relative error for each size of rectangles."""
     codes = _points(table, side, points)
     side = ADULT if table == "adult" else side
-    domain = Domain({"x": side, "y": side})
+    axis = {"size": side, "ordered": True}
+    domain = Domain({"x": axis, "y": axis})
     started = time.process_time()
     synopsis: Any = margin.simulate(
         codes,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from experiments.tools.pages import short
 from experiments.tools.readings import Readings
+from margin.mechanisms.views.paper_views import noise_error
 
 
 def online(study: Readings) -> str:
@@ -212,6 +213,22 @@ def times(study: Readings) -> str:
         ]
         lines.append(_line(design, *found))
     return "\n".join(lines)
+
+
+_PRINTED_NOISE = {(2, 20): "0.00047", (3, 106): "0.0011", (4, 620): "0.0026"}
+"""The noise errors that section 4.5 of PriView prints, by t and the number of views."""
+
+
+def printed_noise() -> str:
+    """The noise errors of equation (5) for Kosarak: as printed, and by our equation."""
+    return "\n".join(
+        _line(
+            f"C{t}(8,{views})",
+            printed,
+            f"{noise_error(attributes=32, block=8, views=views, rows=900_000, epsilon=1):.2g}",
+        )
+        for (t, views), printed in _PRINTED_NOISE.items()
+    )
 
 
 def times_faster(study: Readings, step: str) -> str:

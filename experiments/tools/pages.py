@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.tools import study
 from experiments.tools.manifest import summary
 from experiments.tools.readings import FILE, Claim, Readings, numbers, png, save
-from experiments.tools.study import read
 
 __all__ = ["Claim", "markdown", "page", "short"]
 
@@ -43,7 +43,7 @@ def page(
         The numbers for readings.json, if they are not `rows`.
     """
     pictures, notes = list(pictures), list(notes)
-    parts = [f"# {title}", about]
+    parts = [f"# {title}", *_head(path.parent), about]
     if claims:
         table = [
             {"claim": c.claim, "measured": c.detail or c.measured, "holds": c.verdict}
@@ -59,7 +59,9 @@ def page(
     text = "\n\n".join(parts) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    lines = [line for file in sorted(path.parent.glob("*.manifest.csv")) for line in read(file)]
+    lines = [
+        line for file in sorted(path.parent.glob("*.manifest.csv")) for line in study.read(file)
+    ]
     found = Readings(
         title=title,
         about=about,
@@ -71,6 +73,37 @@ def page(
     )
     save(found, path.parent / FILE)
     return text
+
+
+def _head(folder: Path) -> list[str]:
+    """The paragraphs at the top of a page: what a smoke run measured, and that measurements are
+    missing, by the last sweeps into a folder."""
+    paragraphs = []
+    sweeps = [(keys, rows) for keys, rows in study.swept(folder) if keys]
+    if study.smoke:
+        measured = [_listed(keys, rows) for keys, rows in sweeps]
+        paragraphs.append(
+            "**Smoke run**: a test that the study runs, at its smallest size. "
+            + "".join(f"Measured: {values}. " for values in measured if values)
+            + "Where the text names other tables, sizes or numbers of runs, it describes the whole "
+            "study."
+        )
+    # A key that was not run has one row.
+    missing = sum(row.get(study.STATUS) == study.NOT_RUN for _, rows in sweeps for row in rows)
+    if missing:
+        total = sum(len(keys) for keys, _ in sweeps)
+        paragraphs.append(
+            f"**Not complete**: {missing:,} of the {total:,} measurements of the study were not "
+            "run. The page is about the others."
+        )
+    return paragraphs
+
+
+def _listed(keys: Sequence[study.Key], rows: Sequence[study.Row]) -> str:
+    """The values of the keys that were run, as "data: `biased`, `ratings`; seed: `1`"."""
+    run = [row for row in rows if row.get(study.STATUS) != study.NOT_RUN]
+    columns = {name: dict.fromkeys(f"`{row[name]}`" for row in run) for name in keys[0]}
+    return "; ".join(f"{name}: {', '.join(values)}" for name, values in columns.items() if values)
 
 
 def markdown(rows: Sequence[dict[str, Any]], *, digits: int = 4) -> str:

@@ -39,6 +39,11 @@ processes = 1
 """How many processes a sweep uses; `python -m experiments run --processes N` sets it."""
 measuring = True
 """Whether a sweep measures what is missing; `--report` shows what there is instead."""
+smoke = False
+"""Whether studies run at their smallest size, as a test; their pages say so."""
+
+_swept: dict[Path, dict[str, tuple[list[Key], list[Row]]]] = {}
+"""For each folder and file of rows in it: the keys of its last sweep, and the rows found."""
 
 _QUIET = 20.0
 """Seconds between two lines of progress where stderr is not a terminal."""
@@ -72,14 +77,30 @@ def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = 
     which code, on which machine and in how many processor seconds each key was made.
     """
     keys = list(keys)
+    rows = _measured(path, work, keys, limit) if measuring else _at_hand(path, keys)
+    _swept.setdefault(path.parent, {})[path.name] = keys, rows
+    return rows
+
+
+def swept(folder: Path) -> list[tuple[list[Key], list[Row]]]:
+    """The keys and the rows of the last sweep into each file of a folder."""
+    return list(_swept.get(folder, {}).values())
+
+
+def _at_hand(path: Path, keys: Sequence[Key]) -> list[Row]:
+    """The rows of all keys that are in a file, and a row that says so for each other key."""
+    found = _by_key(read(path), keys)
+    return [
+        row
+        for key in keys
+        for row in found.get(_texts(key), [dict(zip(key, _texts(key), strict=True)) | MISSING])
+    ]
+
+
+def _measured(path: Path, work: Work, keys: Sequence[Key], limit: float | None) -> list[Row]:
+    """The rows of all keys; those that are not in the file are made."""
     found = _by_key(read(path), keys)
     todo = [key for key in keys if not _is_final(found.get(_texts(key)))]
-    if not measuring:
-        return [
-            row
-            for key in keys
-            for row in found.get(_texts(key), [dict(zip(key, _texts(key), strict=True)) | MISSING])
-        ]
     for key in todo:
         found.pop(_texts(key), None)
     if len(todo) < len(keys):

@@ -55,15 +55,15 @@ def check_costs(
         return
     if may_certify and isinstance(budget, ApproxDP) and _keeps_to_delta(events, budget):
         return
-    unit = "epsilon" if isinstance(budget, PureDP) else "rho"
+    unit = "an epsilon" if isinstance(budget, PureDP) else "a rho"
     if exceeds_budget and not undercharged and total <= charged:
         raise Violation(
-            f"The charges add up to a {unit} of {float(charged):.6g}, but the budget allows "
+            f"The charges add up to {unit} of {float(charged):.6g}, but the budget allows "
             f"{float(allowed):.6g}."
         )
     methods = ", ".join(dict.fromkeys(undercharged or [event.method for event in events]))
     raise Violation(
-        f"There is less noise than was paid for, in {methods}: by its noise the run costs a {unit} "
+        f"There is less noise than was paid for, in {methods}: by its noise the run costs {unit} "
         f"of {float(total):.6g}, but {float(charged):.6g} was charged, and the budget allows "
         f"{float(allowed):.6g}."
     )

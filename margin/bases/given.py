@@ -134,7 +134,8 @@ def _earlier(base: ViewSynopsis, domain: Domain) -> EarlierRelease:
             raise DomainError(
                 f"the base must declare the attribute {name!r} with the same values as the domain, "
                 "but it does not; use the same declaration for both, or leave the attribute out of "
-                "the domain"
+                "the domain. If released categories only need other names, or are put together, no "
+                "new release is needed: see synopsis.recoded (margin publish --categories)"
             )
     if not base.held.total > 0:
         raise DomainError(

@@ -14,6 +14,7 @@ import margin
 
 from .._secrecy import masked
 from ..errors import FileError
+from .arguments.categories import recoded
 from .printing import Said, painted, printed
 
 if TYPE_CHECKING:
@@ -197,7 +198,8 @@ def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
 
 
 def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
-    """Load the synopsis of the .margin file that the command reads.
+    """Load the synopsis of the .margin file that the command reads, with the categories of
+    --categories.
 
     Raises
     ------
@@ -218,7 +220,8 @@ def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
     # A warning of Python would come with a line of our code.
     for warning in told:
         print(f"margin: {warning.message}", file=sys.stderr)
-    return loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
+    synopsis = loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
+    return recoded(synopsis, parsed)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

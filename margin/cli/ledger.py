@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands", "charged"]
 
-_PARTS = (2, 3, 5)
+_PARTS = (2, 3, 4, 5)
 """Numbers of equal releases for which `margin ledger show` divides what remains."""
 
 _NUMBERS = "entries are numbered over the whole ledger; the registration of a data set is one, too"

@@ -18,7 +18,6 @@ from ..interrupts import handlers_kept, watched
 from ..interrupts.progress import progress
 from ..interrupts.shortage import shortage
 from . import compare as cli_compare
-from . import count as cli_count
 from . import domain as cli_domain
 from . import ledger as cli_ledger
 from . import plan as cli_plan
@@ -38,6 +37,7 @@ from .common import (
     did_you_mean,
     painted,
 )
+from .counts import count as cli_count
 from .outputs import add_force, check_release_file, numbered
 from .printing import printed
 

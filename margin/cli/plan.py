@@ -136,6 +136,7 @@ def _add_design(commands: Any) -> None:
 
 def _plan(parsed: argparse.Namespace) -> Said:
     from ..bases.known import with_known
+    from ..plan import LEFT_OUT, printed, printed_tables  # the command line starts without numpy
 
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
@@ -152,6 +153,8 @@ def _plan(parsed: argparse.Namespace) -> Said:
         rows=parsed.rows,
         structure=parsed.structure,
     )
+    # A limit of 1 leaves rows out, too, but the budget does not tell it from no limit.
+    limit = [LEFT_OUT] if parsed.rows_per_person == 1 else []
     rows: list[dict[str, Any]] = [
         {
             "name": row.name,
@@ -169,13 +172,11 @@ def _plan(parsed: argparse.Namespace) -> Said:
         "budget": budget_values(budget),
         "views": [list(view) for view in found.workload.names],
         "mechanisms": rows,
-        "remarks": list(found.remarks),
+        "remarks": [*found.remarks, *limit],
     }
     if parsed.copy is not None:
         return Said(_row(found, parsed.copy, "--copy").command or "", values)
-    from ..plan import printed, printed_tables  # here: the command line starts without numpy
-
-    text = printed(found, _copied, _hints(parsed, found))
+    text = "\n".join([printed(found, _copied, _hints(parsed, found)), *limit])
     if parsed.tables != _NO_TABLES:
         number = found.first if parsed.tables is None else parsed.tables
         _row(found, number, "--tables")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
+from .arguments.categories import add_categories
 from .arguments.imprint import add_imprint, hint, imprint_of, read_about
 from .arguments.workload import FORMS, views_of
 from .common import (
@@ -41,9 +42,11 @@ def add_commands(commands: Any) -> None:
             'margin publish people.margin --tables 2way -o tables/ --title "Census" '
             '--licence "CC BY 4.0"',
             "margin publish people.margin --tables 2way -o tables/ --about about.json",
+            "margin publish people.margin --tables 2way -o new/ --categories changes.json",
         ],
     )
     add_synopsis(publish)
+    add_categories(publish)
     publish.add_argument(
         "--tables",
         nargs="+",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
+from .arguments.categories import add_categories
 from .arguments.workload import names_in
 from .common import (
     Said,
@@ -62,6 +63,7 @@ def _add_marginal(commands: Any) -> None:
         ],
     )
     add_synopsis(ask)
+    add_categories(ask)
     attributes: Any = ask.add_argument(
         "attributes",
         nargs="+",

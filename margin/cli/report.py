@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..interrupts import watched
+from .arguments.categories import add_categories
 from .arguments.imprint import add_imprint, hint, imprint_of, read_about
 from .arguments.workload import FORMS, views_of
 from .common import (
@@ -41,6 +42,7 @@ def _add_report(commands: Any) -> None:
         ],
     )
     add_synopsis(report)
+    add_categories(report)
     report.add_argument(
         "--tables",
         nargs="+",
@@ -71,6 +73,7 @@ def _add_explore(commands: Any) -> None:
         ],
     )
     add_synopsis(explore)
+    add_categories(explore)
     explore.add_argument(
         "--port",
         type=int,

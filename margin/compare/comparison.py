@@ -3,15 +3,15 @@
 import itertools
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._version import __version__
 from ..domain.domain import View
-from ..metrics import L2, Inside, IntervalScore, Metric
+from ..metrics import L2, AskedError, Inside, IntervalScore, Metric
 from ..notebook import html_table, latex_table
 from ..privacy.budget import Budget
 
@@ -151,6 +151,9 @@ class Comparison:
         The SHA-256 of the declared domain, as in the statement of a release.
     version
         The version of this library.
+    asked
+        What the workload asks of an attribute, if it is not its cells: "prefixes", "ranges" or
+        "levels".
 
     Examples
     --------
@@ -177,6 +180,7 @@ class Comparison:
     weights: tuple[float, ...] = ()
     domain: str = ""
     version: str = __version__
+    asked: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def best(self) -> str | None:
@@ -194,14 +198,22 @@ class Comparison:
         lines = [self._title(), head]
         lines += [_line(row, self.metrics, longest) for row in self.rows]
         if self.best:
-            notes = [self._note(), self._note_on_weights(), self._note_on_intervals()]
-            lines += filter(None, notes)
+            lines += filter(None, self._notes())
             extreme = "largest" if self.metrics[0].larger_is_better else "smallest"
             lines.append(f"{extreme} {_heading(self.metrics[0])}: {self.best}{self._doubt()}")
         else:
             lines.append("every mechanism failed")
         lines += [f"{row.name} failed: {row.problem}" for row in self.rows if row.problem]
         return "\n".join(lines)
+
+    def _notes(self) -> list[str]:
+        """What a reader should know about the numbers, as lines; some are empty."""
+        return [
+            self._note(),
+            self._note_on_weights(),
+            self._note_on_intervals(),
+            self._note_on_asked(),
+        ]
 
     def _note(self) -> str:
         """What the standard errors are over, as a line; empty for a single run."""
@@ -240,16 +252,37 @@ class Comparison:
             "answers have no interval; see docs/howto/error_bars.md"
         )
 
-    def _doubt(self) -> str:
-        """The mechanisms that may be better than the best one, in words; empty if none is."""
-        if self.runs < 2:
-            return " (a single run has no standard error; pass more runs)"
-        best, *others = self.rows
-        close = [row.name for row in others if not row.problem and not _differ(row, best)]
-        if not close:
+    def _note_on_asked(self) -> str:
+        """Which metrics measure the cells although the workload asks more, as a line; empty if
+        none."""
+        others = [metric for metric in self.metrics if not isinstance(metric, AskedError)]
+        if not self.asked or not others:
             return ""
-        percent = f"{100 * _LEVEL:.0f} %"
-        return f" (not clearly better at {percent}, by Welch's t-test, than: {', '.join(close)})"
+        asked = ", ".join(f"{ask} of {name}" for name, ask in self.asked.items())
+        headings = ", ".join(_heading(metric) for metric in others)
+        return (
+            f"{headings}: of the cells of each view, although the workload asks {asked}; the "
+            "metric asked measures what is asked"
+        )
+
+    def _doubt(self) -> str:
+        """The mechanisms with the same answers as the best one, and those that may be better, in
+        words; empty if there are none."""
+        best, *others = [row for row in self.rows if not row.problem]
+        same = [row for row in others if _are_same(row, best)]
+        parts = []
+        if same:
+            parts.append(f"the same errors in every run: {_names(same)}")
+        if self.runs < 2:
+            parts.append("a single run has no standard error; pass more runs")
+            return f" ({'; '.join(parts)})"
+        close = [row for row in others if row not in same and not _differ(row, best)]
+        if close:
+            percent = f"{100 * _LEVEL:.0f} %"
+            parts.append(
+                f"not clearly better at {percent}, by Welch's t-test, than: {_names(close)}"
+            )
+        return f" ({'; '.join(parts)})" if parts else ""
 
     def _title(self) -> str:
         """What was compared, and that it is not private, as a line."""
@@ -363,8 +396,7 @@ class Comparison:
         names |= {"release_seconds": "release CPU s", "answer_seconds": "answer CPU ms"}
         if not any(row.problem for row in self.rows):
             table = table.drop(columns="problem")
-        parts = [self._title(), self._note(), self._note_on_weights(), self._note_on_intervals()]
-        heading = "; ".join(filter(None, parts))
+        heading = "; ".join(filter(None, [self._title(), *self._notes()]))
         return html_table(heading, table.rename(columns=names), index=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -376,6 +408,7 @@ class Comparison:
             "budget": self.budget.to_json(),
             "views": [list(view) for view in self.views],
             "weights": list(self.weights) or None,
+            "asked": dict(self.asked) or None,
             "workload_size": self.workload_size,
             "seed": self.seed,
             "runs": self.runs,
@@ -435,6 +468,17 @@ def _rounded(mean: float, error: float) -> tuple[str, str]:
     places = max(decimals, 0)
     shown = f"{error:.1g}" if error < 10.0**-decimals else f"{round(error, decimals):.{places}f}"
     return f"{round(mean, decimals):.{places}f}", shown
+
+
+def _names(rows: Sequence[Compared]) -> str:
+    return ", ".join(row.name for row in rows)
+
+
+def _are_same(first: Compared, second: Compared) -> bool:
+    """True if all metrics have the same numbers in every run, as if one mechanism took the
+    other."""
+    pairs = zip(first.values, second.values, strict=True)
+    return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
 
 
 def _differ(first: Compared, second: Compared) -> bool:

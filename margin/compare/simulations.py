@@ -19,7 +19,7 @@ from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError, MarginError
-from ..metrics import L2, Metric
+from ..metrics import L2, AskedError, Metric
 from ..metrics.named import metrics_of
 from ..privacy.budget import Budget, check_budget
 from ..privacy.statement import digest
@@ -127,6 +127,9 @@ def compare(
     runs = whole_number("runs", runs)
     seed = whole_number("seed", seed, least=0)
     asked = Workload.of(declared, workload)
+    measured = tuple(
+        metric.of(asked) if isinstance(metric, AskedError) else metric for metric in measured
+    )
     names = asked.names
     places: Sequence[int] = range(len(names))
     if most_views is not None:
@@ -138,6 +141,9 @@ def compare(
     source = open_source(data)
     source.check(declared)
     truths = true_marginals(source, declared, scored)
+    for metric in measured:
+        if isinstance(metric, AskedError):
+            metric.check(truths)
     task = _Task(
         source=source,
         domain=declared,
@@ -176,6 +182,7 @@ def _comparison(rows: Sequence[Compared], task: "_Task") -> Comparison:
         runs=task.runs,
         weights=task.weights,
         domain=digest(task.domain),
+        asked={name: ask for name, ask in task.workload.asked.items() if ask != "cells"},
     )
 
 

@@ -1,5 +1,6 @@
 """Measures of the error of answers, one class for each: what `margin.compare` measures."""
 
+from .asked import AskedError
 from .intervals import Inside, IntervalScore
 from .itemsets import F1, NDCG, ndcg
 from .metric import Metric
@@ -7,6 +8,7 @@ from .records import RecordsDistance, records_distance
 from .tables import (
     L1,
     L2,
+    AbsoluteError,
     JensenShannon,
     LargestError,
     RelativeError,
@@ -21,6 +23,8 @@ __all__ = [
     "L1",
     "L2",
     "NDCG",
+    "AbsoluteError",
+    "AskedError",
     "Inside",
     "IntervalScore",
     "JensenShannon",

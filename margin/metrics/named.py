@@ -5,12 +5,12 @@ from typing import Any, cast
 
 from .._names import METRICS, did_you_mean
 from ..errors import DomainError
-from . import intervals, itemsets, tables
+from . import asked, intervals, itemsets, tables
 from .metric import Metric
 
 __all__ = ["metric_of", "metrics_of"]
 
-_ROOMS = (intervals, itemsets, tables)
+_ROOMS = (asked, intervals, itemsets, tables)
 """The files of the classes."""
 
 _WITH_PARAMETER = ("relative", "useful", "inside", "interval", "ndcg", "f1")

@@ -18,6 +18,7 @@ from ..domain.marginal import Marginal
 __all__ = [
     "L1",
     "L2",
+    "AbsoluteError",
     "JensenShannon",
     "LargestError",
     "RelativeError",
@@ -72,6 +73,26 @@ class L1:
             return float(np.abs(answer - truth).sum()) / true_rows(truth)
 
         return _by_view(distance, answers, truths)
+
+
+@dataclass(frozen=True)
+class AbsoluteError:
+    """The mean absolute error of the cells: mean_i |a_i - t_i|, in rows, for each view; see
+    `AskedError` for the queries that a workload asks."""
+
+    name: ClassVar[str] = "abs. error"
+    larger_is_better: ClassVar[bool] = False
+
+    def __call__(
+        self,
+        answers: Sequence[Marginal],
+        truths: Sequence[Marginal],
+        /,
+    ) -> list[float]:
+        def mean(answer: Floats, truth: Floats) -> float:
+            return float(np.abs(answer - truth).mean())
+
+        return _by_view(mean, answers, truths)
 
 
 @dataclass(frozen=True)

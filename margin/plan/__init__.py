@@ -2,9 +2,10 @@
 
 from .expected import Expectation, Priced, PricedByCount, PricedByTable, TableExpectation
 from .planning import plan
-from .result import LONGEST, Plan, printed, printed_tables
+from .result import LEFT_OUT, LONGEST, Plan, printed, printed_tables
 
 __all__ = [
+    "LEFT_OUT",
     "LONGEST",
     "Expectation",
     "Plan",

@@ -25,7 +25,7 @@ from .expected import (
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["LONGEST", "Plan", "printed", "printed_tables"]
+__all__ = ["LEFT_OUT", "LONGEST", "Plan", "printed", "printed_tables"]
 
 _LEGEND = (
     "squared error: the expected squared error of all counts of the workload, each times the "
@@ -65,6 +65,13 @@ _RECONSTRUCTED = (
     "the workload, take a row that does not say 'not measured'"
 )
 """What to know of the first choice of `release` before it is paid for."""
+
+LEFT_OUT = (
+    "the errors are those of the rows that are counted: a release with --unit (unit=) leaves out "
+    "rows of a person beyond --rows-per-person (rows_per_person=), which no error here contains; "
+    "a larger limit leaves out fewer rows, and has more noise"
+)
+"""What the errors of a plan do not contain, if a budget is for several rows of a person."""
 
 _OTHER_ROWS = (
     "the public totals add up to {known:,} rows, but this plan is for about {rows:,.0f}: public "
@@ -196,12 +203,14 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about public totals, about the levels that the workload asks, and about
-        tables that the first choice of `release` would not measure, as lines."""
+        """What to know about public totals, about rows of a person that are left out, about the
+        levels that the workload asks, and about tables that the first choice of `release` would not
+        measure, as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
-        remarks = [protected, self._of_rows(), *self._of_levels(), self._of_reconstructed()]
-        return tuple(filter(None, remarks))
+        left_out = LEFT_OUT if self.budget.rows_per_person > 1 else ""
+        of_tables = [*self._of_levels(), self._of_reconstructed()]
+        return tuple(filter(None, [protected, self._of_rows(), left_out, *of_tables]))
 
     def _of_rows(self) -> str:
         """That the public totals are far from the expected number of rows, in a line; else empty.

@@ -162,6 +162,17 @@ class Course:
         )
         return cls(steps=steps, units=units)
 
+    @property
+    def charged(self) -> int:
+        """What all steps were charged, in units of the budget."""
+        return sum(step.units for step in self.steps)
+
+    @property
+    def keeps_to_budget(self) -> bool:
+        """Whether the steps were charged at most the whole budget, as in every run in which no code
+        changed the account. A negative charge would hide others, so there must be none."""
+        return self.charged <= self.units and all(step.units >= 0 for step in self.steps)
+
     def to_json(self) -> dict[str, Any]:
         """The course as JSON values."""
         return {"steps": [asdict(step) for step in self.steps], "units": self.units}

@@ -28,11 +28,13 @@ def pairs_apart(synopsis: Synopsis, view: Iterable[str]) -> list[tuple[str, str]
         The table: attributes or their levels. Pairs name the attributes.
     """
     names = tuple(view)
-    if not isinstance(synopsis, ViewSynopsis) or synopsis.source(names) is not Source.RECONSTRUCTED:
+    # Categories that were changed after the release leave the attributes as they are.
+    released = synopsis.released
+    if not isinstance(released, ViewSynopsis) or synopsis.source(names) is not Source.RECONSTRUCTED:
         return []
     attributes = level_view(synopsis.domain, names).view
     pairs = itertools.combinations(attributes, 2)
-    return [pair for pair in pairs if not _together(synopsis, pair)]
+    return [pair for pair in pairs if not _together(released, pair)]
 
 
 def told_apart(synopsis: Synopsis, view: Iterable[str]) -> str:
@@ -53,17 +55,18 @@ attributes, the numbers are as if they had nothing to do with each other.
     pairs = pairs_apart(synopsis, names)
     if not pairs:
         return ""
-    assert isinstance(synopsis, ViewSynopsis)
+    released = synopsis.released
+    assert isinstance(released, ViewSynopsis)
     if len(pairs) > 1:
         start = f"No measured table holds these attributes together: {listed_pairs(pairs)}"
         shared = "other attributes"
         who = "the two of a pair"
     else:
         start = f"No measured table holds {' and '.join(pairs[0])} together"
-        shared = _shared(synopsis, names, pairs[0])
+        shared = _shared(released, level_view(synopsis.domain, names).view, pairs[0])
         who = "they"
     # A base may know how they are connected.
-    if synopsis.base is not None:
+    if released.base is not None:
         return f"{start}."
     exceptions = [f"what both have in common with {shared}"] if shared else []
     if synopsis.domain.zeros is not None:
@@ -83,7 +86,7 @@ def listed_pairs(pairs: Sequence[tuple[str, str]]) -> str:
 
 def _shared(
     synopsis: ViewSynopsis,
-    names: View,
+    attributes: View,
     pair: tuple[str, str],
 ) -> str:
     """The attributes through which two attributes of a table may be connected, in words.
@@ -96,7 +99,7 @@ def _shared(
     if getattr(synopsis.reconstruction, "context", None) is not None:
         return "other attributes"
     first, second = pair
-    others = [name for name in level_view(synopsis.domain, names).view if name != first]
+    others = [name for name in attributes if name != first]
     # Find what tables without the first attribute connect to the second. The list grows meanwhile.
     reached = [second]
     for name in reached:

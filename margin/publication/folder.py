@@ -231,7 +231,7 @@ def _about(
     if provenance.private:
         said = in_a_paragraph(
             statement,
-            synopsis.domain,
+            synopsis.released.domain,
             provenance.base,
             row_name=imprint.row_name,
             unit_name=imprint.unit_name,
@@ -246,11 +246,12 @@ def _about(
         "private": provenance.private,
         "privacy": said,
         "statement": statement.to_json(),
-        "strength": dataclasses.asdict(strength(statement, synopsis.domain)),
+        "strength": dataclasses.asdict(strength(statement, synopsis.released.domain)),
         "base": provenance.base,
         "mechanism": provenance.mechanism,
         "released_with": f"margin {provenance.version}",
         "domain": json.loads(synopsis.domain.to_json()),
+        "categories": synopsis.changed or None,
         "meaning": _meaning(statement, {synopsis.source(table.attributes) for table in tables}),
         "left_out": statement.left_out or None,
         "level": LEVEL,

@@ -98,7 +98,7 @@ def _guarantee(synopsis: Synopsis) -> str:
     assert provenance is not None
     statement, base = provenance.statement, provenance.base
     guarantee = provenance.spent.describe().split(", neighbours")[0]
-    found = strength(statement, synopsis.domain)
+    found = strength(statement, synopsis.released.domain)
     known = " given the public totals"
     if found.steps > 1:
         guarantee += f" ({found.numbers}{known})"
@@ -108,7 +108,7 @@ def _guarantee(synopsis: Synopsis) -> str:
     earlier = (
         "the earlier releases that it uses" if has_more else "the earlier release that it uses"
     )
-    together = with_base(statement, base, synopsis.domain)
+    together = with_base(statement, base, synopsis.released.domain)
     if together is None:
         return f"{guarantee}, to be added to that of {earlier}"
     public = known if together.steps > 1 else ""

@@ -7,6 +7,7 @@ from typing import Any
 from ..domain.attribute import Attribute
 from ..domain.domain import Domain
 from ..domain.levels import LEVEL_MARK
+from ..domain.recoding.categories import sentences
 from ..domain.rules import rule_in_words
 from ..synopses.source import Source
 from .adding import ADDED_UP, adding
@@ -42,6 +43,12 @@ _IMPOSSIBLE = (
     "No row can be in these combinations. Their count, low and high are 0 by declaration.\n"
 )
 """What the rules are that follow."""
+
+_CHANGED = (
+    "Their counts are sums of counts of the release, with the bounds of these sums, so they cost "
+    "no budget. The release itself has the names on the right."
+)
+"""What changed categories are."""
 
 _CHANGE = (
     "Changes since the base: these tables lean towards it, and their errors are in part its own. "
@@ -112,6 +119,15 @@ def readme(manifest: dict[str, Any]) -> str:
         )
         parts.append(_heading("Sums and differences") + _paragraph(words))
     parts += _levels(manifest)
+    if manifest["categories"]:
+        told = [
+            _paragraph(f"- {name}: {sentence}.")
+            for name, new in manifest["categories"].items()
+            for sentence in sentences(new)
+        ]
+        parts.append(
+            _heading("Categories changed after the release") + _paragraph(_CHANGED) + "".join(told)
+        )
     rules = manifest["domain"].get("$impossible", [])
     if rules:
         lines = [_paragraph(f"- {rule_in_words(rule)}") for rule in rules]

@@ -3,7 +3,7 @@
 from .boxes import BoxSynopsis
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
-from .count import Count, Difference, Ratio
+from .count import Count, Difference, Mean, Ratio
 from .itemsets import ItemsetCounts
 from .level_table import LevelSynopsis
 from .marginals import MarginalSynopsis
@@ -24,6 +24,7 @@ __all__ = [
     "ItemsetCounts",
     "LevelSynopsis",
     "MarginalSynopsis",
+    "Mean",
     "Ratio",
     "RecordSynopsis",
     "SketchSynopsis",

@@ -8,6 +8,7 @@ from .._types import Flags, Floats
 from ..domain.domain import Domain, View
 from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
+from ..domain.recoding.grouped_view import GroupedView
 from ..errors import DomainError
 from ..solvers import JointProjection, ResidualConsistency, Tables, WholeTables
 from .counting import certain
@@ -26,7 +27,7 @@ _ROUNDING = 1 / 12
 
 def agreed(
     domain: Domain,
-    views: Sequence[LevelView],
+    views: Sequence[LevelView | GroupedView],
     cells: Sequence[Marginal],
     answers: Sequence[Marginal],
     *,
@@ -35,8 +36,8 @@ def agreed(
 ) -> list[Marginal]:
     """Change marginals as little as possible so that they agree; see `Synopsis.tables`.
 
-    Tables at levels of attributes are sums of cells of agreeing tables on the attributes. So all
-    levels agree.
+    Tables at levels of attributes, or of other groups of categories, are sums of cells of agreeing
+    tables on the attributes. So all levels agree.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def _key(domain: Domain, answer: Marginal) -> View:
     return tuple(sorted(answer.attributes, key=domain.position.__getitem__))
 
 
-def _uncertain(domain: Domain, view: LevelView) -> Flags:
+def _uncertain(domain: Domain, view: LevelView | GroupedView) -> Flags:
     """Which cells of a view have an error: those that the rules, the declared number of rows and
     known tables leave open. The shape is that of the view."""
     known = certain(domain, domain.axes(view.view), view.groups)

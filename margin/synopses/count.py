@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ..domain.bounds import LAPLACE_KURTOSIS, bounds_around, half_widths
+from ..domain.where import Chosen
 from ..errors import DomainError
 from .source import Source
 
-__all__ = ["Count", "Difference", "Ratio"]
+__all__ = ["Asked", "Count", "Difference", "Mean", "Ratio", "is_too_uncertain"]
 
 _MOST_G = 0.05
 """Largest g of Fieller's theorem, (z s / d)^2 for a denominator d of standard deviation s, up to
@@ -16,6 +18,49 @@ which the delta method is near Fieller's interval (Finney, Statistical Method in
 
 _Z = 1.96
 """The quantile in g, for intervals of 95 %."""
+
+
+class Asks(Protocol):
+    """What answers numbers of rows: a synopsis."""
+
+    def less(self, one: "Asked", other: "Asked") -> "Difference":
+        """The difference of two numbers that it answered."""
+
+    def is_same_release(self, other: "Asks") -> bool:
+        """Whether both hold the noise of the same release."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class Asked:
+    """How a number follows from numbers of rows of one synopsis: the question behind it.
+
+    Attributes
+    ----------
+    synopsis
+        What answered it.
+    estimate
+        The number.
+    codes
+        The codes that each of the n numbers of rows selects.
+    weights
+        The derivative of the number by each of the n numbers of rows: exact for counts and their
+        differences, and the delta method for ratios.
+    is_ratio
+        Whether it is a ratio, or a difference of ratios, and no number of rows.
+    is_uncertain
+        Whether a denominator is too uncertain for the delta method.
+    """
+
+    synopsis: Asks
+    estimate: float
+    codes: tuple[Chosen, ...]
+    weights: tuple[float, ...]
+    is_ratio: bool = False
+    is_uncertain: bool = False
 
 
 @dataclass(
@@ -42,6 +87,10 @@ class Count:
         The excess kurtosis of the noise; see `Marginal`.
     source
         How the release made the number, in the words of `Source`; None if several are combined.
+    asked
+        The question behind the number; None for a number that no synopsis answered. Two numbers of
+        one release can be subtracted, as in ``synopsis.ratio(...) - synopsis.ratio(...)``: the
+        result is a `Difference`, whose variances allow for the errors that both share.
 
     Examples
     --------
@@ -62,6 +111,17 @@ class Count:
         default=None,
         compare=False,
     )
+    asked: Asked | None = field(
+        default=None,
+        compare=False,
+        repr=False,
+    )
+
+    def __sub__(self, other: object) -> "Difference":
+        """This number less another one of the same release; see `Difference.within_release`."""
+        if not isinstance(other, Count):
+            return NotImplemented
+        return Difference.within_release(self, other)
 
     def __str__(self) -> str:
         low, high = self.interval(0.95)
@@ -134,6 +194,58 @@ class Difference(Count):
         return self.estimate - half, self.estimate + half
 
     @classmethod
+    def within_release(cls, one: Count, other: Count) -> "Difference":
+        """One number less another one of the same release, as ``one - other``.
+
+        The variances allow for the covariances of all numbers of rows behind the two. Those of
+        ratios are of the delta method: the derivatives of n1 / d1 - n2 / d2 are 1 / d1,
+        -n1 / d1 ** 2, -1 / d2 and n2 / d2 ** 2.
+
+        Parameters
+        ----------
+        one, other
+            Two counts, two ratios, or differences of either, that one release answered. The
+            variances of a difference of ratios are not known (NaN) if a denominator is too
+            uncertain for the delta method.
+
+        Raises
+        ------
+        DomainError
+            If the numbers are not of one release, or if one is a ratio and the other is not.
+
+        Examples
+        --------
+        >>> import margin
+        >>> from margin.datasets import people, people_domain
+        >>> synopsis = margin.simulate(
+        ...     people(), domain=people_domain(), budget=margin.PureDP(1), seed=1
+        ... ).synopsis
+        >>> smokers = [
+        ...     synopsis.ratio({"smoker": "yes", "sex": sex}, {"sex": sex})
+        ...     for sex in ("male", "female")
+        ... ]
+        >>> difference = smokers[0] - smokers[1]
+        >>> difference.estimate == smokers[0].estimate - smokers[1].estimate
+        True
+        """
+        if one.asked is None or other.asked is None:
+            raise DomainError(
+                "a difference needs two answers of a synopsis, but one of the numbers was made "
+                "without one; subtract what count, ratio and difference of a synopsis return"
+            )
+        if one.asked.is_ratio != other.asked.is_ratio:
+            raise DomainError(
+                "a difference needs two counts or two ratios, but one number is a ratio and the "
+                "other one is a number of rows; ask for both in the same way"
+            )
+        if not one.asked.synopsis.is_same_release(other.asked.synopsis):
+            raise DomainError(
+                "numbers that are subtracted must be of one release, but these are of two; for the "
+                "change from one release to another use Difference.between_releases(earlier, later)"
+            )
+        return one.asked.synopsis.less(one.asked, other.asked)
+
+    @classmethod
     def between_releases(cls, earlier: Count, later: Count) -> "Difference":
         """The change from a number of one release to a number of another one.
 
@@ -150,7 +262,8 @@ class Difference(Count):
         Raises
         ------
         DomainError
-            If one of the numbers was reconstructed, or combined with a base.
+            If one of the numbers was reconstructed, or combined with a base; or if both are of the
+            same release.
 
         Examples
         --------
@@ -158,6 +271,13 @@ class Difference(Count):
         >>> Difference.between_releases(earlier, later).estimate
         30.0
         """
+        both = [one.asked for one in (earlier, later) if one.asked is not None]
+        if len(both) > 1 and both[0].synopsis.is_same_release(both[1].synopsis):
+            raise DomainError(
+                "a change needs numbers of two releases, whose noise is independent, but both are "
+                "of the same release, so that their errors are related; subtract them instead: "
+                "later - earlier allows for that"
+            )
         if earlier.reconstructed or later.reconstructed:
             raise DomainError(
                 "both numbers of a change must be measured, but one was reconstructed, or combined "
@@ -175,6 +295,20 @@ class Difference(Count):
             noise_variance=variance,
             noise_kurtosis=min(LAPLACE_KURTOSIS, fourth / variance**2) if variance > 0 else 0.0,
         )
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Mean(Difference):
+    """The estimated mean of numbers that are stated for categories, over the rows in these.
+
+    The attributes are those of `Count`, in the unit of the numbers. The variances are those of the
+    delta method: the derivative of the mean m by the count of a category with the number w is
+    (w - m) / n for n rows. They are for the noise, and not for what the stated number of a bin
+    departs from the values in it.
+    """
 
 
 @dataclass(
@@ -211,7 +345,7 @@ class Ratio(Count):
         """Whether the denominator is too uncertain for the delta method, so that the variances are
         not those of a nearly normal error."""
         bottom = self.denominator
-        return not _Z**2 * bottom.variance <= _MOST_G * bottom.estimate**2
+        return is_too_uncertain(bottom.estimate, bottom.variance)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true ratio by Fieller's theorem.
@@ -244,6 +378,11 @@ class Ratio(Count):
         if not variance > 0:
             return _half_width(1.0, level, 0.0)
         return half / math.sqrt(variance)
+
+
+def is_too_uncertain(denominator: float, variance: float) -> bool:
+    """Whether a denominator is too uncertain for the delta method."""
+    return not _Z**2 * variance <= _MOST_G * denominator**2
 
 
 def _inside(

@@ -1,18 +1,24 @@
 """`Counting`: the questions about sums of cells that every synopsis answers."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._names import explains_calls
 from .._types import Flags, Floats, Integers
+from .._upwards import upwards
+from ..domain.attribute import Attribute
 from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
+from ..domain.level_views import attribute_at
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen, chosen_codes
+from ..errors import DomainError
 from ..solvers import (
     ComponentErrors,
     LinkedErrors,
@@ -21,7 +27,7 @@ from ..solvers import (
     covered_covariance,
     errors_of_components,
 )
-from .count import Count, Difference, Ratio
+from .count import Asked, Asks, Count, Difference, Mean, Ratio, is_too_uncertain
 from .source import Source
 
 __all__ = ["Counting", "Sums", "box", "certain", "common", "covered_sums", "weights_on"]
@@ -141,7 +147,8 @@ class Counting:
         """
         codes = chosen_codes(self.domain, where)
         found = self._sums([codes]).count(0)
-        return replace(found, source=self._source_of(found, codes))
+        asked = Asked(synopsis=self, estimate=found.estimate, codes=(codes,), weights=(1.0,))
+        return replace(found, source=self._source_of(found, codes), asked=asked)
 
     def _source_of(self, found: Count, codes: Chosen) -> Source:
         """How a number was made. One without error follows from what the domain declares: its
@@ -167,18 +174,131 @@ class Counting:
         DomainError
             As for `count`.
         """
-        both = [chosen_codes(self.domain, each) for each in (where, other)]
-        sums = self._sums(both)
-        weights = np.array([1.0, -1.0])
-        noise, missed = sums.combined(weights)
-        return Difference(
+        codes = tuple(chosen_codes(self.domain, each) for each in (where, other))
+        sums = self._sums(codes)
+        asked = Asked(
+            synopsis=self,
             estimate=float(sums.estimates[0] - sums.estimates[1]),
-            noise_variance=noise,
+            codes=codes,
+            weights=(1.0, -1.0),
+        )
+        return self._difference(asked, sums)
+
+    def less(self, one: Asked, other: Asked) -> Difference:
+        """The difference of two numbers that this release answered; see
+        `Difference.within_release`."""
+        asked = Asked(
+            synopsis=self,
+            estimate=one.estimate - other.estimate,
+            codes=one.codes + other.codes,
+            weights=one.weights + tuple(-weight for weight in other.weights),
+            is_ratio=one.is_ratio,
+            is_uncertain=one.is_uncertain or other.is_uncertain,
+        )
+        return self._difference(asked, self._sums(asked.codes))
+
+    @explains_calls(absent='pass an attribute, as in mean("age") or mean("children", {0: 0, 1: 1})')
+    def mean(
+        self,
+        attribute: str,
+        numbers: Mapping[Any, float] | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> Mean:
+        """Estimate the mean of an attribute from its counts, by a number for each category.
+
+        Parameters
+        ----------
+        attribute
+            The attribute, or a level of it.
+        numbers
+            The number that each category stands for. Rows of categories without one, such as those
+            of missing values, are left out of the mean. By default, the middles of the bins.
+        where
+            The rows, as for `count`; all rows by default.
+
+        Returns
+        -------
+        Mean
+            Its bounds allow for the noise of all counts, and for what these share, and not for what
+            a number departs from the values that it stands for. The mean by the lower edges of
+            bins, and that by the upper edges, hold the mean of the rows between them. The bounds
+            are NaN if the number of these rows is too uncertain for the delta method.
+
+        Raises
+        ------
+        DomainError
+            As for `count`; and if a number is not finite, or a bin without limit has none.
+
+        Examples
+        --------
+        >>> import margin
+        >>> domain = {"age": {"bins": [0, 18, 65, 100]}}
+        >>> rows = {"age": [9] * 400 + [40] * 600}
+        >>> made = margin.release(rows, domain=domain, budget=margin.PureDP(10))
+        >>> low, high = made.mean("age").interval()
+        >>> low < 0.4 * 9 + 0.6 * 41.5 < high
+        True
+        """
+        form = attribute_at(self.domain, attribute)
+        stated = _stated(form, attribute, numbers)
+        asked_rows = chosen_codes(self.domain, where or {})
+        codes, weights = [], []
+        for label, number in stated.items():
+            own = common(asked_rows, chosen_codes(self.domain, {attribute: [label]}))
+            if own is not None:
+                codes.append(own)
+                weights.append(number)
+        if not codes:
+            raise DomainError(
+                f"a mean of {attribute!r} needs a category with a number among the rows of the "
+                "conditions, but there is none; drop a condition, or state more numbers"
+            )
+        sums = self._sums(codes)
+        rows, values = float(sums.estimates.sum()), np.array(weights)
+        estimate, gradient = math.nan, np.full(len(codes), math.nan)
+        if rows > 0:
+            estimate = float(values @ sums.estimates) / rows
+            gradient = (values - estimate) / rows
+        asked = Asked(
+            synopsis=self,
+            estimate=estimate,
+            codes=tuple(codes),
+            weights=tuple(gradient.tolist()),
+            is_ratio=True,
+            is_uncertain=is_too_uncertain(rows, sum(sums.combined(np.ones(len(codes))))),
+        )
+        return Mean(**vars(self._difference(asked, sums)))
+
+    def _difference(self, asked: Asked, sums: Sums) -> Difference:
+        """The answer to a question that is a weighted sum of some numbers of rows."""
+        weights = np.array(asked.weights)
+        noise, missed = sums.combined(weights)
+        kurtosis = sums.kurtosis_of(weights, noise)
+        return Difference(
+            estimate=asked.estimate,
+            noise_variance=math.nan if asked.is_uncertain else noise,
             missed_variance=missed,
             reconstructed=sums.reconstructed,
-            noise_kurtosis=sums.kurtosis_of(weights, noise),
-            source=self._least_certain(both),
+            noise_kurtosis=kurtosis,
+            source=self._least_certain(asked.codes),
+            asked=asked,
         )
+
+    def is_same_release(self, other: Asks) -> bool:
+        """Whether two synopses hold the noise of the same release: one is a copy of the other, or
+        both were read from the same file."""
+        mine, theirs = getattr(self, "provenance", None), getattr(other, "provenance", None)
+        if self is other or (mine is not None and mine is theirs):
+            return True
+        if not isinstance(other, Counting) or self._digest is None:
+            return False
+        return self._digest == other._digest
+
+    @cached_property
+    def _digest(self) -> str | None:
+        """The digest of the release; None if no file can hold the synopsis."""
+        digest: str | None = upwards("release_digest")(self)
+        return digest
 
     @explains_calls(
         absent='pass two conditions, as in ratio({"sex": "F", "smokes": "yes"}, {"sex": "F"})'
@@ -204,6 +324,7 @@ class Counting:
         sums = self._sums([one, base])
         top, bottom = sums.count(0), sums.count(1)
         estimate = noise = missed = math.nan
+        weights = np.full(2, math.nan)
         kurtosis = 0.0
         if bottom.estimate > 0:
             estimate = top.estimate / bottom.estimate
@@ -213,7 +334,7 @@ class Counting:
         source = self._least_certain([one, base])
         if self._source_of(top, one) is Source.IMPOSSIBLE:
             source = Source.IMPOSSIBLE
-        return Ratio(
+        found = Ratio(
             estimate=estimate,
             noise_variance=noise,
             missed_variance=missed,
@@ -225,6 +346,15 @@ class Counting:
             covariance=float(sums.noise[0, 1] + sums.missed[0, 1]),
             share=_implies(one, base),
         )
+        asked = Asked(
+            synopsis=self,
+            estimate=estimate,
+            codes=(one, base),
+            weights=tuple(weights.tolist()),
+            is_ratio=True,
+            is_uncertain=found.is_uncertain,
+        )
+        return replace(found, asked=asked)
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
         """The numbers of rows with some codes, by sums of cells of marginals.
@@ -260,6 +390,34 @@ class Counting:
             reconstructed=reconstructed,
             kurtosis=kurtosis,
         )
+
+
+def _stated(
+    form: Attribute,
+    name: str,
+    numbers: Mapping[Any, float] | None,
+) -> dict[Any, float]:
+    """The number of each category that has one, by its label."""
+    if numbers is None:
+        if form.bins is None:
+            raise DomainError(
+                f"the categories of {name!r} are no bins, which have middles; state the number of "
+                'each, as in mean("children", {0: 0, 1: 1, 2: 2})'
+            )
+        middles = [(low + high) / 2 for low, high in itertools.pairwise(form.bins)]
+        numbers = dict(zip(form.labels, middles, strict=False))
+    if not isinstance(numbers, Mapping) or not numbers:
+        raise DomainError(
+            "numbers must be a mapping from categories to numbers, but it is empty or of type "
+            f'{type(numbers).__name__}; write it as in {{"0 to under 18": 9}}'
+        )
+    for label, number in numbers.items():
+        if not (isinstance(number, int | float) and math.isfinite(number)):
+            raise DomainError(
+                f"category {label!r} of {name!r} must have a finite number, but it has {number!r}: "
+                "a bin without a limit has no middle; state the numbers of all bins"
+            )
+    return dict(numbers)
 
 
 def _implies(one: Chosen, other: Chosen) -> bool:
@@ -390,7 +548,7 @@ def certain(
     if groups is not None:
         pairs = zip(groups, sizes, strict=True)
         codes = [np.arange(size) if group is None else group for group, size in pairs]
-        shape = [int(own[-1]) + 1 for own in codes]
+        shape = [int(own.max()) + 1 for own in codes]
         sums = np.ravel_multi_index(np.ix_(*codes), shape)
     return domain.constraints.told(axes, sums, empty)
 

@@ -17,6 +17,7 @@ from .._upwards import upwards
 from ..domain.domain import Domain, View
 from ..domain.level_views import LevelView, level_view
 from ..domain.marginal import Marginal
+from ..domain.recoding.changes import Changes
 from ..domain.workload import Workload
 from ..errors import DomainError, FileError
 from ..notebook import html_table
@@ -313,10 +314,21 @@ class Synopsis(Counting):
         True
         """
         asked = Workload.of(self.domain, workload)
+        tables = self._agreed(asked, integers=integers, seed=seed)
+        return [table.answered_by(self.source) for table in tables]
+
+    def _agreed(
+        self,
+        asked: Workload,
+        *,
+        integers: bool,
+        seed: int,
+    ) -> list[Marginal]:
+        """The tables of a workload that agree exactly."""
         views = [level_view(self.domain, names) for names in asked.names]
         answers = self._answers(asked)
         cells = self._marginals([view.view for view in views]) if asked.levels else answers
-        tables = agreed(
+        return agreed(
             self.domain,
             views,
             cells,
@@ -324,7 +336,52 @@ class Synopsis(Counting):
             integers=integers,
             seed=seed,
         )
-        return [table.answered_by(self.source) for table in tables]
+
+    def recoded(self, changes: Mapping[str, Mapping[str, Any]]) -> "Synopsis":
+        """The same release with categories that are renamed, or put together as one.
+
+        This is post-processing: it spends no privacy. A category of the result is a set of declared
+        ones, so its count is the sum of theirs, and its bounds allow for what their errors share.
+        The result answers everything but `save`: keep the file of the release, and the changes.
+
+        Parameters
+        ----------
+        changes
+            For attributes, or levels such as "place@state", the new categories: a mapping from
+            each new name to a category, or to the list of those that it stands for. All other
+            categories stay. An attribute keeps those levels whose nodes hold its new categories
+            whole.
+
+        Raises
+        ------
+        DomainError
+            When a category is not declared or listed twice, or a new name is already taken.
+
+        Examples
+        --------
+        >>> import margin
+        >>> from margin.datasets import people, people_domain
+        >>> synopsis = margin.simulate(
+        ...     people(), domain=people_domain(), budget=margin.PureDP(1), seed=1
+        ... ).synopsis
+        >>> new = synopsis.recoded({"region": {"lowland": ["coast", "valley"]}})
+        >>> before = synopsis.count({"region": ["coast", "valley"]})
+        >>> new.count({"region": "lowland"}) == before
+        True
+        """
+        made: Synopsis = upwards("recoded")(self, changes)
+        return made
+
+    @property
+    def released(self) -> "Synopsis":
+        """The synopsis as it was released: itself, unless its categories were changed later."""
+        return self
+
+    @property
+    def changed(self) -> Changes:
+        """The categories that were changed after the release: for each attribute or level, each new
+        one with those that it stands for. Empty if there are none."""
+        return {}
 
     def _rolled(self, view: LevelView) -> Marginal:
         """The marginal of a view with levels."""

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.__main__ import _studies
 from experiments.priview import _figures
-from experiments.tools import readings, study, tables
+from experiments.tools import pages, readings, study, tables
 from margin import FileError
 
 STUDIES = {
@@ -33,6 +33,14 @@ def only_generated(monkeypatch):
 def test_a_report_without_any_row(name, tmp_path, monkeypatch):
     monkeypatch.setattr(study, "measuring", False)
     assert importlib.import_module(STUDIES[name]).run(smoke=True, out=tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name.startswith("dualquery")])
+def test_a_whole_report_without_any_row_claims_nothing(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "measuring", False)
+    importlib.import_module(STUDIES[name]).run(smoke=False, out=tmp_path)
+    claims = readings.load(tmp_path / readings.FILE).claims
+    assert claims and {claim.holds for claim in claims} == {None}
 
 
 def made_up(done):
@@ -90,3 +98,57 @@ def test_rows_of_a_generated_table_are_not_kept(tmp_path):
 
 def test_published_names():
     assert tables.published(f"msnbc{tables.GENERATED}") == tables.published("msnbc") == "msnbc"
+
+
+OF_THE_WHOLE = {
+    "dualquery_figure2": ["500,000", "1000", "5000", "17,770", "480,189", "3 seeds"],
+    "dualquery_figure3": ["494,021", "396", "1750", "3 seeds"],
+    "dualquery_figure4": ["100,000", "3 seeds"],
+    "dpsense": ["100,000 sets", "10,000 items", "queries"],
+    "figure2": ["50 sets"],
+    "figure3": ["100 sets", "the last 25"],
+    "figure4": ["50 sets"],
+    "spatial": ["check-ins", "512 x 512", "1,000,000", "3 runs"],
+    "sparse_summaries": ["4,001", "131,072"],
+}
+"""Sizes that only the whole study has."""
+
+
+def about(name, smoke, folder):
+    module = importlib.import_module(STUDIES[name])
+    module.run(smoke=smoke, out=folder)
+    return readings.load(folder / readings.FILE).about
+
+
+@pytest.mark.parametrize("name", OF_THE_WHOLE)
+def test_a_smoke_report_names_no_size_of_the_whole_study(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "measuring", False)
+    stated = about(name, True, tmp_path)
+    assert not [size for size in OF_THE_WHOLE[name] if size in stated]
+    # Whole tables of PriView take long to make.
+    if not name.startswith("figure"):
+        stated = about(name, False, tmp_path)
+        assert all(size in stated for size in OF_THE_WHOLE[name])
+
+
+def squared(number, run):
+    return {"square": number**2}
+
+
+@pytest.mark.parametrize("smoke", [False, True])
+@pytest.mark.parametrize("missing", [0, 2])
+def test_a_page_begins_with_what_was_run_and_what_was_not(smoke, missing, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "smoke", smoke)
+    asked = [{"number": number, "run": 0} for number in (2, 3, 5)]
+    study.sweep(tmp_path / "rows.csv", squared, asked[missing:])
+    monkeypatch.setattr(study, "measuring", False)
+    rows = study.sweep(tmp_path / "rows.csv", squared, asked)
+    text = pages.page(tmp_path / "page.md", title="Squares", about="All squares.", rows=rows)
+    before = text.partition("All squares.")[0]
+    numbers = ", ".join(f"`{key['number']}`" for key in asked[missing:])
+    assert (f"Measured: number: {numbers}; run: `0`." in before) == smoke
+    assert ("2 of the 3 measurements of the study were not run" in before) == bool(missing)
+    assert readings.load(tmp_path / readings.FILE).about == "All squares."
+    # Another folder is another study.
+    other = pages.page(tmp_path / "other" / "page.md", title="Cubes", about="All cubes.")
+    assert "measurements" not in other

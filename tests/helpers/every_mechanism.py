@@ -63,7 +63,12 @@ from margin.solvers import Greedy, Newton
 
 BITS = Domain(dict.fromkeys("abcdef", 2))
 FEW = Domain({"a": 2, "b": 3, "c": 2})
-LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})
+LINE = Domain(
+    {
+        "x": {"size": 40, "ordered": True},
+        "y": {"bins": [0.0, 0.5, 2.25, 7.0], "ordered": True},
+    }
+)
 STEPS = Domain({name: ["north", "south", "end"] for name in "uvw"})
 TREE = Domain(
     {"a": 2, "b": {"levels": {"names": ["x", "y"], "paths": [["p", "q"], ["p", "r"], ["s", "t"]]}}}

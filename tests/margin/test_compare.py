@@ -138,9 +138,10 @@ def test_the_standard_error_is_that_of_the_means_of_runs(table, domain, runs, me
                 assert np.isnan(error)
             else:
                 assert error == pytest.approx(scipy.stats.sem(means), rel=1e-9)
-    # Equal mechanisms cannot be told apart.
-    doubt = "a single run" if runs == 1 else "by Welch's t-test, than: "
-    assert doubt in str(found)
+    # Equal mechanisms have the same answers: that is no matter of chance.
+    assert "(the same errors in every run: also views" in str(found)
+    assert "Welch" not in str(found)
+    assert ("a single run has no standard error" in str(found)) == (runs == 1)
     shown = found._repr_html_()
     assert all(
         name in shown for name in ("std. error", "release CPU s", f"mean {measured[0].name}")
@@ -171,7 +172,9 @@ def test_a_difference_is_clear_if_the_test_of_welch_says_so(pair):
         moments = [(np.mean(means), np.std(means, ddof=1), len(means)) for means in pair]
         tested = scipy.stats.ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False)
         clear = tested.pvalue < 0.05
-    assert ("not clearly better" in str(found)) == (not clear)
+    same = first == second
+    assert ("not clearly better" in str(found)) == (not clear and not same)
+    assert ("the same errors in every run: second" in str(found)) == same
 
 
 def test_two_runs_need_a_large_difference():
@@ -194,6 +197,8 @@ def test_none_is_the_default(table, domain):
     )
     first, second = found.rows
     assert first.values == second.values and not first.problem
+    said = f"(the same errors in every run: {second.name}; a single run has no standard error"
+    assert said in str(found)
 
 
 class Probe:
@@ -846,17 +851,28 @@ def comparing(table, domain, tmp_path):
     import pyarrow.csv
 
     pyarrow.csv.write_csv(table, tmp_path / "people.csv")
-    chosen = Domain({name: domain[name] for name in ("age", "sex", "region")})
+    chosen = Domain(
+        {
+            "age": {**domain["age"].to_json(), "ordered": True},
+            "sex": domain["sex"],
+            "region": domain["region"],
+        }
+    )
     (tmp_path / "domain.json").write_text(chosen.to_json())
     files = [str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json")]
     return ["compare", *files, "--rho", "5", "--workload", "age,sex", "--runs", "1"]
 
 
 def test_the_command_compares_queries_and_mechanisms_with_parameters(comparing, capsys):
-    given = ["dualquery,DPCube", "Residual(order=1),PriView(views=[['age', 'sex']])"]
+    given = ["dualquery,SpanningTree", "Residual(order=1),PriView(views=[['age', 'sex']])"]
     assert main([*comparing, "--mechanisms", *given]) == 0
     out = capsys.readouterr().out
-    for name in ("DualQuery", "DPCube", "Residual(order=1)", "PriView(views=[['age', 'sex']])"):
+    for name in (
+        "DualQuery",
+        "SpanningTree",
+        "Residual(order=1)",
+        "PriView(views=[['age', 'sex']])",
+    ):
         (line,) = [line for line in out.splitlines()[2:-1] if line.startswith(f"{name} ")]
         assert "failed" not in line
 
@@ -912,3 +928,85 @@ def test_the_help_says_what_is_told_and_how_it_ends(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "each mechanism is told all of them" in said and "at most N views" in said
     assert "the exit code is 2 if all fail, otherwise 0" in said
+
+
+AGES = Domain({"age": {"size": 9, "ordered": True}, "region": 3})
+RANGES = Workload.of(AGES, [["age", "region"], ["age"]], asked={"age": "ranges"})
+PEOPLE = {"age": np.arange(300) % 9, "region": np.arange(300) % 3}
+
+
+def of_ranges(measured, workload=RANGES):
+    return compare(
+        PEOPLE,
+        domain=AGES,
+        budget=PureDP(1),
+        mechanisms={"wavelet": margin.mechanisms.Wavelet(), "flat": margin.mechanisms.Flat()},
+        workload=workload,
+        metrics=measured,
+        runs=2,
+    )
+
+
+def test_the_metric_asked_measures_what_the_workload_asks():
+    found = of_ranges(["asked", "absolute"])
+    simulation = margin.simulate(
+        PEOPLE,
+        domain=AGES,
+        budget=PureDP(1),
+        mechanism=margin.mechanisms.Flat(),
+        workload=RANGES,
+        seed=1,
+    )
+    run = simulation.marginals(RANGES), simulation.truths(RANGES)
+    (flat,) = [row for row in found.rows if row.name == "flat"]
+    for numbers, metric in zip(
+        flat.values, (metrics.AskedError({"age": "ranges"}), metrics.AbsoluteError()), strict=True
+    ):
+        assert numbers[2:] == pytest.approx(metric(*run))
+    assert found.to_json()["asked"] == {"age": "ranges"}
+    assert found.to_json()["metrics"] == ["abs. error asked", "abs. error"]
+    # What the metric states itself is not replaced.
+    stated = of_ranges([metrics.AskedError({"age": "cells"})])
+    (row,) = [row for row in stated.rows if row.name == "flat"]
+    assert row.values[0] == pytest.approx(flat.values[1])
+
+
+@pytest.mark.parametrize(
+    ("measured", "workload", "noted"),
+    [
+        (["l2", "asked", "js"], RANGES, "mean L2/N, mean JS: of the cells of each view, although"),
+        (["asked"], RANGES, ""),
+        (["l2"], [["age", "region"]], ""),
+        (["l2"], Workload.of(AGES, [["age"]], asked={"age": "cells"}), ""),
+    ],
+)
+def test_a_comparison_says_which_metrics_measure_cells_although_more_is_asked(
+    measured, workload, noted
+):
+    found = of_ranges(measured, workload)
+    for shown in (str(found), found._repr_html_()):
+        assert ("although the workload asks ranges of age" in shown) == bool(noted)
+        assert noted in shown
+
+
+def test_too_many_queries_are_refused_before_any_mechanism_runs():
+    wide = Domain({name: {"size": 300, "ordered": True} for name in "abc"})
+    probe = Probe()
+    with pytest.raises(DomainError, match=r"the metric asked needs .* sums of the table"):
+        compare(
+            {name: [0, 1] for name in "abc"},
+            domain=wide,
+            budget=PureDP(1),
+            mechanisms={"probe": probe},
+            workload=Workload.of(wide, [list("abc")], asked=dict.fromkeys("abc", "ranges")),
+            metrics=["asked"],
+        )
+    assert not probe.told
+
+
+def test_the_command_measures_what_is_asked(comparing, capsys):
+    given = ["--mechanisms", "Wavelet,Residual", "--asked", "age=ranges", "--metrics", "asked,l2"]
+    assert main([*comparing, *given]) == 0
+    said = capsys.readouterr().out
+    assert "mean abs. error asked" in said
+    assert "mean L2/N: of the cells of each view, although the workload asks ranges of age" in said

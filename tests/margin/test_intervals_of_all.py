@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ordered_axes import ordered_axes
 
 from margin import ApproxDP, Domain, MarginError, mechanisms, simulate
 from margin.queries import Conjunctions
 
 ATTRIBUTES = 7
-DOMAIN = Domain(dict.fromkeys([f"x{place}" for place in range(ATTRIBUTES)], 2))
+DOMAIN = Domain(ordered_axes(**{f"x{place}": 2 for place in range(ATTRIBUTES)}))
 PAIRS = list(itertools.combinations(DOMAIN, 2))
 BUDGET = ApproxDP(1, "1/1000")
 

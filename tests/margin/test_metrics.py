@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margin import Domain, DomainError, Marginal
+from margin import Domain, DomainError, Marginal, Workload
 from margin.metrics import (
     F1,
     L1,
     L2,
     NDCG,
+    AbsoluteError,
+    AskedError,
     Inside,
     IntervalScore,
     JensenShannon,
@@ -28,6 +30,9 @@ from margin.metrics import (
 METRICS = [
     L2(),
     L1(),
+    AbsoluteError(),
+    AskedError(),
+    AskedError({"x0": "ranges", "x1": "prefixes"}),
     JensenShannon(),
     TotalVariation(),
     LargestError(),
@@ -70,14 +75,17 @@ def cells_of(answers, truths):
 
 @given(answered())
 def test_errors_of_views_by_loops(run):
-    l2, l1, relative, largest = [], [], [], []
+    l2, l1, absolute, relative, largest = [], [], [], [], []
     for cells, rows in cells_of(*run):
         l2.append(math.sqrt(sum((a - t) ** 2 for a, t in cells)) / rows)
         l1.append(sum(abs(a - t) for a, t in cells) / rows)
+        absolute.append(sum(abs(a - t) for a, t in cells) / len(cells))
         relative.append(sum(abs(a - t) / max(t, 0.02 * rows) for a, t in cells) / len(cells))
         largest.append(max(abs(a - t) for a, t in cells) / rows)
     assert L2()(*run) == pytest.approx(l2)
     assert L1()(*run) == pytest.approx(l1)
+    assert AbsoluteError()(*run) == pytest.approx(absolute)
+    assert AskedError()(*run) == pytest.approx(absolute)
     assert RelativeError(sanity=0.02)(*run) == pytest.approx(relative)
     assert LargestError()(*run) == pytest.approx([max(largest)])
     for alpha in (0.1, 0.5, 2.0):
@@ -250,3 +258,71 @@ def test_a_table_without_rows_is_no_division_by_zero(metric):
 def test_parameters_out_of_range(make):
     with pytest.raises(DomainError):
         make()
+
+
+PATHS = [["A", "a1"], ["A", "a2"], ["B", "b1"], ["B", "b2"], ["B", "b3"]]
+ASKABLE = Domain(
+    {
+        "age": {"size": 4, "ordered": True},
+        "place": {"levels": {"names": ["state", "county"], "paths": PATHS}, "ordered": True},
+        "date": {"dates": {"from": "2025-01-01", "to": "2025-03-31", "by": "month"}},
+    }
+)
+
+
+def sets_of(name, ask):
+    """The sets of codes of all queries of an attribute."""
+    size = ASKABLE[name].size
+    if ask == "cells":
+        return [[code] for code in range(size)]
+    if ask == "prefixes":
+        return [range(code + 1) for code in range(size)]
+    if ask == "ranges":
+        return [range(a, b) for a in range(size) for b in range(a + 1, size + 1)]
+    groups = ASKABLE[name].levels.groups
+    return [np.flatnonzero(group == node) for group in groups for node in range(max(group) + 1)]
+
+
+ASKS = ("cells", "prefixes", "ranges", "levels")
+
+
+@pytest.mark.parametrize("ages", ASKS[:3])
+@pytest.mark.parametrize("places", ASKS)
+@pytest.mark.parametrize("dates", ASKS)
+@pytest.mark.parametrize("view", [["age"], ["place", "age"], ["date", "age", "place"]])
+def test_the_error_of_what_is_asked_by_loops(view, ages, places, dates):
+    asked = {"age": ages, "place": places, "date": dates}
+    rng = np.random.default_rng(len(view))
+    domain = ASKABLE.restrict(view)
+    truth, noise = (rng.integers(-9, 30, domain.sizes).astype(float) for _ in range(2))
+    queries = itertools.product(*(sets_of(name, asked[name]) for name in view))
+    errors = [abs(noise[np.ix_(*map(list, query))].sum()) for query in queries]
+    run = [[Marginal(domain, counts, np.zeros(domain.sizes))] for counts in (truth + noise, truth)]
+    assert AskedError(asked)(*run) == pytest.approx([np.mean(errors)])
+    bound = AskedError().of(Workload.of(ASKABLE, [view], asked=asked))
+    assert bound(*run) == pytest.approx([np.mean(errors)])
+
+
+def test_the_longest_ranges_are_not_written_out():
+    """These are 2**23 ranges, and more than 2**26 sums if the other attribute asks ranges, too."""
+    counts = np.zeros((4096, 200))
+    counts[7, 3] = 1.0
+    run = [marginal(counts)], [marginal(np.zeros(counts.shape))]
+    first = 8 * (4096 - 7) / (4096 * 4097 / 2)
+    assert AskedError({"x0": "ranges"})(*run) == pytest.approx([first / 200])
+    with pytest.raises(
+        DomainError, match=r"asked needs 82,349,700 sums of the table of \(x0, x1\)"
+    ):
+        AskedError({"x0": "ranges", "x1": "ranges"})(*run)
+
+
+@pytest.mark.parametrize("asked", ["ranges", ["age"], {"age": "range"}, {"age": None}, 3])
+def test_what_cannot_be_asked_is_refused(asked):
+    with pytest.raises(DomainError, match="asked must be a mapping"):
+        AskedError(asked)
+
+
+def test_levels_are_asked_of_attributes_with_levels():
+    table = [Marginal(ASKABLE.restrict(["age"]), np.zeros(4), np.zeros(4))]
+    with pytest.raises(DomainError, match="levels can be asked of attributes with levels only"):
+        AskedError({"age": "levels"})(table, table)

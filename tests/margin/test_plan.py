@@ -527,6 +527,25 @@ def test_the_figures_of_the_page_for_agencies():
     assert [f"{row.per_cell:.1f}" for row in best] == ["25.1", "19.9"]
 
 
+@pytest.mark.parametrize("limit", [None, 1, 3])
+def test_a_plan_says_that_it_knows_nothing_of_rows_that_are_left_out(limit, tmp_path, capsys):
+    """In Python a limit of 1 is none."""
+    (tmp_path / "d.json").write_text('{"sex": 2, "job": 8}')
+    words = ["plan", "--domain", str(tmp_path / "d.json"), "--epsilon", "1"]
+    words += [] if limit is None else ["--rows-per-person", str(limit)]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("leaves out rows of a person beyond") == (limit is not None)
+    assert main([*words, "--json"]) == 0
+    remarks = json.loads(capsys.readouterr().out)["remarks"]
+    assert sum("leaves out rows of a person beyond" in line for line in remarks) == (
+        limit is not None
+    )
+    budget = PureDP(1, rows_per_person=limit or 1)
+    plan = margin.plan(margin.Domain({"sex": 2, "job": 8}), budget=budget)
+    assert any("leaves out" in line for line in plan.remarks) == (limit == 3)
+
+
 @pytest.mark.parametrize("known", [None, 2_000, 100_000])
 @pytest.mark.parametrize("rows", [None, 1_900, 2_100, 30_000, 100_000])
 def test_public_totals_that_are_far_from_the_expected_rows_are_remarked(known, rows):

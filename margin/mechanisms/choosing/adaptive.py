@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +23,7 @@ from ...synopses.estimate import possible, reconstruction_for
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import usual_workload
 from ..fitted import (
+    FIRST_PART,
     LOOK_CHOICE_NOISE,
     LOOK_NOISE,
     LOOK_PRICE,
@@ -31,6 +33,7 @@ from ..fitted import (
     TREE_SINGLES,
 )
 from ..ordered.level_counts import LevelCounts
+from .again import chosen_again
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows
 from .begin import begin
@@ -74,6 +77,10 @@ class Adaptive:
     budget and the number of rows show that it would not reduce the error. This is so if one
     candidate is the best for any likely structure (such as the full table of a small domain), or if
     noise would hide the structure.
+
+    Under concentrated differential privacy the candidate is measured with half of what is left. The
+    structure is learnt again from all tables, and the rest measures the candidate that is best
+    together with them (`chosen_again`).
 
     Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
     far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
@@ -392,7 +399,10 @@ class _Course:
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
-        """Measure the candidate with all that is left of the budget."""
+        """Measure the candidate with all that is left of the budget.
+
+        Under concentrated differential privacy the second half measures what is chosen again.
+        """
         if isinstance(chosen.mechanism, SpanningTree):
             begin(self.private, f"measuring {chosen.note}")
             tree = replace(
@@ -402,8 +412,34 @@ class _Course:
             )
             # The probes would close cycles: answers are exact for the tables of the tree alone.
             return tree.measure_and_judge(self.private, self.workload, 1 - self.spent)
+        if not isinstance(self.budget, PureDP) and not math.isnan(chosen.error):
+            chosen = self._after_a_part(chosen)
         self._measure_candidate(chosen, None)
         return self._synopsis(self._solver(chosen))
+
+    def _after_a_part(self, chosen: Candidate) -> Candidate:
+        """Measure a candidate with a part of what is left, and choose again: the second choice.
+
+        Under concentrated differential privacy two measurements of one candidate are together as
+        precise as a single one with both budgets. So a second choice costs nothing, and it knows
+        far more: the strength of the structure is learnt from all that has been measured.
+        """
+        part = (1 - self.spent) * FIRST_PART
+        self._measure_candidate(chosen, part)
+        self.spent += part
+        tables = self.evidence.tables()
+        self.rows = max(1.0, tables.total)
+        self.strength = learned(tables, Strength.of(self.mechanism.structure))
+        again, self.evidence = chosen_again(
+            self.domain,
+            self.considered,
+            self.evidence,
+            chosen,
+            self.strength,
+            self.rows,
+            variance_after(self.budget, self.spent),
+        )
+        return again
 
     def _solver(self, chosen: Candidate) -> Solver:
         assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked

@@ -26,7 +26,7 @@ from .residual import Residual
 from .strength import Strength
 from .tree import SpanningTree
 
-__all__ = ["Candidate", "Candidates", "nearly"]
+__all__ = ["Candidate", "Candidates", "Combined", "nearly"]
 
 
 _SAMPLE = 200
@@ -77,6 +77,26 @@ class Candidate:
     def error(self) -> float:
         """The expected squared error: `noise + missed`."""
         return self.noise + self.missed
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Combined:
+    """A candidate that follows earlier measurements, with its expected error together with them.
+
+    Attributes
+    ----------
+    candidate
+        The candidate; its errors are those after both measurements.
+    keeps
+        Whether all earlier measurements are kept. If not, only those of the components that the
+        candidate measures itself are kept.
+    """
+
+    candidate: Candidate
+    keeps: bool
 
 
 class Candidates:
@@ -166,6 +186,68 @@ class Candidates:
         # Of nearly equal errors, the candidate that is offered first is the simpler one.
         return sorted(priced, key=lambda candidate: nearly(candidate.error))
 
+    def combined(
+        self,
+        held: Precision,
+        first: Candidate,
+        strength: Strength,
+        rows: float,
+        *,
+        variance: float,
+    ) -> list[Combined]:
+        """Compute the expected error of each candidate together with earlier measurements.
+
+        The result is sorted, the best first. A spanning tree is left out: other measurements would
+        close cycles. The estimate of a component from both has the sum of the two precisions.
+
+        Parameters
+        ----------
+        held
+            The precision of each component from the earlier measurements.
+        first
+            The candidate that the earlier measurements are of, mostly.
+        strength, rows, variance
+            As in `priced`.
+        """
+        lefts = self._left(strength, rows, variance)
+        # The share of the earlier noise that the removal of negative counts leaves.
+        (left_of_first,) = (
+            left
+            for (offer, _), left in zip(self._found, lefts, strict=True)
+            if offer.mechanism is first.mechanism
+        )
+        earlier = [known.precision / left_of_first for known in self._asked.known(held)]
+        found = []
+        for (offer, known), left in zip(self._found, lefts, strict=True):
+            if offer.tree is not None:
+                continue
+            for keeps in (True, False):
+                together = [
+                    _together(one, before, variance * left, keeps)
+                    for one, before in zip(known, earlier, strict=True)
+                ]
+                noise, missed = self._asked.errors(together, strength, rows, 1.0)
+                candidate = Candidate(
+                    mechanism=offer.mechanism,
+                    note=offer.note,
+                    noise=noise,
+                    missed=missed,
+                )
+                found.append(
+                    Combined(
+                        candidate=candidate,
+                        keeps=keeps,
+                    )
+                )
+        return sorted(found, key=lambda one: nearly(one.candidate.error))
+
+    def precision(self, candidate: Candidate) -> Precision:
+        """How precisely a candidate measures each component."""
+        (found,) = (
+            offer.precision for offer, _ in self._found if offer.mechanism is candidate.mechanism
+        )
+        return found
+
     def _left(
         self,
         strength: Strength,
@@ -206,6 +288,33 @@ class _Known:
 
     precision: Floats
     depth: NDArray[np.int64]
+
+
+def _together(
+    known: _Known,
+    earlier: Floats,
+    variance: float,
+    keeps: bool,
+) -> _Known:
+    """How precisely components are measured by a mechanism and earlier measurements together.
+
+    Parameters
+    ----------
+    known
+        The precisions of the mechanism, if noise had its usual variance.
+    earlier
+        Those of the earlier measurements.
+    variance
+        A factor for the variance of the noise of the mechanism.
+    keeps
+        Whether earlier measurements of other components are kept.
+    """
+    kept = earlier if keeps else np.where(known.precision > 0, earlier, 0.0)
+    precision = known.precision / variance + kept
+    return _Known(
+        precision=precision,
+        depth=_depths(precision > 0),
+    )
 
 
 @dataclass(

@@ -28,7 +28,8 @@ class Hierarchical(OrderedQueries):
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged.
     branching
         The number of children of a node, >= 2. The paper uses 2; 8 to 16 is better for ranges of
         attributes of many values (Qardaji, Yang and Li, VLDB 2013).

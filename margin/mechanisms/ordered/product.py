@@ -2,7 +2,7 @@
 then inverted axis by axis."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from ...private.linear import linear_events, variance_of
 from ...synopses import TableSynopsis
 from ..asked import check_reach
 from ..by_table import asked_levels, cells_of_counts
+from .names import ordered_names
 
 __all__ = ["Product"]
 
@@ -63,17 +64,19 @@ class Product:
         domain: Domain,
         attributes: Sequence[str] | None,
         factor: Callable[[int], NDArray[np.int64]],
+        workload: Workload | None = None,
     ) -> "Product":
-        """Make the strategy with the matrix `factor(size)` for some attributes, or for all.
+        """Make the strategy with the matrix `factor(size)` for some attributes, or for those that
+        the domain declares as ordered. The workload only helps to say what else can be used.
 
         Raises
         ------
         DomainError
-            When the full table, an attribute or the number of queries is too large. The message
-            names the method `name`.
+            When no attribute is ordered, or the full table, an attribute or the number of queries
+            is too large. The message names the method `name`.
         """
-        ordered = domain.axes(domain.attributes if attributes is None else attributes)
-        instead = "PriView, Direct or Fourier on bins of the attributes"
+        ordered = domain.axes(ordered_names(name, domain, attributes))
+        instead = _instead(domain, workload)
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
         largest = max(domain.sizes[axis] for axis in ordered)
         check_reach(
@@ -218,16 +221,19 @@ class Product:
         return float(covariance.sum())
 
 
-def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Check that names of attributes are a list; return them as a tuple. None stands for all."""
-    if attributes is None:
-        return None
-    if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):
-        raise DomainError(
-            "attributes must be a list of attribute names, or None for all, but it is of type "
-            f"{type(attributes).__name__}; put the names into a list"
-        )
-    return tuple(attributes)
+def _instead(domain: Domain, workload: Workload | None) -> str:
+    """What can be used if the full table is too large, by what the workload asks."""
+    asked = workload is not None and set(workload.asked.values()) & {"ranges", "prefixes"}
+    others = "Residual, which takes a workload that asks ranges, or PriView, Direct or Fourier on "
+    others += "bins of the attributes"
+    if not asked:
+        return others
+    assert workload is not None
+    named = {name for view in workload.views for name in view}
+    few = [name for name in domain if name in named]
+    if domain.cells(few) > _MOST_CELLS or len(few) == len(domain):
+        return others
+    return f"Residual, or the attributes of the workload alone: domain.restrict({few})"
 
 
 def _inverse_gram(factor: NDArray[np.int64]) -> Floats:

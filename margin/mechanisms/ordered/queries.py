@@ -15,7 +15,8 @@ from ...private import Private
 from ...synopses import TableSynopsis
 from ..asked import asked
 from ..by_table import weighted
-from .product import Product, checked_names
+from .names import checked_names
+from .product import Product
 
 __all__ = ["OrderedQueries"]
 
@@ -33,7 +34,7 @@ class OrderedQueries(ABC):
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
     """
 
     attributes: Iterable[str] | None = None
@@ -52,7 +53,7 @@ class OrderedQueries(ABC):
         workload: Workload | None,
     ) -> TableSynopsis:
         """Run the mechanism: measure the queries and estimate the table by least squares."""
-        return self._product(private.domain).answers(private)
+        return self._product(private.domain, workload).answers(private)
 
     def expected_error(
         self,
@@ -75,7 +76,8 @@ class OrderedQueries(ABC):
     ) -> list[float]:
         """The expected squared error of each table of the workload, before negative counts are
         removed: the summed error of its counts, in squared rows."""
-        return self._product(domain).table_errors(asked(domain, workload), budget)
+        views = asked(domain, workload)
+        return self._product(domain, views).table_errors(views, budget)
 
     def largest_errors(
         self,
@@ -84,7 +86,8 @@ class OrderedQueries(ABC):
         budget: Budget,
     ) -> list[float]:
         """The largest expected squared error of a count of each table, as in `table_errors`."""
-        return self._product(domain).largest_errors(asked(domain, workload), budget)
+        views = asked(domain, workload)
+        return self._product(domain, views).largest_errors(views, budget)
 
     def range_error(
         self,
@@ -101,6 +104,6 @@ class OrderedQueries(ABC):
         """
         return self._product(domain).range_error(attribute, budget)
 
-    def _product(self, domain: Domain) -> Product:
+    def _product(self, domain: Domain, workload: Workload | None = None) -> Product:
         names = None if self.attributes is None else tuple(self.attributes)
-        return Product.of(type(self).__name__, domain, names, self.queries)
+        return Product.of(type(self).__name__, domain, names, self.queries, workload)

@@ -28,7 +28,8 @@ class Wavelet(OrderedQueries):
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged.
     """
 
     def queries(self, size: int) -> NDArray[np.int64]:

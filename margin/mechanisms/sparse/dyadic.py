@@ -50,7 +50,9 @@ class Dyadic:
         The mechanism that decides which counts are kept: `HighPass`, `ThresholdSample`,
         `PrioritySample` or `FilterPriority`. Its targets and sizes are numbers of nodes.
     attributes
-        The attributes whose codes are ordered; None for all. Others are counted by category.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are counted
+        by category.
     check
         Whether a node is dropped if a node that contains it did not pass the filter: its count
         cannot be larger. None checks after filters. A check is refused for samples, which leave
@@ -85,7 +87,7 @@ class Dyadic:
     ) -> CellSynopsis:
         """Run the mechanism: count, add noise, keep some nodes, and check them. The workload is not
         used."""
-        axes = chosen_axes(private.domain, self.attributes, Tree, Leaves)
+        axes = chosen_axes("Dyadic", private.domain, self.attributes, Tree, Leaves)
         check = self._filters if self.check is None else self.check
         if not check:
             return kept(private, self.inner, axes)

@@ -30,7 +30,9 @@ class Haar:
         The mechanism that decides which coefficients are kept, as for `Dyadic`. A `HighPass` must
         be two-sided, because coefficients have both signs.
     attributes
-        The attributes whose codes are ordered; None for all. Others are counted by category.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are counted
+        by category.
     """
 
     inner: Summary
@@ -52,5 +54,5 @@ class Haar:
     ) -> CellSynopsis:
         """Run the mechanism: transform, add noise and keep some coefficients. The workload is not
         used."""
-        axes = chosen_axes(private.domain, self.attributes, Halves, Leaves)
+        axes = chosen_axes("Haar", private.domain, self.attributes, Halves, Leaves)
         return kept(private, self.inner, axes)

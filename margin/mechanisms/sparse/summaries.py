@@ -14,6 +14,7 @@ from ...noise.laws import DiscreteLaplace
 from ...private import Keep, Largest, Private, SparseCells
 from ...sparse.axes import Axis
 from ...synopses.cells import CellSynopsis
+from ..ordered.names import ordered_names
 
 __all__ = [
     "Chooser",
@@ -142,14 +143,15 @@ def least_theta(
 
 
 def chosen_axes(
+    mechanism: str,
     domain: Domain,
     attributes: Iterable[str] | None,
     ordered: type[Axis],
     other: type[Axis],
 ) -> list[Axis]:
-    """Make an axis for each attribute: of type `ordered` for the named attributes (None names all),
-    of type `other` for the rest."""
-    names = set(domain if attributes is None else domain.view(attributes))
+    """Make an axis for each attribute: of type `ordered` for those of `ordered_names`, of type
+    `other` for the rest."""
+    names = set(ordered_names(mechanism, domain, attributes))
     axes = []
     for name, attribute in domain.items():
         kind = ordered if name in names else other

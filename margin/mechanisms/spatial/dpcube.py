@@ -14,7 +14,7 @@ from ...private import Private
 from ...solvers import Tree
 from ...synopses import BoxSynopsis
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..ordered.product import checked_names
+from ..ordered.names import checked_names
 from .regions import Level, cells_of, gridded, measured, number_of_rows, tree_of, undivided
 
 __all__ = ["DPCube"]
@@ -50,7 +50,9 @@ class DPCube:
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all. Others are not released.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are not
+        released.
     cell_share
         The part of the budget for the cells, > 0 and < 1. The default was best of 3/10, 1/2 and
         7/10 on the tables of docs/mechanisms/spatial.md.

@@ -13,7 +13,7 @@ from ..._types import Floats, Integers
 from ...domain.workload import Workload
 from ...private import Private
 from ...synopses import BoxSynopsis
-from ..ordered.product import checked_names
+from ..ordered.names import checked_names
 from .regions import (
     Level,
     Measured,
@@ -61,7 +61,9 @@ class UniformGrid:
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all. Others are not released.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are not
+        released.
     c
         The constant, > 0; published: 10.
     count_share
@@ -128,7 +130,9 @@ class AdaptiveGrid:
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all. Others are not released.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are not
+        released.
     alpha
         The part of the budget after the number of rows that the coarse grid gets, > 0 and < 1;
         published: 1/2.

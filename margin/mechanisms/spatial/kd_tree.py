@@ -12,7 +12,7 @@ from ...domain.domain import View
 from ...domain.workload import Workload
 from ...private import Private
 from ...synopses import BoxSynopsis
-from ..ordered.product import checked_names
+from ..ordered.names import checked_names
 from .quad_tree import height_of, released
 from .regions import Level, cells_of, cut, divided, undivided
 
@@ -53,7 +53,9 @@ class KDTree:
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all. Others are not released.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are not
+        released.
     height
         The number of divisions, >= 1; None for 8, and for 10 with `private_levels`, or for fewer if
         halving gives single cells.

@@ -11,7 +11,7 @@ from ...domain.domain import View
 from ...domain.workload import Workload
 from ...private import Private
 from ...synopses import BoxSynopsis
-from ..ordered.product import checked_names
+from ..ordered.names import checked_names
 from .regions import (
     Level,
     cells_of,
@@ -49,7 +49,9 @@ class QuadTree:
     Parameters
     ----------
     attributes
-        The attributes whose codes are ordered; None for all. Others are not released.
+        The attributes whose codes are ordered; None for those that the domain declares as ordered.
+        If it declares none, the release is refused before anything is charged. Others are not
+        released.
     height
         The number of divisions, >= 1; None for as many as give single cells, and 10 at most.
     ratio
@@ -65,7 +67,8 @@ class QuadTree:
     Examples
     --------
     >>> import margin
-    >>> domain = margin.Domain({"x": 6, "y": 5})
+    >>> sides = {"x": {"size": 6, "ordered": True}, "y": {"size": 5, "ordered": True}}
+    >>> domain = margin.Domain(sides)
     >>> points = {"x": [0, 1, 1, 5], "y": [0, 0, 4, 2]}
     >>> synopsis = margin.simulate(
     ...     points, domain=domain, budget=margin.PureDP(50), mechanism=QuadTree(), seed=1

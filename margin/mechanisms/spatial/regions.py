@@ -17,6 +17,7 @@ from ...synopses import BoxSynopsis
 from ...synopses.boxes import box_of_cells
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
+from ..ordered.names import ordered_names
 
 __all__ = [
     "Level",
@@ -96,14 +97,15 @@ def cells_of(
     domain: Domain,
     attributes: Iterable[str] | None,
 ) -> View:
-    """The ordered attributes, checked; all attributes for None.
+    """The ordered attributes, checked; for None those that the domain declares as ordered.
 
     Raises
     ------
     DomainError
-        When an attribute is unknown, or their table is too large. The message names the mechanism.
+        When an attribute is unknown or none is ordered, or their table is too large. The message
+        names the mechanism.
     """
-    view = domain.view(domain.attributes if attributes is None else attributes)
+    view = ordered_names(name, domain, attributes)
     check_reach(
         name,
         domain.cells(view),

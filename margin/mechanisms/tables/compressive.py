@@ -1,13 +1,14 @@
 """`Compressive`: random projections of a table that is sparse, decoded by L1 minimisation."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..._checks import whole_number
 from ..._types import Floats, Integers
-from ...domain.domain import Domain
+from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...private import Private, Strategy
 from ...solvers import Simplex
@@ -15,6 +16,7 @@ from ...solvers.strategy.sparse_recovery import sparsest
 from ...synopses import TableSynopsis
 from ...synopses.noisy_tables import tables_of
 from ..asked import check_reach
+from ..ordered.names import ordered_names
 
 __all__ = ["Compressive"]
 
@@ -57,8 +59,9 @@ class Compressive:
     ones
         The number of entries of a column that are not zero; None for all, as published.
     wavelet
-        Whether the table is sparse in its Haar wavelets, for attributes whose codes are ordered,
-        rather than in its cells.
+        Whether the table is sparse in its Haar wavelets rather than in its cells. The wavelets are
+        along the attributes that the domain declares as ordered; if it declares none, the release
+        is refused before anything is charged.
     refit
         Whether the coefficients are fitted again.
     nonnegative
@@ -119,9 +122,11 @@ class Compressive:
         Raises
         ------
         DomainError
-            When the matrix of the signs would have more than 2**24 entries.
+            When the matrix of the signs would have more than 2**24 entries, or wavelets are asked
+            for and the domain declares no attribute as ordered.
         """
         domain = private.domain
+        along = domain.axes(self._ordered(domain)) if self.wavelet else ()
         signs = self._signs(domain)
         (answers,) = private.measure_linear([Strategy(domain.attributes, [signs])])
         deviation = math.sqrt(answers.variance)
@@ -129,12 +134,9 @@ class Compressive:
         # Decode in the basis, leaving out cells that the rules exclude.
         possible = domain.possible(domain.attributes).ravel()
         matrix = (signs * possible).astype(np.float64)
-        if self.wavelet:
-            matrix = _transformed(matrix, domain)
+        matrix = _transformed(matrix, domain, along)
         decoded = self._decoded(matrix, answers.values.ravel(), deviation)
-        table = decoded.reshape(domain.sizes)
-        if self.wavelet:
-            table = _transformed(decoded[None, :], domain, back=True).reshape(domain.sizes)
+        table = _transformed(decoded[None, :], domain, along, back=True).reshape(domain.sizes)
         if self.wavelet and self.nonnegative:
             tables = tables_of(domain, [domain.attributes], [table], [answers.variance])
             (table,) = Simplex()(tables).values
@@ -144,6 +146,10 @@ class Compressive:
             variance=math.nan,
             covariances={},
         )
+
+    def _ordered(self, domain: Domain) -> View:
+        """The attributes along which the wavelets are."""
+        return ordered_names("Compressive", domain, None, otherwise="leave wavelet=True out")
 
     def _signs(self, domain: Domain) -> Integers:
         """The matrix A, of shape (k, cells): integers -1, 0 and 1 from the public key."""
@@ -200,18 +206,20 @@ def _least_squares(matrix: Floats, measured: Floats) -> tuple[Floats, Floats]:
 def _transformed(
     rows: Floats,
     domain: Domain,
+    along: Sequence[int],
     *,
     back: bool = False,
 ) -> Floats:
-    """Each row, a table of all cells, times the Haar basis along all attributes.
+    """Each row, a table of all cells, times the Haar basis along some attributes.
 
     The basis is orthonormal. So the transform of the rows of A is A B, and the way back from
     coefficients is the transpose.
     """
     tables = rows.reshape(-1, *domain.sizes)
-    for axis, size in enumerate(domain.sizes, start=1):
-        basis = _haar(size)
+    for place in along:
+        basis = _haar(domain.sizes[place])
         factor = basis.T if back else basis
+        axis = place + 1
         tables = np.moveaxis(np.tensordot(tables, factor, axes=(axis, 1)), -1, axis)
     return np.asarray(tables.reshape(len(rows), -1))
 

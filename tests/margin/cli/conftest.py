@@ -22,6 +22,7 @@ def made(table, domain, tmp_path_factory):
     pyarrow.parquet.write_table(rows, folder / "people.parquet")
     (folder / "domain.json").write_text(domain.to_json())
     (folder / "about.json").write_text('{"title": "People", "publisher": "Office"}')
+    (folder / "changes.json").write_text('{"sex": {"women": "F"}}')
     pyarrow.csv.write_csv(pa.table({"sex": ["F", "M"], "count": [240, 260]}), folder / "states.csv")
     for name in ("people.margin", "last_year.margin"):
         margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / name)

@@ -9,6 +9,7 @@ from pathlib import Path
 import cvxpy
 import numpy as np
 import pytest
+from ordered_axes import ordered_axes
 
 import margin
 from margin import MWEM, ZCDP, Domain, DomainError, MatrixMechanism, PriView, PureDP, Workload
@@ -37,7 +38,7 @@ from margin.privacy.budget import Neighbours
 from margin.solvers import AbsoluteConsistency, JointProjection, MaximumConsistency, Newton, Simplex
 from margin.synopses.noisy_tables import tables_of
 
-DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
+DOMAIN = Domain(ordered_axes(a=2, b=3, c=2, d=4))
 VIEWS = [("a", "b"), ("d", "b", "c"), ("c", "a"), ("d",)]
 STRATEGIES = [
     None,
@@ -74,7 +75,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def binary(attributes):
-    return Domain({f"x{axis}": 2 for axis in range(attributes)})
+    return Domain(ordered_axes(**{f"x{axis}": 2 for axis in range(attributes)}))
 
 
 @pytest.fixture(scope="module")
@@ -743,7 +744,7 @@ def test_the_error_of_ranges(codes):
             expected = mechanism.range_error(domain, "age", budget)
             assert np.mean(variances) == pytest.approx(expected)
             assert abs(np.mean(errors) - expected) < 6 * np.std(errors) / math.sqrt(30)
-    long = Domain({"age": 1024})
+    long = Domain(ordered_axes(age=1024))
     flat = Flat().expected_error(long, [["age"]], ZCDP("0.5")) / 3
     for mechanism in (Hierarchical(), Wavelet()):
         assert mechanism.range_error(long, "age", ZCDP("0.5")) < flat / 10
@@ -816,7 +817,7 @@ def test_a_range_is_checked(codes):
 
 
 WIDE = binary(64)
-ORDERED = Domain({"age": 2**13})
+ORDERED = Domain(ordered_axes(age=2**13))
 
 
 class Refusing:
@@ -957,7 +958,7 @@ def test_bad_parameters_are_refused(make):
 
 
 def test_a_single_attribute_and_attributes_of_one_value():
-    domain = Domain({"a": 1, "b": 3})
+    domain = Domain(ordered_axes(a=1, b=3))
     rows = np.array([[0, 2], [0, 1]])
     for mechanism in [
         *SYNOPSES[:-2],
@@ -973,7 +974,7 @@ def test_a_single_attribute_and_attributes_of_one_value():
             seed=0,
         )
         assert made.marginal(["b", "a"]).counts.shape == (3, 1)
-        alone = Domain({"b": 3})
+        alone = Domain(ordered_axes(b=3))
         made = margin.simulate(
             rows[:, 1:],
             domain=alone,

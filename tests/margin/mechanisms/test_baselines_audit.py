@@ -27,7 +27,7 @@ from margin.testing import check_mechanism
 
 pytestmark = pytest.mark.slow
 
-SMALL = Domain({"a": 2, "b": 3, "c": 2})
+SMALL = Domain({"a": 2, "b": {"size": 3, "ordered": True}, "c": 2})
 QUICK = [
     Uniform(),
     Flat(),

@@ -70,10 +70,10 @@ RULES = [
 ]
 DOMAIN = Domain(
     {
-        "age": ["child", "adult", "old"],
+        "age": {"values": ["child", "adult", "old"], "ordered": True},
         "marital": ["single", "married", "widowed"],
         "work": ["no", "yes"],
-        "children": 4,
+        "children": {"size": 4, "ordered": True},
         "region": 2,
     },
     impossible=RULES,

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from ordered_axes import ordered_axes
 
 import margin
 from margin import ZCDP, ApproxDP, BudgetError, Domain, DomainError, PureDP
@@ -13,7 +14,7 @@ from margin.mechanisms.tables.compressive import _haar
 from margin.privacy.budget import Neighbours
 from margin.testing import check_mechanism
 
-FEW = Domain({"a": 3, "b": 4})
+FEW = Domain(ordered_axes(a=3, b=4))
 
 
 def released(codes, domain, mechanism, budget, seed=1):
@@ -86,7 +87,7 @@ def test_without_noise_the_table_is_found(mechanism):
 
 def test_without_noise_a_table_of_steps_is_found():
     """Steps at halves and quarters are few wavelets of each attribute."""
-    domain = Domain({"x": 16, "y": 12})
+    domain = Domain(ordered_axes(x=16, y=12))
     counts = np.kron(np.array([[40, 0], [10, 10]]), np.ones((8, 6), np.int64))
     codes = np.stack(np.nonzero(counts), axis=1).repeat(counts[counts > 0], axis=0)
     table = released(codes, domain, Compressive(sparsity=4, wavelet=True), PureDP(10**5)).table

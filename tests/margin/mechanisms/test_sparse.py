@@ -13,6 +13,7 @@ import pytest
 from held import Scattered, held
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ordered_axes import ordered_axes
 from scipy import stats
 
 import margin
@@ -565,7 +566,12 @@ def rows():
     )
 
 
-DOMAIN = Domain({"x": 12, "y": ["a", "b", "c", "d", "e", "f", "g", "h", "i"]})
+DOMAIN = Domain(
+    {
+        "x": {"size": 12, "ordered": True},
+        "y": {"values": list("abcdefghi"), "ordered": True},
+    }
+)
 
 
 def simulated(
@@ -660,7 +666,7 @@ def test_subset_sums_are_unbiased_and_their_errors_are_as_stated(keep):
     places = np.flatnonzero(counts)
     true, truth = held(places[:, None], counts[places]), counts[:40].sum()
     sums, claimed = np.empty(RUNS), np.empty(RUNS)
-    domain = Domain({"x": 80})
+    domain = Domain(ordered_axes(x=80))
     for run in range(RUNS):
         draw = largest_cells if isinstance(keep, Largest) else kept_cells
         kept = draw(grid, noise, true, keep, entropy)
@@ -691,7 +697,7 @@ def test_the_raw_estimate_is_the_sum_of_noisy_counts(rows):
 
 
 def test_the_target_sets_the_size():
-    domain, empty = Domain({"x": 10**6, "y": 10**6}), np.zeros((0, 2), int)
+    domain, empty = Domain(ordered_axes(x=10**6, y=10**6)), np.zeros((0, 2), int)
     for mechanism in (
         HighPass(target=1000),
         HighPass(target=1000, two_sided=True),
@@ -722,7 +728,7 @@ def test_the_target_sets_the_size():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_summaries_are_saved_and_loaded(mechanism, tmp_path):
-    domain = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
+    domain = Domain(ordered_axes(a=2, b=3, c=2, d=4))
     synopsis = margin.release(
         np.zeros((30, 4), int),
         domain=domain,
@@ -780,7 +786,7 @@ def test_bad_parameters_are_refused_where_they_are_given(make):
         ),
         (
             Dyadic(HighPass(theta=10**9)),
-            {f"x{place}": 2**20 for place in range(6)},
+            ordered_axes(**{f"x{place}": 2**20 for place in range(6)}),
             "trees for fewer",
         ),
         (Dyadic(HighPass(theta=9), attributes=["y"]), {"x": 10}, "unknown attribute"),
@@ -826,7 +832,7 @@ def test_cells_outside_the_domain_are_refused(data):
 )
 @pytest.mark.parametrize("sizes", [(1,), (1, 1), (6, 1)])
 def test_an_empty_table_and_tiny_domains_work(mechanism, sizes):
-    domain = Domain({f"x{place}": size for place, size in enumerate(sizes)})
+    domain = Domain(ordered_axes(**{f"x{place}": size for place, size in enumerate(sizes)}))
     if math.prod(sizes) < 4 and not isinstance(mechanism, HighPass):
         return
     for count in (0, 1):
@@ -858,7 +864,7 @@ def test_bad_questions_are_refused(rows):
     wide = simulated(
         HighPass(target=10),
         np.zeros((0, 2), int),
-        domain=Domain({"x": 10**6, "y": 10**6}),
+        domain=Domain(ordered_axes(x=10**6, y=10**6)),
     ).synopsis
     refused = r"at most 16,777,216 cells, but view x, y has .*; use range\(\) or sum\(\)"
     with pytest.raises(DomainError, match=refused):
@@ -917,7 +923,7 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
                 rows,
                 PureDP("0.3"),
                 seed,
-                Domain({"x": 4096}),
+                Domain(ordered_axes(x=4096)),
             )
             for seed in range(4)
         ]
@@ -945,7 +951,7 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_published_check_only_drops_nodes(seed):
     """The nodes that pass without a check, less those below a node that did not pass."""
-    domain = Domain({"x": 256})
+    domain = Domain(ordered_axes(x=256))
     rows = np.random.default_rng(seed).integers(0, 40, 300)[:, None]
     plain, checked = (
         simulated(mechanism, rows, PureDP("0.5"), seed, domain).synopsis
@@ -977,7 +983,7 @@ def ancestors_of(node):
 
 
 def test_the_published_check_of_filter_priority_keeps_the_threshold():
-    domain = Domain({"x": 256})
+    domain = Domain(ordered_axes(x=256))
     rows = np.random.default_rng(4).integers(0, 40, 300)[:, None]
     theta = {
         published: simulated(
@@ -993,7 +999,7 @@ def test_agreeing_counts_have_at_most_the_stated_error():
     """All nodes pass: mean squares below what a chi-square law of the stated variance gives once in
     10^6."""
     rows = np.repeat(np.arange(16), np.arange(60, 76))[:, None]
-    domain, runs = Domain({"x": 16}), 100
+    domain, runs = Domain(ordered_axes(x=16)), 100
     drawn = [
         simulated(Dyadic(HighPass(theta=1)), rows, PureDP(1), seed, domain).synopsis
         for seed in range(runs)

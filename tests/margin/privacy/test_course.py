@@ -1,5 +1,7 @@
 """The course of a run: what was asked, for what, and how the budget was divided."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from margin import ZCDP, Adaptive, Auto, DomainError, PureDP
 from margin.audit import audit
 from margin.cli.main import main
 from margin.data import count
+from margin.privacy.account import Account
 from margin.private import Private
 from margin.synopses.estimate import estimate
 
@@ -112,3 +115,78 @@ def test_info_says_what_was_not_used_and_shows_no_control_characters(tmp_path, c
         f"37.5 %  2 answers of measure: a{unknown}[2J{unknown} 99.0 %  forged",
         "50.0 %  not used, but spent",
     ]
+
+
+class Overdrawn(Three):
+    """Sets its account back to what was spent before, or to another budget."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def run(self, private, workload):
+        private.measure([["a"]], spend="3/4")
+        self.change(private)
+        return super().run(private, workload)
+
+
+def set_back(private):
+    private._account._spent = 0
+
+
+def other_account(private):
+    private._account = Account(PureDP(8))
+
+
+def larger_budget(private):
+    private.budget = PureDP(16)
+    private._account = Account(PureDP(16))
+
+
+@pytest.mark.parametrize("made", [margin.release, margin.simulate])
+@pytest.mark.parametrize(
+    ("change", "charged"), [(set_back, 10), (other_account, 10), (larger_budget, 14)]
+)
+def test_a_run_that_was_charged_more_than_its_budget_has_no_result(made, change, charged, tmp_path):
+    arguments = {"domain": DOMAIN, "budget": PureDP(8), "mechanism": Overdrawn(change)}
+    told = (
+        f"Overdrawn must keep to the budget, {8 * 10**12} units .* charged {charged}{0:012} units"
+    )
+    if made is margin.simulate:
+        with pytest.raises(margin.BudgetError, match=told):
+            made(ROWS, **arguments, seed=0)
+        return
+    ledger = margin.Ledger(tmp_path / "ledger.json")
+    ledger.register("people", PureDP(32))
+    with pytest.raises(margin.BudgetError, match=told) as caught:
+        made(ROWS, **arguments, ledger=ledger.dataset("people"))
+    assert caught.value.budget_is_lost
+    assert ledger.charges("people")
+
+
+@pytest.mark.parametrize(
+    ("units", "readable"),
+    [
+        ([10**12, 7 * 10**12], True),
+        ([10**12, 7 * 10**12 + 1], False),
+        ([-1, 10**12], False),
+        ([0, 0], True),
+    ],
+)
+def test_readers_refuse_a_file_that_was_charged_more_than_its_budget(
+    units, readable, tmp_path, capsys
+):
+    made = released(Three())
+    course = made.provenance.course
+    steps = [replace(step, units=each) for step, each in zip(course.steps, units, strict=True)]
+    forged = replace(course, steps=tuple(steps))
+    path = tmp_path / "x.margin"
+    replace(made, provenance=replace(made.provenance, course=forged)).save(path)
+    assert (main(["info", str(path)]) == 0) == readable
+    said = capsys.readouterr().err
+    assert ("the guarantee that it states does not hold; do not use it" in said) != readable
+    if readable:
+        assert margin.load(path).provenance.course == forged
+        return
+    with pytest.raises(margin.FileError, match=f"at most its budget, {8 * 10**12} units"):
+        margin.load(path)

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from ordered_axes import ordered_axes
 
 import margin
 from margin import Domain, DomainError, PureDP
@@ -13,7 +14,7 @@ from margin.synopses import BoxSynopsis
 from margin.synopses.boxes import box_of_cells
 from margin.synopses.synopsis import Packed
 
-DOMAIN = Domain({"x": 5, "y": 3, "z": 2})
+DOMAIN = Domain(ordered_axes(x=5, y=3, z=2))
 BOXES = np.array(
     [
         [[0, 5], [0, 3]],
@@ -96,14 +97,14 @@ def test_levels_agree():
 
 
 def test_a_declared_number_of_rows_is_kept():
-    synopsis = made(Domain({"x": 5, "y": 3, "z": 2}, rows=50))
+    synopsis = made(Domain(ordered_axes(x=5, y=3, z=2), rows=50))
     assert synopsis.count({}).estimate == pytest.approx(50)
     assert synopsis.count({}).variance == pytest.approx(0)
 
 
 def test_impossible_cells_are_zero_and_their_rows_go_to_the_others():
     rules = [{"x": [3, 4], "y": 0}, {"x": 0, "y": 2}]
-    domain = Domain({"x": 5, "y": 3, "z": 2}, impossible=rules)
+    domain = Domain(ordered_axes(x=5, y=3, z=2), impossible=rules)
     synopsis = made(domain)
     marginal = synopsis.marginal(["x", "y"])
     possible = domain.possible(["x", "y"])
@@ -178,7 +179,7 @@ def test_files_that_do_not_divide_the_cells_are_refused(released, change):
 
 
 def test_there_is_room_for_every_tree():
-    domain = Domain({"x": 9, "y": 1})
+    domain = Domain(ordered_axes(x=9, y=1))
     rows = np.zeros((5, 2), np.int64)
     synopsis = margin.simulate(
         rows, domain=domain, budget=PureDP(1), mechanism=QuadTree(), seed=1

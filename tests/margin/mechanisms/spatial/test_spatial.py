@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ordered_axes import ordered_axes
 
 import margin
 from margin import ZCDP, ApproxDP, Domain, DomainError, MarginError, Private, PureDP
@@ -49,7 +50,7 @@ BUDGETS = [
     PureDP(2, neighbours=Neighbours.REPLACE_ROW),
     ZCDP("0.5", rows_per_person=3),
 ]
-MAP = Domain({"x": 13, "y": 6})
+MAP = Domain(ordered_axes(x=13, y=6))
 
 
 def points(domain, rows=500, seed=0):
@@ -88,7 +89,8 @@ def short(value):
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_the_budget_is_spent_to_the_last_unit(mechanism, budget):
-    for domain in (MAP, Domain(MAP, rows=500), Domain({"x": 1, "y": 1}), Domain({"x": 40})):
+    small, line = Domain(ordered_axes(x=1, y=1)), Domain(ordered_axes(x=40))
+    for domain in (MAP, Domain(MAP, rows=500), small, line):
         _, gate = run(mechanism, domain, budget)
         assert sum(event.units for event in gate.events) == budget.units
 
@@ -149,7 +151,7 @@ def test_with_much_budget_the_smallest_regions_are_exact(mechanism):
 def test_the_stated_variance_is_that_of_the_noise(mechanism, budget):
     """400 releases. The ratio of the mean square to the variance stated has a standard error of at
     most (5 / 400)**0.5 = 0.11 for sums of Laplace noise: 0.65 is 5.9 of them."""
-    domain = Domain({"x": 8, "y": 8})
+    domain = Domain(ordered_axes(x=8, y=8))
     codes = points(domain, 300)
     ratios = []
     for seed in range(400):
@@ -172,7 +174,7 @@ def test_the_stated_variance_is_that_of_the_noise(mechanism, budget):
     st.integers(0, 10**6),
 )
 def test_any_sizes_and_any_number_of_attributes(sizes, mechanism, seed):
-    domain = Domain({f"x{place}": size for place, size in enumerate(sizes)})
+    domain = Domain(ordered_axes(**{f"x{place}": size for place, size in enumerate(sizes)}))
     synopsis, gate = run(mechanism, domain, PureDP(1), points(domain, 60, seed), seed)
     assert sum(event.units for event in gate.events) == PureDP(1).units
     assert box_of_cells(synopsis.boxes[synopsis.leaves], domain.sizes).min() >= 0
@@ -204,11 +206,11 @@ def test_the_quad_tree_is_the_least_squares_estimate_of_all_levels():
 
 def test_shares_grow_by_the_published_ratio():
     """epsilon_i = 2**((h - i) / 3) times a constant, where i = h at the root (section 4.2)."""
-    _, gate = run(QuadTree(height=3), Domain({"x": 8, "y": 8}))
+    _, gate = run(QuadTree(height=3), Domain(ordered_axes(x=8, y=8)))
     units = [event.units for event in gate.events]
     for upper, lower in itertools.pairwise(units):
         assert lower / upper == pytest.approx(2 ** (1 / 3))
-    _, gate = run(QuadTree(height=3), Domain({"x": 8, "y": 8}), ZCDP(1))
+    _, gate = run(QuadTree(height=3), Domain(ordered_axes(x=8, y=8)), ZCDP(1))
     units = [event.units for event in gate.events]
     for upper, lower in itertools.pairwise(units):
         assert lower / upper == pytest.approx(2 ** (1 / 2))
@@ -237,7 +239,7 @@ def test_no_shares_give_a_smaller_sum_of_variances(budget, attributes):
 
 def test_the_published_sizes_of_grids():
     """m = sqrt(N epsilon / 10); the coarse grid has max(10, m / 4) parts."""
-    domain = Domain({"x": 200, "y": 200}, rows=14_000)
+    domain = Domain(ordered_axes(x=200, y=200), rows=14_000)
     codes = points(domain, 14_000)
     synopsis, _ = run(UniformGrid(), domain, PureDP(1), codes)
     epsilon = epsilon_of(PureDP(1), Fraction(1))
@@ -249,7 +251,7 @@ def test_the_published_sizes_of_grids():
     half = epsilon_of(PureDP(1), Fraction(units, PureDP(1).units))
     parts = np.maximum(1, np.ceil(np.sqrt(np.maximum(coarse, 0) * half / 5)))
     assert len(fine) == (np.minimum(parts, 20) ** 2).sum()
-    domain = Domain({"x": 300, "y": 300}, rows=64_000)
+    domain = Domain(ordered_axes(x=300, y=300), rows=64_000)
     _, gate = run(AdaptiveGrid(), domain, PureDP(4), points(domain, 64_000))
     epsilon = epsilon_of(PureDP(4), Fraction(1))
     uniform = math.ceil(math.sqrt(64_000 * epsilon / 10))
@@ -308,7 +310,7 @@ def test_some_boxes_are_cut_and_the_others_stay():
 
 
 def test_a_kd_tree_cuts_at_medians_and_a_hybrid_at_middles_below():
-    domain = Domain({"x": 64, "y": 64})
+    domain = Domain(ordered_axes(x=64, y=64))
     rng = np.random.default_rng(3)
     codes = np.minimum(rng.exponential(6, (4000, 2)), 63).astype(np.int64)
     synopsis, gate = run(KDTree.hybrid(private_levels=1), domain, PureDP(50), codes)
@@ -324,7 +326,7 @@ def test_a_kd_tree_cuts_at_medians_and_a_hybrid_at_middles_below():
 
 def test_the_budget_of_a_kd_tree_goes_in_halves():
     mechanism = KDTree(height=2, median_share="1/2")
-    _, gate = run(mechanism, Domain({"x": 64, "y": 64}))
+    _, gate = run(mechanism, Domain(ordered_axes(x=64, y=64)))
     chosen = [event.units for event in gate.events if event.method == "select_cuts"]
     assert chosen == [PureDP(1).units // 8] * 4
     assert sum(event.units for event in gate.events) == PureDP(1).units
@@ -375,7 +377,7 @@ def test_regions_are_the_best_partition():
 
 
 def test_dpcube_finds_the_empty_part_of_a_map():
-    domain = Domain({"x": 32, "y": 32})
+    domain = Domain(ordered_axes(x=32, y=32))
     codes = np.random.default_rng(1).integers(0, 8, (5000, 2))
     _, gate = run(DPCube(), domain, PureDP(1), codes)
     assert len(np.asarray(gate.answers[-1][0])) < 200
@@ -415,7 +417,7 @@ def test_arguments_are_checked(make):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=short)
 def test_a_map_that_is_too_large_is_refused_before_any_charge(mechanism):
-    domain = Domain({"x": 1 << 12, "y": 1 << 12})
+    domain = Domain(ordered_axes(x=1 << 12, y=1 << 12))
     codes = np.zeros((3, 2), np.int64)
     gate = Private(CodesSource(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1))
     with pytest.raises(DomainError, match=f"{type(mechanism).__name__} needs .* wider bins"):

@@ -3,6 +3,7 @@ relations."""
 
 import numpy as np
 import pytest
+from ordered_axes import ordered_axes
 
 from margin import ZCDP, ApproxDP, Domain, PureDP
 from margin.audit import BlackBox
@@ -10,8 +11,8 @@ from margin.mechanisms import AdaptiveGrid, DPCube, KDTree, QuadTree, UniformGri
 from margin.privacy.budget import Neighbours
 from margin.testing import check_mechanism
 
-MAP = Domain({"x": 7, "y": 5})
-RULES = Domain({"x": 4, "y": 3}, impossible=[{"x": 0, "y": [1, 2]}], rows=12)
+MAP = Domain(ordered_axes(x=7, y=5))
+RULES = Domain(ordered_axes(x=4, y=3), impossible=[{"x": 0, "y": [1, 2]}], rows=12)
 MECHANISMS = [
     QuadTree(),
     QuadTree(least_rows=4),
@@ -56,6 +57,6 @@ def test_it_is_private_under_all_budgets(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [KDTree(height=1), AdaptiveGrid()], ids=short)
 def test_many_runs_show_no_more_than_the_budget_allows(mechanism):
-    domain = Domain({"x": 3, "y": 2})
+    domain = Domain(ordered_axes(x=3, y=2))
     black_box = BlackBox(runs=3000, output=boxes_and_counts)
     check_mechanism(mechanism, domain=domain, budgets=(PureDP(1),), pairs=2, black_box=black_box)

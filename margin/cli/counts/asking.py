@@ -1,0 +1,105 @@
+"""What the forms of `margin count` share: shares, and numbers with their bounds in words."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import DomainError
+from ..arguments.conditions import where_of
+from ..common import explained, left_out, titled
+
+if TYPE_CHECKING:
+    import margin
+
+    from ...domain.attribute import Value
+    from ...synopses.count import Count, Ratio
+    from ...synopses.source import Source
+
+__all__ = ["not_counted", "ratio_of", "signed", "told", "uncertainty"]
+
+
+def ratio_of(
+    synopsis: "margin.Synopsis",
+    conditions: Sequence[str],
+    of_conditions: Sequence[str],
+) -> "tuple[dict[str, list[Value]], dict[str, list[Value]], Ratio]":
+    """The share of the rows of --of that satisfy the conditions, too, after the conditions of its
+    two numbers of rows."""
+    from ...domain.where import chosen_codes
+    from ...synopses.counting import common
+
+    if not conditions:
+        raise DomainError(
+            "--of needs conditions before it, whose share is asked, but there are none; write them "
+            "as in margin count FILE.margin smoker=yes --of sex=F"
+        )
+    of = where_of(synopsis.domain, of_conditions)
+    asked = where_of(synopsis.domain, conditions)
+    chosen = [chosen_codes(synopsis.domain, each) for each in (asked, of)]
+    if common(*chosen) is None:
+        raise DomainError(
+            "--of gives the share of its rows that satisfy the conditions before it, too, but no "
+            "row can satisfy both; for any other ratio or a difference use Python, as in "
+            'synopsis.ratio({"sex": "male"}, {"sex": "female"}) or synopsis.difference(...)'
+        )
+    where = where_of(synopsis.domain, [*conditions, *of_conditions])
+    ratio = synopsis.ratio(where, of)
+    if math.isnan(ratio.estimate):
+        raise DomainError(
+            "a share needs a positive number of rows that satisfy --of, but the estimate is not "
+            "positive; drop some of its conditions"
+        )
+    return where, of, ratio
+
+
+def told(
+    synopsis: "margin.Synopsis",
+    count: "Count",
+    source: "Source",
+    name: str,
+    shown: Callable[[float], str],
+) -> tuple[str, dict[str, Any]]:
+    """A number with its bounds and how it was made: as a text, and as JSON values. `name` says what
+    it is, and `shown` writes it."""
+    low, high = count.interval(0.95)
+    lines = {name: shown(count.estimate)}
+    has_bounds = not math.isnan(low)
+    if has_bounds:
+        lines["95 %"] = f"{shown(low)} to {shown(high)}"
+    meaning = explained(synopsis, source, has_bounds=has_bounds)
+    values = {
+        **uncertainty(count, name),
+        "reconstructed": count.reconstructed,
+        "source": source.value,
+        "left_out": left_out(synopsis) or None,
+    }
+    return f"{titled(lines)}\n{meaning}", values
+
+
+def uncertainty(count: "Count", name: str) -> dict[str, float | None]:
+    """A number under its name, its bounds and its standard deviations; None if not known."""
+    low, high = count.interval(0.95)
+    numbers = {
+        name: count.estimate,
+        "low": low,
+        "high": high,
+        "noise_sd": math.sqrt(count.noise_variance),
+        "missed_sd": math.sqrt(count.missed_variance),
+    }
+    return {title: None if math.isnan(number) else number for title, number in numbers.items()}
+
+
+def not_counted(outside: "Mapping[str, Sequence[Value]]") -> list[str]:
+    """A line for each attribute of which some categories are in no order."""
+    lines = []
+    for name, labels in outside.items():
+        listed = ", ".join(map(repr, labels))
+        lines.append(f"Not in the order of {name!r}, and so not counted: {listed}.")
+    return lines
+
+
+def signed(number: float, is_share: bool) -> str:
+    """A change or a difference with its sign; that of shares in percentage points."""
+    digits = 2 if is_share else 1
+    scaled = round(100 * number if is_share else number, digits)
+    return f"{scaled:+,.{digits}f}" if scaled else f"{0:.{digits}f}"

@@ -1,0 +1,139 @@
+"""The command `margin count`, which prints the number of rows that satisfy some conditions, or what
+follows from several such numbers."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import DomainError
+from ..arguments.categories import add_categories
+from ..arguments.conditions import outside_order, where_of
+from ..common import Said, add_command, add_synopsis, opened
+from .asking import not_counted, ratio_of, told
+from .change import change_of
+from .difference import difference_of
+from .each import each_of
+
+if TYPE_CHECKING:
+    import margin
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin count` to the parser of the command line."""
+    count = add_command(
+        commands,
+        "count",
+        _count,
+        does="print the number, or the share, of rows that satisfy some conditions, with bounds; "
+        "of two releases, the change from the first to the second",
+        examples=[
+            "margin count people.margin",
+            "margin count people.margin region=north sex=F,M",
+            "margin count people.margin 'age>=18' 'age<65' --json",
+            "margin count people.margin sex=F --of",
+            "margin count people.margin sex=F --of region=north",
+            "margin count people.margin sex=F --of --by region",
+            "margin count people.margin sex=F --of region=north --minus region=south",
+            "margin count last_year.margin people.margin sex=F",
+            "margin count last_year.margin people.margin sex=F --of region=north",
+            "margin count visits.margin place@state=CA 'visited>=2020-03'",
+        ],
+    )
+    add_synopsis(count)
+    add_categories(count)
+    conditions: Any = count.add_argument(
+        "conditions",
+        nargs="*",
+        metavar="CONDITION",
+        help="an attribute, one of = >= < <= > and a value, in quotes if it holds > or <; several "
+        "values after = have commas between them; < and > compare numbers, dates, and the "
+        "categories of attributes that are declared as ordered; bins are compared by >= and < at "
+        "their edges, and by <= at the last edge, which belongs to the last bin. "
+        "place@state is a level of an attribute. "
+        "All conditions must hold; without any, all rows are counted. "
+        "Before them may stand a second .margin file, of a later release: then the change from the "
+        "first to the second is printed",
+    )
+    conditions.completer = _started
+    of: Any = count.add_argument(
+        "--of",
+        nargs="*",
+        metavar="CONDITION",
+        help="print the share of the rows of these conditions (of all rows, if none follow) that "
+        "satisfy those before --of, too; its bounds allow for the errors that both numbers have in "
+        "common",
+    )
+    of.completer = _started
+    minus: Any = count.add_argument(
+        "--minus",
+        nargs="*",
+        metavar="CONDITION",
+        help="print the difference: the number of rows of the conditions less that of these (of "
+        "all rows, if none follow); with --of, the share of the rows of --of less that of the rows "
+        "of these; its bounds allow for the errors that both have in common",
+    )
+    minus.completer = _started
+    count.add_argument(
+        "--by",
+        metavar="ATTRIBUTE",
+        help="print the number, or with --of the share, for each category of an attribute or of a "
+        "level, such as place@state: of the rows of this category",
+    )
+
+
+def _started(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
+    """The beginnings of conditions that a shell offers after the name of the file."""
+    parsed_args.allow_simulation = True
+    domain = opened(parsed_args).domain
+    return [f"{name}=" for name in (*domain.attributes, *domain.level_names)]
+
+
+def _count(parsed: argparse.Namespace) -> Said:
+    # A condition has an operator, and the name of a file has none.
+    first = parsed.conditions[0] if parsed.conditions else ""
+    two_files = first.endswith(".margin") and parsed.file.exists() and not set(first) & set("=<>")
+    _check_one_form(parsed, two_files=two_files)
+    if two_files:
+        return change_of(parsed)
+    synopsis = opened(parsed)
+    if parsed.minus is not None:
+        return difference_of(synopsis, parsed.conditions, parsed.of, parsed.minus)
+    if parsed.by is not None:
+        return each_of(synopsis, parsed.conditions, parsed.of, parsed.by)
+    if parsed.of is not None:
+        return _share(synopsis, parsed)
+    where = where_of(synopsis.domain, parsed.conditions)
+    count = synopsis.count(where)
+    source = count.source
+    assert source is not None
+    text, values = told(synopsis, count, source, "count", lambda number: f"{number:,.1f}")
+    outside = outside_order(synopsis.domain, parsed.conditions)
+    values = {"where": where, **values, "not_in_order": outside}
+    return Said("\n".join([text, *not_counted(outside)]), values)
+
+
+def _check_one_form(parsed: argparse.Namespace, *, two_files: bool) -> None:
+    """Raise DomainError if two forms of the command are asked at once."""
+    given = ["a second file"] if two_files else []
+    given += [f"--{name}" for name in ("minus", "by") if getattr(parsed, name) is not None]
+    if len(given) > 1:
+        raise DomainError(
+            f"a second file, --minus and --by ask for different things, so give one of them, but "
+            f"{' and '.join(given)} are given; run the command once for each"
+        )
+
+
+def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
+    """The share of the rows of --of that satisfy the conditions, too."""
+    from ...domain.where import chosen_codes
+
+    where, of, ratio = ratio_of(synopsis, parsed.conditions, parsed.of)
+    # The rows of the numerator are chosen by all attributes of both conditions.
+    source = ratio.source or synopsis.source(chosen_codes(synopsis.domain, where))
+    text, values = told(synopsis, ratio, source, "share", lambda number: f"{100 * number:.2f} %")
+    outside = outside_order(synopsis.domain, [*parsed.conditions, *parsed.of])
+    numbers = {"count": ratio.numerator.estimate, "of_count": ratio.denominator.estimate}
+    values = {"where": where, "of": of, **numbers, **values, "not_in_order": outside}
+    return Said("\n".join([text, *not_counted(outside)]), values)

@@ -1,0 +1,1 @@
+"""Categories that are renamed or put together after a release."""

@@ -1,0 +1,1 @@
+"""A release whose categories were renamed or put together after it."""

@@ -1,0 +1,219 @@
+"""Numbers of one release are subtracted with the errors that they share, and never as if they were
+of two releases."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import margin
+from margin import DomainError, PriView
+from margin.synopses import Count, Difference, Ratio
+
+DOMAIN = margin.Domain({"a": 2, "b": 3, "c": 2, "d": 2})
+VIEWS = [["a", "b", "c"], ["c", "d"]]
+ROWS = 4000
+SEEDS = 120
+
+
+def codes():
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 4, ROWS)
+    return np.column_stack([(kind + rng.integers(0, 3, ROWS)) % size for size in DOMAIN.sizes])
+
+
+def made(seed=0, rows=codes(), budget=margin.ZCDP("0.1")):
+    mechanism = PriView(views=VIEWS)
+    return margin.simulate(rows, domain=DOMAIN, budget=budget, mechanism=mechanism, seed=seed)
+
+
+QUESTIONS = {
+    "two groups": (({"a": 1, "b": 0}, {"b": 0}), ({"a": 1, "b": 2}, {"b": 2})),
+    "one denominator": (({"a": 1}, {}), ({"a": 0}, {})),
+    "a part and the whole": (({"a": 1, "b": 0}, {"b": 0}), ({"a": 1}, {})),
+    "two views": (({"a": 1, "c": 0}, {"c": 0}), ({"d": 1, "c": 1}, {"c": 1})),
+    "reconstructed": (({"a": 1, "d": 0}, {"d": 0}), ({"a": 1, "d": 1}, {"d": 1})),
+}
+
+
+def covariances(synopsis, wheres):
+    """Those of counts, from the variances of counts and of their differences."""
+    found = np.zeros((len(wheres), len(wheres)))
+    for row, column in itertools.product(range(len(wheres)), repeat=2):
+        one, other = (synopsis.count(wheres[place]).variance for place in (row, column))
+        less = synopsis.difference(wheres[row], wheres[column]).variance
+        found[row, column] = (one + other - less) / 2
+    return found
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_difference_of_ratios_has_the_covariances_of_all_four_counts(question):
+    synopsis = made().synopsis
+    one, other = (synopsis.ratio(*pair) for pair in question)
+    difference = one - other
+    assert difference.estimate == one.estimate - other.estimate
+    assert isinstance(difference, Difference)
+    wheres = [where for pair in question for where in pair]
+    gradient = []
+    for ratio, sign in ((one, 1), (other, -1)):
+        bottom = ratio.denominator.estimate
+        gradient += [sign / bottom, -sign * ratio.estimate / bottom]
+    variance = gradient @ covariances(synopsis, wheres) @ np.array(gradient)
+    assert difference.variance == pytest.approx(variance, rel=1e-4)
+    assert difference.reconstructed == one.reconstructed
+
+
+@pytest.mark.parametrize("name", ["two groups", "one denominator", "a part and the whole"])
+def test_the_variance_of_a_difference_of_shares_is_that_of_its_error(name):
+    """The squares of the errors, divided by their variances, add up to a chi-square of as many
+    degrees as there are seeds: false alarms of 1e-6."""
+    rows = codes()
+
+    def share(where, of):
+        inside = [
+            np.all([rows[:, DOMAIN.position[key]] == code for key, code in one.items()], axis=0)
+            if one
+            else np.ones(len(rows), np.bool_)
+            for one in (where, of)
+        ]
+        return inside[0].sum() / inside[1].sum()
+
+    truth = share(*QUESTIONS[name][0]) - share(*QUESTIONS[name][1])
+    squares = []
+    for seed in range(SEEDS):
+        synopsis = made(seed).synopsis
+        one, other = (synopsis.ratio(*pair) for pair in QUESTIONS[name])
+        difference = one - other
+        squares.append((difference.estimate - truth) ** 2 / difference.variance)
+    law = stats.chi2(SEEDS)
+    assert law.ppf(5e-7) < sum(squares) < law.isf(5e-7)
+
+
+def test_counts_and_differences_are_subtracted_too():
+    synopsis = made().synopsis
+    wheres = [{"a": 0, "b": 0}, {"a": 1, "b": 0}, {"a": 0, "b": 1}, {"a": 1, "b": 1}]
+    counts = [synopsis.count(where) for where in wheres]
+    one = synopsis.difference(wheres[0], wheres[1])
+    assert counts[0] - counts[1] == one
+    # The difference of two differences has the errors of all four.
+    both = one - synopsis.difference(wheres[2], wheres[3])
+    signs = np.array([1, -1, -1, 1])
+    variance = signs @ covariances(synopsis, wheres) @ signs
+    assert both.variance == pytest.approx(variance)
+    assert both.estimate == pytest.approx(signs @ [count.estimate for count in counts])
+
+
+def test_laplace_noise_in_a_difference_keeps_heavier_tails():
+    synopsis = made(budget=margin.PureDP(1)).synopsis
+    one, other = (synopsis.ratio(*pair) for pair in QUESTIONS["two groups"])
+    assert 0 < (one - other).noise_kurtosis <= 3
+
+
+def test_a_share_of_too_few_rows_gives_a_difference_without_bounds():
+    rows = codes()[:60]
+    synopsis = made(rows=rows, budget=margin.ZCDP("0.01")).synopsis
+    one = synopsis.ratio({"a": 1, "b": 0, "c": 0}, {"b": 0, "c": 0})
+    other = synopsis.ratio({"a": 1}, {})
+    assert one.is_uncertain and not math.isnan(one.interval(0.95)[0])
+    assert all(map(math.isnan, (one - other).interval(0.95)))
+
+
+def same(how, tmp_path):
+    """A synopsis of a release, and another object that holds the same noise."""
+    synopsis = made().synopsis
+    if how == "itself":
+        return synopsis, synopsis
+    if how == "another solver":
+        return synopsis, synopsis.with_reconstruction(margin.solvers.IPF())
+    synopsis.save(tmp_path / "x.margin")
+    both = [margin.load(tmp_path / "x.margin", allow_simulation=True).synopsis for _ in range(2)]
+    return both[0], both[1]
+
+
+@pytest.mark.parametrize("how", ["itself", "another solver", "a file"])
+@pytest.mark.parametrize("kind", ["count", "ratio"])
+def test_numbers_of_one_release_are_no_change_between_releases(how, kind, tmp_path):
+    first, second = same(how, tmp_path)
+    asked = ({"a": 1},) if kind == "count" else ({"a": 1}, {})
+    one, other = (getattr(synopsis, kind)(*asked) for synopsis in (first, second))
+    with pytest.raises(DomainError, match=r"of the same release.* later - earlier allows for that"):
+        Difference.between_releases(one, other)
+    nothing = one - other
+    assert nothing.estimate == 0 and nothing.variance == pytest.approx(0, abs=1e-9)
+
+
+def test_numbers_of_two_releases_are_not_subtracted():
+    one, other = (made(seed).synopsis for seed in (0, 1))
+    assert Difference.between_releases(one.count({}), other.count({})).variance > 0
+    with pytest.raises(DomainError, match=r"of two; .*between_releases\(earlier, later\)"):
+        other.count({}) - one.count({})
+
+
+def test_what_has_no_difference_is_refused():
+    synopsis = made().synopsis
+    count, ratio = synopsis.count({"a": 1}), synopsis.ratio({"a": 1}, {})
+    assert isinstance(ratio, Ratio)
+    for one, other in itertools.permutations([count, ratio]):
+        with pytest.raises(DomainError, match="one number is a ratio"):
+            one - other
+    with pytest.raises(DomainError, match="was made without one"):
+        count - Count(estimate=1.0, noise_variance=1.0)
+    with pytest.raises(TypeError):
+        count - 1.0
+
+
+NUMBERS = {0: 0.0, 1: 2.0, 2: 7.5}
+
+
+@pytest.mark.parametrize("where", [{}, {"a": 1}, {"c": 0, "a": [0]}, {"b": [0, 2]}, {"d": 1}])
+def test_a_mean_has_the_covariances_of_its_counts(where):
+    synopsis = made().synopsis
+    found = synopsis.mean("b", NUMBERS, where)
+    kept = {code: NUMBERS[code] for code in where.get("b", NUMBERS)}
+    wheres = [{**where, "b": code} for code in kept]
+    counts = np.array([synopsis.count(one).estimate for one in wheres])
+    values = np.array([*kept.values()])
+    assert found.estimate == pytest.approx(values @ counts / counts.sum())
+    gradient = (values - found.estimate) / counts.sum()
+    variance = gradient @ covariances(synopsis, wheres) @ gradient
+    assert found.variance == pytest.approx(variance, rel=1e-3)
+    assert found.reconstructed == ("d" in where)
+
+
+def test_the_variance_of_a_mean_is_that_of_its_error():
+    """As for shares above; and of the difference of two means."""
+    column = {name: codes()[:, axis] for axis, name in enumerate(DOMAIN)}
+    values = np.array([NUMBERS[code] for code in column["b"]])
+    truths = [values[column["a"] == code].mean() for code in (0, 1)]
+    squares = np.zeros(2)
+    for seed in range(SEEDS):
+        synopsis = made(seed).synopsis
+        one, other = (synopsis.mean("b", NUMBERS, {"a": code}) for code in (0, 1))
+        pairs = [(one, truths[0]), (one - other, truths[0] - truths[1])]
+        squares += [(found.estimate - truth) ** 2 / found.variance for found, truth in pairs]
+    law = stats.chi2(SEEDS)
+    assert all(law.ppf(5e-7) < squares) and all(squares < law.isf(5e-7))
+
+
+def test_a_mean_of_bins_takes_their_middles():
+    form = {"bins": [0, 10, 30, math.inf], "missing": "?"}
+    rows = {"x": [5.0] * 300 + [20.0] * 100 + [None] * 50}
+    budget = margin.PureDP(50)
+    synopsis = margin.release(rows, domain={"x": form}, budget=budget)
+    with pytest.raises(DomainError, match=r"'\[30, inf\]' of 'x' must have a finite number"):
+        synopsis.mean("x")
+    found = synopsis.mean("x", {"0 to under 10": 5, "[10, 30)": 20})
+    assert found.interval()[0] <= 8.75 <= found.interval()[1] and abs(found.estimate - 8.75) < 0.1
+    closed = margin.release(rows, domain={"x": {**form, "bins": [0, 10, 30]}}, budget=budget)
+    assert closed.mean("x").estimate == pytest.approx(8.75, abs=0.1)
+    with pytest.raises(DomainError, match="are no bins"):
+        made().synopsis.mean("b")
+    with pytest.raises(DomainError, match="needs a category with a number among the rows"):
+        made().synopsis.mean("b", {0: 1.0}, {"b": 2})
+    for wrong in ({}, [1, 2], {0: "1"}):
+        with pytest.raises(DomainError, match=r"must be a mapping|must have a finite number"):
+            made().synopsis.mean("b", wrong)
+    few = made(rows=codes()[:30], budget=margin.ZCDP("0.001")).synopsis
+    assert math.isnan(few.mean("b", NUMBERS, {"a": 1, "c": 0}).interval()[0])
