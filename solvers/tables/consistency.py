@@ -21,6 +21,9 @@ from ..zeros import Links
 from .lattice import intersection_lattice
 from .tables import Axes, Tables
 
+_SPLIT = 2
+"""A view is split if it has at least this many cells for each of its sums over single axes."""
+
 
 class Consistency(Protocol):
     """A function from tables to consistent tables: any two have equal marginals on shared axes.
@@ -66,16 +69,24 @@ class ResidualConsistency:
 
 
 class Packed(NamedTuple):
-    """The shapes of the views in flat arrays, for compiled loops.
+    """The views and their blocks in flat arrays, for compiled loops.
 
-    View v has the cells ``bounds[v]:bounds[v + 1]`` of the vector of all cells, and the axis sizes
-    ``sizes[axes[v]:axes[v + 1]]``. `binary` tells which views have only axes of two categories.
-    `widest` is the number of cells of the largest view.
+    A *block* is a table whose coefficients are computed by a transform. Most views are one block.
+    A view that is *split* has one block for each axis: the sums of its cells over this axis. Its
+    full component belongs to no block (`Components.split`).
+
+    View v has the cells ``bounds[v]:bounds[v + 1]`` of the vector of all cells, the axis sizes
+    ``sizes[axes[v]:axes[v + 1]]``, and the entries ``starts[v]:starts[v + 1]`` of the vector of all
+    blocks. `split` tells which views are split, and `binary` which views have only axes of two
+    categories. `widest` is the number of cells of the largest block, or of the largest part of a
+    split view with one category of the first axis.
     """
 
     bounds: Integers
     axes: Integers
     sizes: Integers
+    starts: Integers
+    split: NDArray[np.bool_]
     binary: NDArray[np.bool_]
     widest: int
 
@@ -84,25 +95,33 @@ class Goals(NamedTuple):
     """The observed values of the coefficients and their weights, arranged for compiled loops.
 
     `JointProjection` minimises a sum of weight x (coefficient - observed value)**2. An *entry* is a
-    coefficient of one view; there are n entries. A coefficient that only one view holds is an entry
-    alone. The k other coefficients, which several views hold, are called shared: their entries must
-    become equal.
+    coefficient of one block; there are e entries. The blocks of a split view have coefficients in
+    common. One entry stands for each of these, and the others are left out. A coefficient that only
+    one view holds is an entry alone. The k other coefficients, which several views hold, are called
+    shared: their entries must become equal.
 
     Attributes
     ----------
     pull
-        The weight of each entry that is alone; zero for entries of shared coefficients, shape (n,).
+        The weight of each entry that is alone; zero for entries of shared coefficients, and
+        infinite for entries that are left out, shape (e,).
     pulled
-        The weight times the observed value of each entry that is alone; else zero, shape (n,).
+        The weight times the observed value of each entry that is alone; else zero, shape (e,).
     bounds
-        Shared coefficient i has the entries ``bounds[i]:bounds[i + 1]`` of the next three arrays,
+        Shared coefficient i has the entries ``bounds[i]:bounds[i + 1]`` of the next four arrays,
         shape (k + 1,).
     places
-        The positions of these entries among all n.
+        The positions of these entries among all e.
     into, out
         Factors of these entries: from the entry to its part of the mean, and from the mean back.
+    holder
+        The view that holds each of these entries.
     weight, observed
         The weights and the observed values of the shared coefficients, shape (k,).
+    full
+        The weight of the full component of each split view; zero for other views, shape (views,).
+    whole
+        The observed full components of the split views, in cells; zero in other views, shape (n,).
     """
 
     pull: Floats
@@ -111,8 +130,11 @@ class Goals(NamedTuple):
     places: Integers
     into: Floats
     out: Floats
+    holder: Integers
     weight: Floats
     observed: Floats
+    full: Floats
+    whole: Floats
 
 
 class Components:
@@ -422,25 +444,74 @@ class Components:
         return precision
 
     @cached_property
-    def packed(self) -> Packed:
-        """The shapes of the views in flat arrays; see `Packed`."""
-        shapes: list[tuple[int, ...]] = []
-        for basis, where in self._groups:
-            views = (where.stop - where.start) // basis.cells
-            shapes += [basis.shape] * views
-        bounds = np.cumsum([0, *(math.prod(shape) for shape in shapes)]).astype(np.int64)
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each view as its axes are turned, in the order of the cells."""
+        return [shape for _, _, shape in self._views]
+
+    def split(self, weight: Floats) -> NDArray[np.bool_]:
+        """Which views the compiled loops split into sums over their axes, shape (views,).
+
+        The full component of a view varies on all its axes. If no other view holds it, its
+        coefficients have one weight, so an iteration needs it only in cells, without a transform:
+        it is what the sums over the axes leave. This pays if the sums have far fewer cells than the
+        view. Views with cells that must be zero are not split. `weight` is that of each distinct coefficient in the objective, shape (m,).
+        """
+        found = np.zeros(len(self._shapes), np.bool_)
+        if self.empty is not None:
+            return found
+        holders = np.bincount(self._shared)
+        for row, (_, where, shape) in enumerate(self._views):
+            cells = math.prod(shape)
+            sums = sum(cells // size for size in shape)
+            full = self._shared[where.stop - 1]
+            alone = holders[full] == 1 and bool(np.isfinite(weight[full]))
+            found[row] = min(shape, default=1) > 1 and alone and _SPLIT * sums <= cells
+        return found
+
+    def packed(self, split: NDArray[np.bool_]) -> Packed:
+        """The views and blocks in flat arrays, with some views `split`; see `Packed`."""
+        shapes = self._shapes
+        cells = [math.prod(shape) for shape in shapes]
+        entries = cells.copy()
+        widest = cells.copy()
+        for row in np.flatnonzero(split).tolist():
+            entries[row] = sum(cells[row] // size for size in shapes[row])
+            # Axes are sorted by size, so the last axis leaves the largest sums.
+            widest[row] = cells[row] // shapes[row][-1]
         return Packed(
-            bounds=bounds,
-            axes=np.cumsum([0, *(len(shape) for shape in shapes)]).astype(np.int64),
+            bounds=np.cumsum([0, *cells]).astype(np.int64),
+            axes=np.cumsum([0, *map(len, shapes)]).astype(np.int64),
             sizes=np.array([size for shape in shapes for size in shape], dtype=np.int64),
+            starts=np.cumsum([0, *entries]).astype(np.int64),
+            split=split,
             binary=np.array([bool(shape) and set(shape) == {2} for shape in shapes]),
-            widest=int(np.diff(bounds).max()),
+            widest=max(widest),
         )
+
+    def _entries(self, split: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
+        """For each entry of all blocks the position of its coefficient among all n, and whether it
+        stands for this coefficient, both of shape (e,)."""
+        places = []
+        counted = []
+        for is_split, (_, where, shape) in zip(split.tolist(), self._views, strict=True):
+            own = np.arange(where.start, where.stop).reshape(shape)
+            if not is_split:
+                places.append(own.ravel())
+                counted.append(np.ones(own.size, np.bool_))
+                continue
+            component = transform(shape).component.reshape(shape)
+            for axis in range(len(shape)):
+                # The sums over the first axis on which a coefficient is constant stand for it.
+                before = (1 << axis) - 1
+                places.append(own.take(0, axis=axis).ravel())
+                counted.append((component.take(0, axis=axis) & before == before).ravel())
+        return np.concatenate(places), np.concatenate(counted)
 
     def goals(
         self,
         weight: Floats,
         observed: Floats,
+        split: NDArray[np.bool_],
     ) -> Goals:
         """Arrange weights and observed values for compiled loops; see `Goals`.
 
@@ -450,28 +521,49 @@ class Components:
             The weight of each distinct coefficient in the objective, shape (m,).
         observed
             Its observed value, shape (m,).
+        split
+            Which views are split, shape (views,).
         """
+        position, counted = self._entries(split)
+        holder = np.repeat(np.arange(len(split)), np.diff(self.packed(split).starts))
+        number = self._shared[position]
+        spread = self._spread[position]
         # The loops' functions have mean square one. Hence the root of the number of cells.
-        cells = np.diff(self.packed.bounds)
-        root = np.sqrt(np.repeat(cells, cells))
-        out = 1 / (self._spread * root)
+        root = np.sqrt([math.prod(shape) for shape in self._shapes])[holder]
+        out = 1 / (spread * root)
         holders = np.bincount(self._shared)
         several = (holders > 1) | np.isinf(weight)
         alone = np.where(several, 0.0, weight)
         # The entries of shared coefficients, by coefficient.
-        places = np.flatnonzero(several[self._shared])
-        places = places[np.argsort(self._shared[places], kind="stable")]
-        numbers = self._shared[places]
+        places = np.flatnonzero(several[number] & counted)
+        places = places[np.argsort(number[places], kind="stable")]
+        shared = number[places]
+        # The full components of split views.
+        last = self._shared[np.cumsum([math.prod(shape) for shape in self._shapes]) - 1]
         return Goals(
-            pull=alone[self._shared],
-            pulled=(alone * observed)[self._shared] * out,
+            pull=np.where(counted, alone[number], np.inf),
+            pulled=np.where(counted, (alone * observed)[number] * out, 0.0),
             bounds=np.concatenate([[0], np.cumsum(holders[several])]),
             places=places,
-            into=(self._weight * self._spread * root)[places] / self.metric[numbers],
+            into=(self._weight[position] * spread * root)[places] / self.metric[shared],
             out=out[places],
+            holder=holder[places],
             weight=weight[several],
             observed=observed[several],
+            full=np.where(split, weight[last], 0.0),
+            whole=self._full_components(observed, split),
         )
+
+    def _full_components(self, observed: Floats, split: NDArray[np.bool_]) -> Floats:
+        """The full components of the split views, in cells; zero in other views, shape (n,)."""
+        found = np.zeros(len(self._shared))
+        for is_split, (_, where, shape) in zip(split.tolist(), self._views, strict=True):
+            if is_split:
+                basis = transform(shape)
+                full = basis.order == len(shape)
+                coefficients = np.where(full, observed[self._shared[where]], 0.0)
+                found[where] = basis.synthesise(coefficients)
+        return found
 
     def tables(self, shared: Floats) -> Tables:
         """The consistent tables that have these distinct coefficients, shape (m,)."""

@@ -154,7 +154,7 @@ class JointProjection:
         loops = None
         if not components.known_by_group and components.links is None:
             loops = _compiled_loops(NUMPY_SECONDS_A_CELL * cells.size)
-        state: Splitting
+        state: Splitting | CompiledSplitting
         if loops is None:
             state = Splitting(components, observed, weight, cells)
         else:
@@ -164,16 +164,17 @@ class JointProjection:
         for iteration in range(self.iterations):
             primal, change = state.step(rho)
             still = primal < self.tolerance and change < self.tolerance
-            if still and (inner is None or _share(state.cells, inner) <= _MIXED):
+            if still and (inner is None or _share(state.consistent(rho), inner) <= _MIXED):
                 break
             if iteration == patience:
                 # Convergence is slow if many cells change sign repeatedly: use larger steps.
                 rho *= 2
                 patience *= 2
-                state.dual /= 2
+                state.halve_dual()
+        found = state.consistent(rho)
         if components.empty is None and components.links is None:
-            return state.cells
-        shared = components.average(components.analyse(state.cells))
+            return found
+        shared = components.average(components.analyse(found))
         return components.synthesise(components.emptied(shared, weight * components.metric))
 
 
