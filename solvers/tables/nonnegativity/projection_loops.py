@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiled import compiled, copied, means, sums
+from ...compiled import compiled, compiled_finite, copied, means, sums
 from ...types import Flags, Floats, Integers
 from ..consistency import Goals, Packed
 
@@ -166,13 +166,14 @@ def clip(
         for row in range(sizes[0]):
             here = low + row * part
             _add_blocks(row, part, sizes, entries, consistent)
-            own = state[0]
+            own = state[0][here : here + part]
+            apart = whole[here : here + part]
             for cell in range(part):
-                consistent[cell] += keep * abs(own[here + cell]) + (1 - keep) * whole[here + cell]
+                consistent[cell] += keep * abs(own[cell]) + (1 - keep) * apart[cell]
             _settle(here, consistent[:part], view, state, relaxation, cells)
 
 
-@compiled
+@compiled_finite
 def _settle(
     low: int,
     consistent: Floats,
@@ -188,20 +189,19 @@ def _settle(
             cells[low + cell] = consistent[cell]
         return
     deviation = deviations[view]
-    some_empty = empty.size > 0
+    own = relaxed[low : low + consistent.size]
     distance = 0.0
     change = 0.0
+    some_empty = empty.size > 0
+    zeros = empty[low : low + consistent.size]
     for cell in range(consistent.size):
-        old = relaxed[low + cell]
-        before = max(old, 0.0)
+        old = own[cell]
+        is_zero = some_empty and zeros[cell]
+        before = 0.0 if old < 0 or is_zero else old
         # Over-relaxation, then a clip.
-        new = relaxation * consistent[cell] + (1 - relaxation) * before + min(old, 0.0)
-        after = max(new, 0.0)
-        if some_empty and empty[low + cell]:
-            new = relaxation * consistent[cell] + old
-            before = 0.0
-            after = 0.0
-        relaxed[low + cell] = new
+        new = relaxation * consistent[cell] + (1 - relaxation) * before + (old - before)
+        after = 0.0 if new < 0 or is_zero else new
+        own[cell] = new
         distance = max(distance, abs(consistent[cell] - after))
         change = max(change, abs(after - before))
     worst[view, 0] = max(worst[view, 0], distance / deviation)
@@ -222,10 +222,10 @@ def _add_up(
         blocks[entry] = 0.0
     part = table.size // sizes[0]
     for row in range(sizes[0]):
-        start = row * part
+        own = table[row * part : (row + 1) * part]
         # The sums over the first axis.
         for cell in range(part):
-            blocks[cell] += abs(table[start + cell])
+            blocks[cell] += abs(own[cell])
         # The sums over each other axis. The block of an axis is made of one part for each `row`.
         place = part
         before = 1
@@ -234,17 +234,17 @@ def _add_up(
             after //= size
             low = place + row * (part // size)
             for outer in range(before):
-                first = start + outer * size * after
+                some = own[outer * size * after : (outer + 1) * size * after]
                 if after == 1:
                     total = 0.0
-                    for inner in range(size):
-                        total += abs(table[first + inner])
+                    for category in range(size):
+                        total += abs(some[category])
                     blocks[low + outer] = total
                     continue
+                target = blocks[low + outer * after : low + (outer + 1) * after]
                 for category in range(size):
                     for inner in range(after):
-                        value = abs(table[first + category * after + inner])
-                        blocks[low + outer * after + inner] += value
+                        target[inner] += abs(some[category * after + inner])
             before *= size
             place += table.size // size
 
@@ -267,11 +267,16 @@ def _add_blocks(
         after //= size
         low = place + row * (part // size)
         for outer in range(before):
-            first = outer * size * after
+            some = target[outer * size * after : (outer + 1) * size * after]
+            if after == 1:
+                value = blocks[low + outer]
+                for category in range(size):
+                    some[category] += value
+                continue
+            summed = blocks[low + outer * after : low + (outer + 1) * after]
             for category in range(size):
                 for inner in range(after):
-                    value = blocks[low + outer * after + inner]
-                    target[first + category * after + inner] += value
+                    some[category * after + inner] += summed[inner]
         before *= size
         place += part * sizes[0] // size
 

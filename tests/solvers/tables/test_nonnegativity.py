@@ -326,7 +326,11 @@ def test_a_decay_may_be_a_whole_number():
         assert one == pytest.approx(other)
 
 
-@pytest.mark.parametrize("sizes", [(2,) * 6, (2, 3, 4, 2, 5), (1, 4, 3, 1), (70, 2, 3)], ids=str)
+@pytest.mark.parametrize(
+    "sizes",
+    [(2,) * 6, (2, 3, 4, 2, 5), (1, 4, 3, 1), (70, 2, 3), (9, 8, 13, 2)],
+    ids=str,
+)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     """With views that share everything, something and nothing, and any division among threads."""
