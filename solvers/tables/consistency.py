@@ -5,8 +5,9 @@ procedure.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -148,8 +149,8 @@ class Components:
     ----------
     order
         The number of axes of each distinct coefficient, shape (m,).
-    deviation
-        The cells' standard deviations, shape (n,).
+    deviations
+        The standard deviation of the cells of each view, in the order of the cells, shape (views,).
     metric
         The precision (1 / variance) of the best linear estimate of each distinct coefficient from
         independent tables, shape (m,). If one coefficient changes by one, the sum over all cells of
@@ -165,19 +166,47 @@ class Components:
         self._groups = [(transform(shape), where) for shape, where in layout.groups]
         variances = np.array(tables.variances)[self._rows]
         cells = np.array([tables.values[row].size for row in self._rows])
-        self.deviation = np.sqrt(np.repeat(variances, cells))
+        self.deviations: Floats = np.sqrt(variances)
+        self._cells = cells
         # Views of equal shape have equal coefficients: their numbers are repeated.
         spreads = []
         orders = []
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
             spreads.append(np.tile(outside_roots(basis.shape), views))
-            orders.append(np.tile(basis.order, views))
+            orders.append(np.tile(basis.order.astype(np.int8), views))
         self._spread: Floats = np.concatenate(spreads)
-        self._weight = 1 / (self.deviation * self._spread) ** 2
-        self.metric: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
-        self.order = np.zeros(len(self.metric), dtype=np.int64)
+        self._weigh()
+        self.order = np.zeros(len(self.metric), dtype=np.int8)
         self.order[self._shared] = np.concatenate(orders)
+
+    def _weigh(self) -> None:
+        """Compute the precision of each coefficient of each view, and of each distinct one."""
+        weight = self.deviation * self._spread
+        np.square(weight, out=weight)
+        self._weight: Floats = np.divide(1.0, weight, out=weight)
+        self.metric: Floats = np.bincount(self._shared, weights=weight).astype(
+            np.float64,
+            copy=False,
+        )
+
+    def in_units(self, variances: Sequence[float]) -> "Components":
+        """The same components if the cells of the views have other variances, one for each view.
+
+        `order` and the numbers of the coefficients are not copied: they may be as large as all
+        tables.
+        """
+        found = copy(self)
+        found.__dict__.pop("precision", None)
+        found._source = replace(self._source, variances=tuple(variances))
+        found.deviations = np.sqrt(np.array(variances)[self._rows])
+        found._weigh()
+        return found
+
+    @property
+    def deviation(self) -> Floats:
+        """The cells' standard deviations, shape (n,)."""
+        return np.repeat(self.deviations, self._cells)
 
     def flatten(self, values: Iterable[Floats]) -> Floats:
         """Write the tables of the views into one vector of cells, shape (n,)."""
@@ -362,7 +391,7 @@ class Components:
             cells[where] = basis.synthesise(own).ravel()
         return cells
 
-    @cached_property
+    @property
     def holders(self) -> Integers:
         """The number of views that hold each distinct coefficient, shape (m,).
 
@@ -380,7 +409,7 @@ class Components:
         counted = self._shared[np.repeat(counts, cells)]
         return np.bincount(counted, minlength=len(every))
 
-    @cached_property
+    @property
     def summed(self) -> Floats:
         """How many cells of a view a cell of the marginal on the component sums, shape (m,).
 
@@ -454,7 +483,8 @@ class Components:
         The full component of a view varies on all its axes. If no other view holds it, its
         coefficients have one weight, so an iteration needs it only in cells, without a transform:
         it is what the sums over the axes leave. This pays if the sums have far fewer cells than the
-        view. Views with cells that must be zero are not split. `weight` is that of each distinct coefficient in the objective, shape (m,).
+        view. Views with cells that must be zero are not split. `weight` is that of each distinct
+        coefficient in the objective, shape (m,).
         """
         found = np.zeros(len(self._shapes), np.bool_)
         if self.empty is not None:
@@ -531,25 +561,28 @@ class Components:
         # The loops' functions have mean square one. Hence the root of the number of cells.
         root = np.sqrt([math.prod(shape) for shape in self._shapes])[holder]
         out = 1 / (spread * root)
-        holders = np.bincount(self._shared)
-        several = (holders > 1) | np.isinf(weight)
-        alone = np.where(several, 0.0, weight)
+        distinct, turn = np.unique(number, return_inverse=True)
+        holders = np.bincount(turn[counted])
+        weights = weight[distinct]
+        values = observed[distinct]
+        several = (holders > 1) | np.isinf(weights)
+        alone = np.where(several, 0.0, weights)
         # The entries of shared coefficients, by coefficient.
-        places = np.flatnonzero(several[number] & counted)
-        places = places[np.argsort(number[places], kind="stable")]
+        places = np.flatnonzero(several[turn] & counted)
+        places = places[np.argsort(turn[places], kind="stable")]
         shared = number[places]
         # The full components of split views.
         last = self._shared[np.cumsum([math.prod(shape) for shape in self._shapes]) - 1]
         return Goals(
-            pull=np.where(counted, alone[number], np.inf),
-            pulled=np.where(counted, (alone * observed)[number] * out, 0.0),
+            pull=np.where(counted, alone[turn], np.inf),
+            pulled=np.where(counted, (alone * values)[turn] * out, 0.0),
             bounds=np.concatenate([[0], np.cumsum(holders[several])]),
             places=places,
             into=(self._weight[position] * spread * root)[places] / self.metric[shared],
             out=out[places],
             holder=holder[places],
-            weight=weight[several],
-            observed=observed[several],
+            weight=weights[several],
+            observed=values[several],
             full=np.where(split, weight[last], 0.0),
             whole=self._full_components(observed, split),
         )

@@ -1,6 +1,6 @@
 """`JointProjection`: the nearest tables that are both consistent and non-negative."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,23 +121,28 @@ class JointProjection:
         strength = components.precision * importance(components, self.decay, self.growth)
         # From here on, variances are only the units of steps.
         shrunk = np.minimum(1.0, STEP_RANGE * components.median_gain)
-        units = tuple((shrunk * tables.variances).tolist())
-        components = Components(replace(tables, variances=units))
+        components = components.in_units((shrunk * tables.variances).tolist())
         # An infinite weight keeps the total fixed.
         weight = strength / components.metric
+        del strength  # it may be as large as all tables
         weight = np.where((components.order > 0) & ~components.known, weight, np.inf)
         cells = components.synthesise(observed)
         if components.empty is not None:
             cells[components.empty] = 0.0
-        inner = total * components.flatten(map(tables.inner, range(len(tables.views))))
+        # Where little is known, the share is small anyway.
+        is_bound = tables.known is not None and tables.known.more
+        bound = _inner(components, tables, total) if is_bound else None
         if cells.min() < 0:
-            # Where little is known, the share is small anyway.
-            bound = inner if tables.known is not None and tables.known.more else None
             with single_thread():
                 cells = self._solve(components, observed, weight, cells, bound)
+        inner = _inner(components, tables, total) if bound is None else bound
         share = _share(cells, inner)
-        mixed = np.maximum((1 - share) * cells + share * inner, 0.0)
-        return tables.with_values(components.with_cells(mixed).values)
+        # In place: the cells may be as many as memory allows.
+        cells *= 1 - share
+        inner *= share
+        cells += inner
+        np.maximum(cells, 0.0, out=cells)
+        return tables.with_values(components.with_cells(cells).values)
 
     def _solve(
         self,
@@ -147,7 +152,7 @@ class JointProjection:
         cells: Floats,
         inner: Floats | None,
     ) -> Floats:
-        """Run ADMM from the given cells; returns consistent cells, shape (n,).
+        """Run ADMM from the given cells, which are overwritten; returns consistent cells, (n,).
 
         It goes on until little of the cells `inner` is needed, if they are given.
         """
@@ -178,10 +183,18 @@ class JointProjection:
         return components.synthesise(components.emptied(shared, weight * components.metric))
 
 
+def _inner(components: Components, tables: Tables, total: float) -> Floats:
+    """The cells of the tables that are mixed in, shape (n,)."""
+    return total * components.flatten(map(tables.inner, range(len(tables.views))))
+
+
 def _share(cells: Floats, inner: Floats) -> float:
     """The smallest share t for which (1 - t) cells + t inner is nowhere negative."""
-    low = np.minimum(cells, 0.0)
-    return float(np.max(low / np.where(inner > 0, low - inner, -np.inf)))
+    negative = cells < 0
+    low = cells[negative]
+    inside = inner[negative]
+    shares = low / np.where(inside > 0, low - inside, -np.inf)
+    return float(np.max(shares, initial=0.0))
 
 
 def importance(

@@ -33,6 +33,7 @@ class Splitting:
         self.empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self.positive = np.maximum(cells, 0.0)
         self.dual = np.zeros_like(cells)
+        self._deviation = components.deviation
         # What `Links.met` needs, for the penalty of the last step.
         self._rho = 0.0
         self._spread: Floats = np.empty(0)
@@ -74,7 +75,7 @@ class Splitting:
         if self.empty.size:
             self.positive[self.empty] = 0.0
         self.dual = relaxed - self.positive
-        deviation = self.components.deviation
+        deviation = self._deviation
         distance = np.abs(cells - self.positive) / deviation
         change = np.abs(self.positive - before) / deviation
         return float(np.max(distance)), float(np.max(change))
@@ -85,7 +86,10 @@ class Splitting:
 
 
 class CompiledSplitting:
-    """The same iteration by compiled loops, on all processors if there are enough cells."""
+    """The same iteration by compiled loops, on all processors if there are enough cells.
+
+    `cells` are overwritten.
+    """
 
     def __init__(
         self,
@@ -101,10 +105,10 @@ class CompiledSplitting:
         goals = components.goals(weight, observed, split)
         empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self._state = loops.State(
-            relaxed=np.maximum(cells, 0.0),
+            relaxed=np.maximum(cells, 0.0, out=cells),
             blocks=np.empty(views.starts[-1]),
             empty=empty,
-            deviation=components.deviation[views.bounds[:-1]],
+            deviation=components.deviations,
             worst=np.zeros((len(split), 2)),
         )
         self._shared = len(goals.weight)
