@@ -117,7 +117,7 @@ class CompiledSplitting:
 
     def consistent(self, rho: float) -> Floats:
         """The consistent copy for the penalty `rho`, shape (n,)."""
-        cells = np.empty_like(self._state.relaxed)
+        cells: Floats = np.empty_like(self._state.relaxed)
         self._run(rho, cells)
         return cells
 
