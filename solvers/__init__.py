@@ -17,8 +17,9 @@ if __name__ != "margin.solvers":
 from .asked.axis_metrics import AxisMetric, OrderMetric, TreeMetric
 from .asked.query_projection import QueryProjection
 from .based.base import Base, CountedBase
-from .based.learnt import Learnt, learnt, with_total
+from .based.learnt import Learnt, learnt
 from .based.reconstruction import BasedReconstruction, BasedStructure
+from .based.total import with_total
 from .based.trust import learnt_trust
 from .known.known import Contradiction, Known
 from .known.margin import KnownTable

@@ -22,12 +22,19 @@ _TIME_OPTION = {
 """The option of each solver that sets its time limit in seconds; None if it has none."""
 
 _ACCURATE: dict[str, dict[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
-    "SCS": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iters": 20_000},
-    "OSQP": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iter": 100_000},
-    "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
+    "CLARABEL": {
+        **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10),
+        **dict.fromkeys(("tol_infeas_abs", "tol_infeas_rel"), 1e-10),
+    },
+    "SCS": {"eps_abs": 1e-7, "eps_rel": 1e-7, "eps_infeas": 1e-7, "max_iters": 20_000},
+    "OSQP": {
+        **dict.fromkeys(("eps_abs", "eps_rel", "eps_prim_inf", "eps_dual_inf"), 1e-7),
+        "max_iter": 100_000,
+    },
+    "PIQP": dict.fromkeys(("eps_abs", "eps_rel", "eps_primal_inf", "eps_dual_inf"), 1e-9),
 }
-"""Options that replace default tolerances; the defaults are too loose for comparisons."""
+"""Options that replace default tolerances; the defaults are too loose for comparisons. What calls a
+programme infeasible is as strict as what calls it solved."""
 
 
 def tolerance_in_cvxpy(solver: str) -> float | None:

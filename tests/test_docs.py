@@ -105,12 +105,28 @@ def test_the_notebook_runs(tmp_path):
     assert kinds(run) == kinds(kept)
 
 
+INSTALLS = re.compile(r"pip (?:install|wheel|download) [^`\n#)]*")
+FROM_AN_INDEX = {"matplotlib", "cryptography", "benchopt", "pre-commit", "adbc-driver-postgresql"}
+"""Packages that are not this one, which pip may look for in its index."""
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
-def test_extras_are_installed_from_a_path(page):
-    """pip takes a bare name, such as margin[sign], for a package of its index, also beside a folder
-    of this name, unless an address follows."""
-    named = re.findall(r"pip install [^`\n]*?([^\s'\"]*)\[[a-z,]+\](?! @ git)", page.read_text())
-    assert set(named) <= {"."}
+def test_a_copy_of_the_repository_is_installed_by_a_path(page):
+    """pip takes a bare name, such as margin or checkout[sign], for a package of its index, also
+    beside a folder of this name, unless an address follows or it may use no index."""
+    for command in INSTALLS.findall(page.read_text()):
+        words = shlex.split(command.partition(" && ")[0])[2:]
+        if "--no-index" in words:
+            continue
+        # The word after an option of one letter is its value.
+        named = [
+            word
+            for before, word in zip(["", *words], words, strict=False)
+            if not word.startswith("-") and before not in ("-c", "-w")
+        ]
+        for word in named:
+            is_path = word.startswith(".") or "/" in word.partition("[")[0]
+            assert is_path or " @ git+" in word or word in FROM_AN_INDEX, command
 
 
 # A mechanism is documented by a section of one of the pages in docs/mechanisms, whose heading is

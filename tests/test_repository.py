@@ -3,9 +3,12 @@
 import datetime
 import re
 import tomllib
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -64,6 +67,61 @@ def test_the_conda_package_needs_what_the_wheel_needs():
         name, bounds = re.fullmatch(r"([\w-]+)(.*)", requirement).groups()
         needed.add(CONDA_NAMES.get(name, name) + bounds)
     assert listed == needed
+
+
+VERSIONS = (ROOT / "constraints.txt").read_text()
+TESTED = {
+    canonicalize_name(name): version
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)$", VERSIONS, re.MULTILINE)
+}
+"""The version of each package with which all tests passed."""
+
+
+def needs_of(name, extras, where):
+    """The requirements of a package in the tested version; none are known of another one."""
+    try:
+        if version(name) != TESTED[name]:
+            return []
+    except PackageNotFoundError:
+        return []
+    lines = [Requirement(line) for line in requires(name) or []]
+    return [
+        one
+        for one in lines
+        if one.marker is None
+        or any(one.marker.evaluate({**where, "extra": extra}) for extra in extras or {""})
+    ]
+
+
+def test_the_tested_version_of_all_that_the_wheel_and_its_extras_need_is_recorded():
+    """Of what these packages need, too, as far as the tested versions are installed here."""
+    full, python = re.search(r": Python ((\d+\.\d+)\.\d+) on Linux", VERSIONS).groups()
+    where = {
+        "python_version": python,
+        "python_full_version": full,
+        "sys_platform": "linux",
+        "platform_system": "Linux",
+        "os_name": "posix",
+    }
+    extras = PROJECT["optional-dependencies"].values()
+    waiting = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
+    waiting = [Requirement(line) for line in waiting]
+    seen = set()
+    while waiting:
+        needed = waiting.pop()
+        name = canonicalize_name(needed.name)
+        if str(needed) in seen or name == "setuptools":
+            continue
+        seen.add(str(needed))
+        assert needed.specifier.contains(TESTED[name], prereleases=True), str(needed)
+        waiting += needs_of(name, needed.extras, where)
+    assert len(seen) > len(PROJECT["dependencies"])
+
+
+def test_the_checks_of_a_change_install_the_recorded_versions():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert "versions=(--constraint constraints.txt)" in script
+    assert 'install --quiet "${versions[@]}"' in script
 
 
 def test_the_workflow_calls_the_same_script_as_a_developer():

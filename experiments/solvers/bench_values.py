@@ -17,7 +17,6 @@ from experiments.solvers._bench_proofs import found
 from experiments.tools.pages import page
 from experiments.tools.study import bad, good, read, sweep
 from margin.solvers import bench
-from margin.solvers.bench.digest import digest
 from margin.solvers.bench.gaps import gap_to
 from margin.solvers.bench.made.catalogue import BEST_KNOWN
 
@@ -73,7 +72,7 @@ def measure(*, name: str, version: int, seconds: float) -> dict[str, Any]:
     return {
         "family": family.name,
         "size": instance.size,
-        "digest": digest(family.pack(instance.problem)),
+        "digest": instance.digest,
         "best_known": "" if best is None else repr(best[0]),
         "bound": "" if proved is None else repr(proved[0]),
         "proved_by": "; ".join(

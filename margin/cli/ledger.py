@@ -12,7 +12,7 @@ import margin
 from ..errors import MarginError
 from .arguments.budget import add_budget, budget_of
 from .common import Said, add_command, add_group, budget_values, printable
-from .receipts import changed_domain, check_releases, numbered_entry
+from .receipts import changed_domain, check_releases, numbered_entry, tell_if_open
 
 if TYPE_CHECKING:
     from ..privacy.ledger import Charged, Dataset
@@ -321,6 +321,7 @@ def _of_odds(ledger: "margin.Ledger", name: str, statement: "Statement") -> list
 
 
 def _verify(parsed: argparse.Namespace) -> Said:
+    tell_if_open(parsed.ledger)
     charges = margin.Ledger(parsed.ledger).verify()
     text = f"{parsed.ledger}: no entry was changed; {charges} charge{'' if charges == 1 else 's'}"
     return Said(text, {"ledger": str(parsed.ledger), "charges": charges})

@@ -1,6 +1,9 @@
 """The command `margin ledger check`: which charge of a ledger belongs to which release."""
 
 import argparse
+import os
+import stat
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from ..privacy.ledger import Charged, Token
     from ..privacy.statement import Statement
 
-__all__ = ["changed_domain", "check_releases", "numbered_entry"]
+__all__ = ["changed_domain", "check_releases", "numbered_entry", "tell_if_open"]
 
 
 class _Leftover(NamedTuple):
@@ -60,6 +63,7 @@ def check_releases(parsed: argparse.Namespace) -> Said:
         tokens[str(path)] = provenance.token
         statements[str(path)] = provenance.statement
     leftovers = _leftovers(parsed.releases)
+    tell_if_open(parsed.ledger)
     ledger = margin.Ledger(parsed.ledger)
     problems += ledger.check(tokens, statements=statements)
 
@@ -104,6 +108,27 @@ def check_releases(parsed: argparse.Namespace) -> Said:
         ],
     }
     return Said("\n".join(map(printable, lines)), values, code=2 if problems else 0)
+
+
+def tell_if_open(ledger: Path) -> None:
+    """Say on stderr that every user of the machine can write a ledger, or replace it.
+
+    The chain of hashes has no key, so whoever can do this can make a ledger that forgets charges. A
+    group may share a ledger on purpose, so its right is not told. The modes of Windows say nothing.
+    """
+    if os.name != "posix" or not ledger.exists():
+        return
+    file = stat.S_IMODE(ledger.stat().st_mode)
+    folder = stat.S_IMODE(ledger.resolve().parent.stat().st_mode)
+    # In a folder with the sticky bit, such as /tmp, only its owner can replace a file.
+    replaceable = folder & stat.S_IWOTH and not folder & stat.S_ISVTX
+    if file & stat.S_IWOTH or replaceable:
+        which = ledger if file & stat.S_IWOTH else ledger.resolve().parent
+        told = (
+            f"every user of this machine can write {str(which)!r}, and so make the ledger forget "
+            f"what was spent; take this right away, as by chmod o-w {which}"
+        )
+        print(f"margin: {printable(told)}", file=sys.stderr)
 
 
 def numbered_entry(charge: "Charged") -> str:

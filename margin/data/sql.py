@@ -19,12 +19,13 @@ from ..interrupts.share import is_heard
 from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .failures import is_about_content, unknown
+from .failures import Problem, is_about_content, unknown
 from .files import FROM_SQLITE, connected, identifier, is_sqlite, quoted, stream
 from .folders import open_path
 from .queries.causes import likely_cause
-from .queries.server import asked, snapshot_is_gone, unreachable
+from .queries.server import asked, reader_with_states, snapshot_is_gone, unreachable
 from .queries.set_operations import mixes_parts
+from .queries.states import named
 from .queries.tables import TableOfFiles, is_named, lacked
 from .queries.types_of_files import (
     definitions,
@@ -205,17 +206,20 @@ class Sql:
             check_type(name, schema.field(place).type)
         return list(places.values())
 
-    def failed(self, error: Exception) -> str:
-        """The message for a failure. It shows the database's own message if that holds no row."""
+    def refused(self, error: Exception) -> str:
+        """The message for a failure before any row is read. It shows the database's own message if
+        that is about the text of the query."""
         state = getattr(error, "sqlstate", None)
-        kind = type(error).__name__
         # DuckDB reads the beginning of a CSV or JSON file in the text before it plans the query.
-        if not _READ_EARLY.search(self.text) and (told := _without_rows(error, kind, state)):
+        if not _READ_EARLY.search(self.text) and (told := _without_rows(error, state)):
             return f"{self._where} is not valid: {told}"
+        return self.failed(error)
+
+    def failed(self, error: Exception) -> str:
+        """The message for a failure that may be due to rows. It shows no word of the database."""
         if not (self._is_on_server or is_about_content(error)):
             return unknown(error, self._where)
-        if state:
-            kind = f"{kind}, SQLSTATE {state}"
+        kind = named(getattr(error, "sqlstate", None)) or type(error).__name__
         failed = f"{self._where} must run without an error, but it failed ({kind})"
         cause = "" if self._is_on_server else likely_cause(error)
         if cause:
@@ -235,14 +239,14 @@ class Sql:
         tables = self._tables()
         # First look at the plan, without any rows, for types that DuckDB would guess.
         with self._connected({table.name: table.stub() for table in tables}) as connection:
-            texts = quietly(lambda: definitions(connection.sql, [self.text]), self.failed)
+            texts = quietly(lambda: definitions(connection.sql, [self.text]), self.refused)
             # The views of `files` join files by UNION ALL; `TableOfFiles` compares their columns.
-            own = quietly(lambda: _own_views(connection), self.failed)
+            own = quietly(lambda: _own_views(connection), self.refused)
             others = [text for text in texts if text not in own]
             if error := lacked(tables, partial(is_named, others)):
                 raise error
-            plan = quietly(lambda: self._plan(connection), self.failed)
-            parts = quietly(lambda: self._parts(connection, plan, others), self.failed)
+            plan = quietly(lambda: self._plan(connection), self.refused)
+            parts = quietly(lambda: self._parts(connection, plan, others), self.refused)
         if guesses_types(plan):
             raise DataError(
                 f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
@@ -263,7 +267,7 @@ class Sql:
             if rows:
                 stack.enter_context(unchanged(self.text, self._read(tables, plan, texts)))
             connection = stack.enter_context(self._connected(views))
-            query = quietly(lambda: connection.sql(self.text), self.failed)
+            query = quietly(lambda: connection.sql(self.text), self.refused)
             # No share is told: DuckDB neither knows the number of rows of a result, nor does its
             # own share of a query go on while rows wait for a slow reader.
             yield quietly(lambda: stream(query if rows else query.limit(0)), self.failed)
@@ -356,17 +360,21 @@ class Sql:
                 text = f"SET TRANSACTION SNAPSHOT {quoted(snapshot)}"
                 quietly(lambda: cursor.execute(text), snapshot_is_gone)
             query = self.text.rstrip(" \t\r\n;")
-            answer = partial(self._answer, connection)
-            if rows:
-                expected = self._expected(connection, query) if is_heard() else 0.0
-                answer(lambda: cursor.execute(query))
-                yield _Telling(connection, answer(cursor.fetch_record_batch), expected)
-            else:
-                yield _Columns(answer(lambda: cursor.adbc_execute_schema(query)))
+            # The server looks at the text alone, before it reads a row.
+            schema = self._answer(
+                connection, lambda: cursor.adbc_execute_schema(query), self.refused
+            )
+            if not rows:
+                yield _Columns(schema)
+                return
+            answer = partial(self._answer, connection, problem=self.failed)
+            expected = self._expected(connection, query) if is_heard() else 0.0
+            answer(lambda: cursor.execute(query))
+            yield _Telling(connection, answer(lambda: reader_with_states(cursor)), expected)
 
-    def _answer(self, connection: Any, action: Callable[[], T]) -> T:
+    def _answer(self, connection: Any, action: Callable[[], T], problem: Problem) -> T:
         """What the server gives for an action; the error says it if the connection is lost."""
-        return quietly(lambda: asked(connection, action), self.failed)
+        return quietly(lambda: asked(connection, action), problem)
 
     @contextmanager
     def _snapshot(self) -> Generator[str]:
@@ -409,7 +417,7 @@ class Sql:
             cursor = quietly(connection.cursor, unreachable)
             stack.enter_context(closing(cursor))
             begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-            self._answer(connection, lambda: cursor.execute(begin))
+            self._answer(connection, lambda: cursor.execute(begin), self.failed)
             yield connection, cursor
 
     def _expected(self, connection: Any, query: str) -> float:
@@ -418,8 +426,8 @@ class Sql:
             # The driver reads results by COPY, which takes no EXPLAIN.
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             explain = _EXPLAIN.replace("\\", "")
-            self._answer(connection, lambda: cursor.execute(f"{explain}{query}"))
-            ((plan,),) = self._answer(connection, cursor.fetchall)
+            self._answer(connection, lambda: cursor.execute(f"{explain}{query}"), self.failed)
+            ((plan,),) = self._answer(connection, cursor.fetchall, self.failed)
         return float(json.loads(plan)[0]["Plan"]["Plan Rows"])
 
 
@@ -466,13 +474,14 @@ def _own_views(connection: Any) -> set[str]:
     return {text for (text,) in views}
 
 
-def _without_rows(error: Exception, kind: str, state: str | None) -> str:
-    """The message of a database if it is about the text of the query; otherwise an empty text.
+def _without_rows(error: Exception, state: str | None) -> str:
+    """The message of a database, before it reads rows, if it is about the text of the query;
+    otherwise an empty text.
 
     Such a message names tables, columns, functions and types. Similar names of columns are left
     out: the first line of a file without a header is a row. A type may list values.
     """
-    if kind not in _ABOUT_THE_TEXT and not (state or "").startswith(_SYNTAX):
+    if type(error).__name__ not in _ABOUT_THE_TEXT and not (state or "").startswith(_SYNTAX):
         return ""
     text = _CANDIDATES.sub("", masked(str(error))).strip()
     # The query was explained: leave out the words before it, and move the mark below it.

@@ -34,8 +34,8 @@ ONE_ROW = (
 """What the protection of one row means for those whom it is about."""
 
 OTHER_RELEASES = (
-    "This statement leaves out releases that it does not name, such as those of other periods: for "
-    "somebody who is in several releases, the guarantees add up."
+    "This statement is about the releases that it names. Whoever is in other ones as well, such as "
+    "those of other periods, is protected less: the guarantees add up."
 )
 """What the statement of one release leaves out. A ledger adds up the releases of a data set."""
 

@@ -40,6 +40,13 @@ _IN_FULL = 100.0
 _MOST_WRITTEN = 1e15
 """Factor from which a formula is shorter than its digits, which readers would have to count."""
 
+_LIMITS = (
+    "These percentages are limits, not findings: they do not say that anybody is so sure, or that "
+    "anything was found out. They hold even for somebody who knows all other rows. On their scale, "
+    "50 % would mean that the results tell nothing about {}, and 100 % that there is no limit."
+)
+"""What a percentage is and what it is not, with its scale."""
+
 _SMALL = 1e-3
 """Probability below which "1 in 2,000" is easier to read than a decimal."""
 
@@ -54,7 +61,8 @@ def in_words(
 ) -> list[str]:
     """Explain what a release promises to a person in the table, in five short paragraphs.
 
-    Two more say what the domain declares as known, and which releases the base consists of.
+    Two more say what the domain declares as known, and which releases the base consists of. The
+    last one has the numbers of the guarantee, which only few readers need.
     `row_name` is what the publisher calls the rows, such as "homes", and `unit_name` what one of
     those is called who are protected together, such as "owner"; None for the name of the column.
 
@@ -62,19 +70,20 @@ def in_words(
     --------
     >>> from margin import PureDP
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
-    Can somebody find out about you from these numbers? To a limited degree: the limits below say \
-how much more the numbers can tell about you than if the table did not have your row.
+    Can somebody find out about you from these numbers? To a limited degree. Random noise blurs \
+what your row changes in them: the limits below say how much more the numbers can tell about you \
+than if the table did not have your row.
     """
     found = strength(statement, domain)
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _in_short(statement, found),
-        f"{_rows_are(row_name)}{_who(statement, found, unit_name)} {OTHER_RELEASES}",
         with_earlier(statement, base, domain, charges=False),
         " ".join(filter(None, [_alone(base), _plainly(statement, found, unit_name)])),
-        how_strong(statement, domain, unit_name),
+        f"{_rows_are(row_name)}{_who(statement, found, unit_name)} {OTHER_RELEASES}",
         _what_not(),
         known,
+        f"{_compared(statement, found)} {how_strong(statement, domain, unit_name)}",
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -120,9 +129,16 @@ def _in_short(statement: Statement, found: Strength) -> str:
     else:
         them = "your row" if statement.rows == 1 else "your rows"
     return (
-        "Can somebody find out about you from these numbers? To a limited degree: the limits below "
-        f"say how much more the numbers can tell about you than {_change(statement, found, them)}."
+        "Can somebody find out about you from these numbers? To a limited degree. Random noise "
+        f"blurs what {_yours(statement)} in them: the limits below say how much more the numbers "
+        f"can tell about you than {_change(statement, found, them)}."
     )
+
+
+def _yours(statement: Statement) -> str:
+    """The rows of a reader with a verb, to follow "what"."""
+    one = statement.unit is None and statement.rows == 1
+    return "your row changes" if one else "your rows change"
 
 
 def _rows_are(row_name: str) -> str:
@@ -170,10 +186,17 @@ def _who(statement: Statement, found: Strength, unit_name: str | None) -> str:
         number = " The number of rows is protected as well."
     else:
         number = ""
-    random = "Noise is random, so the same table could have given other results"
-    limited = "the guarantee limits how much more or less probable each of them would be"
-    said = f"{random}: {limited} {_change(statement, found)}.{number}{bound}"
-    return " ".join(filter(None, [f"{whose}.", _unit_is(statement, unit_name), said]))
+    sentences = [f"{whose}.", _unit_is(statement, unit_name), f"{number}{bound}".strip()]
+    return " ".join(filter(None, sentences))
+
+
+def _compared(statement: Statement, found: Strength) -> str:
+    """Say what a guarantee is: that two tables give the same results almost as often."""
+    return (
+        "Noise is random, so the same table could have given other results. The guarantee compares "
+        "how probable each result is with the table as it is, and how probable it would be "
+        f"{_change(statement, found)}. It limits how far the two can differ."
+    )
 
 
 def _change(statement: Statement, found: Strength, them: str | None = None) -> str:
@@ -220,9 +243,20 @@ def how_strong(
         sentences.append(
             f"For somebody who is known to be in the table, a larger factor holds: the results "
             f"change the odds of any conclusion about {_contents(statement, unit_name)} by a "
-            f"factor of at most {_factor(known)} ({known.numbers}). {_of_even_odds(known)}"
+            f"factor of at most {_factor(known)} ({known.numbers}). {_two_steps(statement)} "
+            f"{_of_even_odds(known)}"
         )
     return " ".join(sentences)
+
+
+def _two_steps(statement: Statement) -> str:
+    """Say why the factor for what a row says is larger than that for whether it is there."""
+    one = statement.unit is None and statement.rows == 1
+    steps = "one row is taken out" if one else "the rows are taken out"
+    return (
+        "It is larger because tables that say something else are two steps apart: "
+        f"{steps}, and {'another one is' if one else 'others are'} put in."
+    )
 
 
 def _plainly(statement: Statement, found: Strength, unit_name: str | None) -> str:
@@ -234,13 +268,15 @@ def _plainly(statement: Statement, found: Strength, unit_name: str | None) -> st
     start = "In short, given the public totals" if found.steps > 1 else "In short"
     if found.steps < known.steps:
         says = "it says" if one else "they say"
-        return (
+        said = (
             f"{start}: whoever was 50 % sure that {whose} {are} in the table {_sure(found)}. If "
             f"{whose} {are} known to be there, whoever was 50 % sure of something that {says} "
             f"{_sure(known)}."
         )
-    says = "says" if one else "say"
-    return f"{start}: whoever was 50 % sure of something that {whose} {says} {_sure(found)}."
+    else:
+        says = "says" if one else "say"
+        said = f"{start}: whoever was 50 % sure of something that {whose} {says} {_sure(found)}."
+    return f"{said} {_LIMITS.format(whose)}"
 
 
 def _sure(found: Strength) -> str:
@@ -291,9 +327,9 @@ def _example(statement: Statement, found: Strength) -> str:
     most = math.ceil(1e4 * min(by_event, by_opposite)) / 100
     converted = f" ({found.converted})" if found.is_rho else ""
     return (
-        f"For example, suppose that the results would point to something with a probability of "
-        f"{100 * _EVENT:g} % {_change(statement, found)}. With the table as it is, they point to "
-        f"it with a probability of at most {most:g} %{converted}."
+        f"For example, take results that would have a probability of {100 * _EVENT:g} % "
+        f"{_change(statement, found)}. With the table as it is, their probability is at most "
+        f"{most:g} %{converted}."
     )
 
 

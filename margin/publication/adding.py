@@ -3,10 +3,9 @@
 __all__ = ["ADDED_UP", "adding"]
 
 ADDED_UP = (
-    "A reconstructed table has attributes that were not measured together: its counts are "
-    "estimated from smaller tables. Its lines may add up to a number outside the bounds of the "
-    "measured number of the same rows, on the page and in the files: then quote the measured "
-    "number."
+    "A reconstructed table is estimated from smaller tables, because its attributes were not "
+    "measured together. A measured table may show another number for the same rows than its lines "
+    "add up to, on the page and in the files: then quote the measured number."
 )
 """What a reader of a publication with reconstructed tables must know before quoting a sum."""
 

@@ -42,9 +42,9 @@ class Imprint:
     unit_name
         What one of those is called who are protected together (`unit=` of a release), in the
         singular, such as "patient"; None for the name of the column.
-    population, period, source
-        Who is in the table, the time that it describes, and where the rows come from. There is no
-        such line if it is None.
+    population, coverage, period, source
+        Who is in the table, whether these are all of them or a sample, the time that it describes,
+        and where the rows come from. There is no such line if it is None.
 
     Examples
     --------
@@ -61,6 +61,7 @@ class Imprint:
     row_name: str = ROWS
     unit_name: str | None = None
     population: str | None = None
+    coverage: str | None = None
     period: str | None = None
     source: str | None = None
 
@@ -79,6 +80,7 @@ class Imprint:
             "Publisher": self.publisher,
             "Published": self.date.isoformat(),
             "Population": self.population,
+            "Coverage": self.coverage,
             "Period": self.period,
             "Source": self.source,
             "Contact": self.contact,

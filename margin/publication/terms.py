@@ -57,8 +57,9 @@ def dublin_core(manifest: dict[str, Any], attributes: Sequence[str]) -> dict[str
     """
     imprint = manifest["imprint"]
     said = {term: imprint.get(head) for term, head in _TERMS.items()}
-    population = imprint.get("Population")
-    about = [manifest["description"], population and f"Population: {population}"]
+    said_of = {head: imprint.get(head) for head in ("Population", "Coverage")}
+    lines = [text and f"{head}: {text}" for head, text in said_of.items()]
+    about = [manifest["description"], *lines]
     # The line of the release says in words what its digest is for.
     digest = imprint.get("Release", "").partition(". ")[0]
     terms = {

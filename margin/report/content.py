@@ -23,6 +23,7 @@ from ..privacy.budget import PureDP
 from ..privacy.words import in_words
 from ..publication.adding import adding
 from ..publication.apart import told_apart
+from ..publication.coverage import covered
 from ..publication.imprint import Imprint
 from ..publication.rows import unsaid
 from ..publication.spreadsheets import OPENING
@@ -159,6 +160,8 @@ def content(
         "sources": sources,
         "left_out": about_rows,
         "total": _total(synopsis) if views or answers or live else None,
+        # Whoever explores a release with a server is no reader of a publication, either.
+        "covered": "" if live else covered(imprint.coverage, imprint.row_name),
         "live": live,
         "description": description,
         "row_name": imprint.row_name,

@@ -120,6 +120,8 @@ def page(holds: dict[str, Any]) -> str:
     sources = list(Source) if holds["live"] else list(table_sources(holds))
     is_estimated = any(source.is_reconstructed for source in sources)
     is_reconstructed = any(source.has_no_view for source in sources)
+    left_out = _some_left_out(holds["statement"])
+    *in_short, in_numbers = holds["words"]
     # What readers without JavaScript need is part of the page's text.
     parts = {
         "TITLE": html.escape(holds["title"]),
@@ -127,8 +129,12 @@ def page(holds: dict[str, Any]) -> str:
         "UNSAID": _linked(holds["unsaid"]),
         "SILENT": _shown(bool(holds["unsaid"])),
         "TOTAL": html.escape(_total(holds)),
+        "COVERED": _linked(holds["covered"] if has_tables else ""),
+        "ROWS": html.escape(holds["row_name"]),
+        "TRUE": html.escape(f"of counted {holds['row_name']}" if left_out else "in the table"),
         "SIMULATION": _shown(not holds["private"]),
-        "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in holds["words"]),
+        "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in in_short),
+        "NUMBERS": html.escape(in_numbers),
         "GUARANTEE": html.escape(holds["guarantee"]),
         "MECHANISM": html.escape(holds["mechanism"]),
         "DOMAIN": html.escape(str(holds["statement"]["domain"])),
@@ -175,12 +181,9 @@ def _total(holds: dict[str, Any]) -> str:
     total = holds["total"]
     if total is None:
         return ""
-    # As `someLeftOut` of the page.
     statement = holds["statement"]
-    stated = statement["bound"] == Bound.DECLARED_AND_ENFORCED.value
-    some_left_out = statement["unit"] is not None and not stated
     rows, limit, beware, counted = holds["row_name"], "", "", ""
-    if some_left_out:
+    if _some_left_out(statement):
         counted = f" of counted {rows}"
         limit = f" (at most {statement['rows']} of each {holds['unit_name']})"
         beware = f" How many {rows} were not counted is not known here."
@@ -193,8 +196,16 @@ def _total(holds: dict[str, Any]) -> str:
     sure = "with a probability of about 95 %"
     if total["source"] == Source.ANSWERED.value:
         sure = "as far as noise goes"
+    if Source(total["source"]).is_reconstructed:
+        sure = "by bounds that hold for 95 % of such numbers on average"
     bounds = f"the true number{counted} is {total['low']:,} to {total['high']:,}"
     return f"{start}: {sure}, {bounds}.{beware}"
+
+
+def _some_left_out(statement: dict[str, Any]) -> bool:
+    """Whether rows of a person may have been left out, as `someLeftOut` of the page says."""
+    stated = statement["bound"] == Bound.DECLARED_AND_ENFORCED.value
+    return statement["unit"] is not None and not stated
 
 
 def _lines(texts: dict[str, str]) -> str:

@@ -155,14 +155,15 @@ _WORDS = {
     Source.KNOWN: "Declared as public; not measured, no noise.",
     Source.IMPOSSIBLE: "Declared as impossible: no row can be here, so the number is 0.",
     Source.MEASURED: (
-        "Measured: the counts are those of a measured table, or sums of its lines. "
-        f"{_PROBABLY.capitalize()}: they allow for the noise that was added on purpose."
+        "Measured: the release made a table of all these attributes, with random noise added on "
+        "purpose. Sums of lines of such a table count as measured, too. "
+        f"{_PROBABLY.capitalize()}: they allow for this noise."
     ),
     Source.BASED: f"{_COMBINED} {_BASED_BOUNDS}",
     Source.RECONSTRUCTED: (
         "Reconstructed: these attributes were not measured together. The numbers are estimated "
-        "from smaller tables. A connection that only these attributes have with each other is not "
-        "in them. So do not compare groups, such as the share of one category in two places: a "
+        "from smaller tables. They lack what only a table of all these attributes would show. So "
+        "do not compare groups, such as the share of one category in two places: a "
         "difference may be missing or reversed. The bounds allow for noise and for an estimate of "
         f"what smaller tables do not say. {_ON_AVERAGE.capitalize()}, but in one table many may "
         "lie outside, all on the same side."

@@ -11,11 +11,12 @@ from ..reconstruct.batch import Batch
 from ..reconstruct.newton import Newton
 from ..tables.tables import Axes, Tables
 from ..types import Floats
-from .base import Base, positive_shares
+from .base import Base
 from .reconstruction import BasedReconstruction
+from .total import own_total, total_with, with_total
 from .trust import learnt_trust
 
-__all__ = ["Learnt", "learnt", "with_total"]
+__all__ = ["Learnt", "learnt"]
 
 _FACTORS = (1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
 """Factors of 1 / (number of rows) that are compared, the largest first."""
@@ -31,16 +32,6 @@ _JUDGED_CELLS = 2048
 
 _ASSUMED = 1 / 100
 """1 / (number of rows that a base is worth) for its first estimate of the total."""
-
-_ONE_WAY = 4.0
-"""Factor of 1 / (number of rows) for the total: a base is not a random sample, and its cells may
-all deviate in one direction."""
-
-_CONTRADICTS = 2.0
-"""Standard deviations between two totals above which the base is said to contradict the tables."""
-
-_TOTAL_CELLS = 1 << 18
-"""Largest number of cells of a view that tells the total."""
 
 
 @dataclass(
@@ -80,78 +71,11 @@ def learnt(tables: Tables, base: Base) -> Learnt:
     base
         The base.
     """
-    first = (tables.total, _total_variance(tables))
     if not tables.total > 0:
-        return Learnt(trust=learnt_trust(tables, base), total=first)
-    assumed = with_total(tables, *_total(tables, base, _ONE_WAY * _ASSUMED))
+        return Learnt(trust=learnt_trust(tables, base), total=own_total(tables))
+    assumed = with_total(tables, *total_with(tables, base, _ASSUMED))
     trust = _scaled(assumed, base, learnt_trust(assumed, base))
-    middle = float(np.median([np.median(scales) for scales in trust]))
-    return Learnt(trust=trust, total=_total(tables, base, _ONE_WAY * middle))
-
-
-def with_total(
-    tables: Tables,
-    total: float,
-    variance: float,
-) -> Tables:
-    """The same tables with another total, whose error has the given variance.
-
-    `Tables.unbiased` stays. A known total is not changed.
-    """
-    if tables.known_total is not None or not tables.total > 0:
-        return tables
-    precisions = []
-    for view in tables.views:
-        precision = tables.component_precision(view).copy()
-        precision[0] = 1 / variance
-        precisions.append(precision)
-    return dataclasses.replace(
-        tables,
-        values=tuple(value * (total / tables.total) for value in tables.values),
-        precisions=tuple(precisions),
-    )
-
-
-def _total(
-    tables: Tables,
-    base: Base,
-    scale: float,
-) -> tuple[float, float]:
-    """The total, and its variance, if a base is worth 1 / scale rows.
-
-    A cell of a view has the count N q + error. Here q is its share in the base, and the error has
-    the variance of the noise plus N ** 2 q scale. Given the deviations of the cells from their mean
-    on both sides, weighted least squares estimate N from all views. The base has one deviation for
-    all of them, so together they are at most as precise as it is. The result is the mean of this
-    estimate and of the tables' own total, weighted by precision.
-    """
-    own, variance = tables.total, _total_variance(tables)
-    if tables.known_total is not None:
-        return own, variance
-    products = squares = 0.0
-    counts = tables.values if tables.unbiased is None else tables.unbiased
-    for view, count in zip(tables.views, counts, strict=True):
-        if not 1 < count.size <= _TOTAL_CELLS:
-            continue
-        share = positive_shares(base, np.array([view]))[0]
-        weight = 1 / (tables.variance(view) + own**2 * scale * share)
-        centred = share - share.mean()
-        products += float(weight @ (centred * (count.ravel() - count.mean())))
-        squares += float(weight @ centred**2)
-    if not squares > 0:
-        return own, variance
-    fitted = products / squares
-    error = max(1 / squares, own**2 * scale)
-    # A total that contradicts the tables by more than two standard deviations counts less.
-    error = max(error, (fitted - own) ** 2 / _CONTRADICTS**2 - variance)
-    precision = 1 / variance + 1 / error
-    return (own / variance + fitted / error) / precision, 1 / precision
-
-
-def _total_variance(tables: Tables) -> float:
-    """The variance of the total of the tables, > 0."""
-    precision = float(tables.component_precision(tables.views[0])[0])
-    return max(1 / precision, math.ulp(1.0))
+    return Learnt(trust=trust, total=total_with(tables, base, trust))
 
 
 def _scaled(
@@ -180,6 +104,8 @@ def _scaled(
     # A smaller factor is taken only if it is surely better than the one taken so far.
     best = 0
     for place in range(1, len(tried)):
+        if not np.isfinite(risks[[best, place]]).all():
+            continue  # a view could not be predicted with one of the two
         gain = risks[best] - risks[place]
         error = gain.std(ddof=1) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
         if gain.mean() > _SURE * error:

@@ -19,8 +19,11 @@ def gap_to(sense: str, objective: float, reference: float | None) -> float:
 
     >>> gap_to("maximise", 90.0, 100.0), gap_to("minimise", 0.001, 0.0)
     (0.1, 1.0)
+    >>> gap_to("maximise", 100.0, 100.0)
+    0.0
     """
     if reference is None:
         return math.nan
     worse = (objective - reference) * _SIGNS[sense]
-    return worse / max(SMALLEST, abs(reference))
+    # Adding zero turns the negative zero of an equal objective into a plain one.
+    return worse / max(SMALLEST, abs(reference)) + 0.0

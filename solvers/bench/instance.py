@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .digest import digest
 from .families.every import FAMILIES
 from .families.family import Check, Family
 from .gaps import gap_to
@@ -121,6 +122,21 @@ class Instance:
     def model(self) -> Model:
         """The problem as arrays; see `Model`."""
         return self.family.model(self.problem)
+
+    @cached_property
+    def digest(self) -> str:
+        """16 characters that tell whether two problems are the same; see `digest`.
+
+        They depend on the numbers of the problem alone: not on its name, on what is known of it, on
+        the machine, or on the bytes of a file.
+
+        Examples
+        --------
+        >>> from margin.solvers import bench
+        >>> bench.instance("cover-design-7-3-2").digest
+        '5bfc23a5c7823f59'
+        """
+        return digest(self.family.pack(self.problem))
 
     @property
     def proved(self) -> bool:

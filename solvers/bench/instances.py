@@ -95,7 +95,9 @@ def _instance(recipe: Recipe) -> Instance:
         family=next(one for one in FAMILIES if one.name == recipe.family),
         size=recipe.size,  # type: ignore[arg-type]
         make=recipe.make,
-        **known._asdict(),
+        best_known=known.best_known,
+        bound=known.bound,
+        proved_by=known.proved_by,
     )
 
 

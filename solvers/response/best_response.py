@@ -391,9 +391,11 @@ class BestResponse(Stated):
             bound = None
             detail = f"the back-end returned {fault}"
         value = None if record is None else self.objective(record)
-        if bound is None or not math.isfinite(bound):
-            claimed = status is Status.OPTIMAL and value is not None
-            bound = value if claimed else self.ceiling
+        is_claimed = bound is not None and math.isfinite(bound)
+        if not is_claimed:
+            # Who calls a record optimal says that nothing exceeds its value.
+            is_claimed = status is Status.OPTIMAL and value is not None
+            bound = value if is_claimed else self.ceiling
         assert bound is not None
         # Values are integers: a bound is rounded down, with room for rounding errors.
         proved = min(math.floor(bound + 1e-6 * max(1.0, abs(bound))), self.ceiling)
@@ -411,6 +413,7 @@ class BestResponse(Stated):
             value = reached
             status = Status.FAILED
             proved = self.ceiling
+            is_claimed = False
         if value == proved and status is not Status.FAILED:
             status = Status.OPTIMAL
         elif status.ok:
@@ -422,6 +425,7 @@ class BestResponse(Stated):
             status=status,
             work=work,
             detail=detail,
+            is_bound_claimed=is_claimed,
         )
 
     def _fault(self, record: NDArray[Any]) -> str:
@@ -525,6 +529,10 @@ class Response:
         every machine, unless a time limit ended the solve.
     detail
         What went wrong in a back-end, in one line; empty if nothing did.
+    is_bound_claimed
+        Whether the back-end claimed the bound, by a number or by calling its record optimal.
+        Otherwise the bound is the constant plus all positive weights, and a comparison of solvers
+        does not show it.
     """
 
     record: Record | None
@@ -533,6 +541,7 @@ class Response:
     status: Status
     work: int
     detail: str = ""
+    is_bound_claimed: bool = True
 
     @property
     def gap(self) -> float:

@@ -120,9 +120,18 @@ def choose(browser, name, value):
     browser.execute_script(script, name, value)
 
 
-def put_together(browser, place):
+def either(labels):
+    """Some categories as one, as the page writes them."""
+    if len(labels) > 1 and any("," in label or " or " in label for label in labels):
+        labels = [f"“{label}”" for label in labels]
+    *others, last = labels
+    comma = "," if len(others) > 1 else ""
+    return f"{', '.join(others)}{comma} or {last}" if others else last
+
+
+def put_together(browser, place, start="Put the chosen categories of "):
     """Open the list of an attribute of the table, and click the box that makes its chosen
-    categories one."""
+    categories one, or another box with this beginning."""
     boxes = "[...list.querySelectorAll('label')]"
-    find = f"{boxes}.find((one) => one.textContent.startsWith('Put the chosen categories of '))"
-    browser.execute_script(f"{LIST} list.open = true; {find}.control.click();", place)
+    find = f"{boxes}.find((one) => one.textContent.startsWith(arguments[1]))"
+    browser.execute_script(f"{LIST} list.open = true; {find}.control.click();", place, start)

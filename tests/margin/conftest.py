@@ -3,6 +3,7 @@ import subprocess
 import tempfile
 
 import pytest
+from postgres_server import running
 
 from margin.data import files, rows_per_person, sql
 
@@ -42,3 +43,9 @@ def as_process_1():
     if not found or subprocess.run([*words, "true"], capture_output=True).returncode:
         pytest.skip("this machine gives no process namespace")
     return words
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The address of a PostgreSQL server of its own, on loopback."""
+    yield from running()

@@ -18,6 +18,7 @@ FULL = {
     "citation": "Office (2026)",
     "description": "A row is a resident",
     "population": "All residents.",
+    "coverage": "all of them",
     "period": "1 July 2025",
     "source": "the register",
 }
@@ -50,7 +51,7 @@ def folder(request, synopsis, tmp_path):
     }
     if said:
         expected |= {
-            "abstract": "A row is a resident. Population: All residents.",
+            "abstract": "A row is a resident. Population: All residents. Coverage: all of them.",
             "publisher": said["publisher"],
             "temporal": said["period"],
             "source": said["source"],

@@ -23,6 +23,7 @@ _KEYS = (
     "row_name",
     "unit_name",
     "population",
+    "coverage",
     "period",
     "source",
     "publisher",
@@ -65,6 +66,11 @@ def add_imprint(parser: argparse.ArgumentParser, default_title: str) -> None:
         '"unit_name"',
     )
     add("--population", metavar="TEXT", help="who is in the table")
+    add(
+        "--coverage",
+        metavar="TEXT",
+        help="whether all of them are in the table, or a sample and how it was taken",
+    )
     add("--period", metavar="TEXT", help="the time that the table describes")
     add("--source", metavar="TEXT", help="where the rows come from, such as a survey")
     add("--publisher", metavar="TEXT", help="who publishes it, such as an office")
@@ -151,6 +157,7 @@ def imprint_of(parsed: argparse.Namespace) -> "Imprint":
         row_name=parsed.row_name or "rows",
         unit_name=parsed.unit_name,
         population=parsed.population,
+        coverage=parsed.coverage,
         period=parsed.period,
         source=parsed.source,
     )
@@ -163,6 +170,7 @@ def hint(parsed: argparse.Namespace, synopsis: "Synopsis") -> None:
     told = {
         "what a row is (--description)": parsed.description or described,
         "who is in the table (--population)": parsed.population or described,
+        "whether these are all or a sample (--coverage)": parsed.coverage or described,
         "the time that it describes (--period)": parsed.period or described,
         "who publishes it (--publisher)": parsed.publisher,
         "whom to ask (--contact)": parsed.contact,

@@ -121,6 +121,13 @@ def _add_run(group: Any) -> None:
             "answer does not count. A solve that ends at the limit after long waiting is lost, and "
             "starts again up to twice: on a busy machine take --jobs 1, or a longer limit",
         ),
+        (
+            "--tolerance",
+            float,
+            1e-4,
+            "the largest gap at which an answer counts as solved; an answer may break constraints "
+            "by as much as `margin bench list` says, whatever this is",
+        ),
         ("--repeats", int, 3, "number of solves after the first, cold one"),
         ("--jobs", int, 1, "number of processes at a time"),
         ("--threads", int, 1, "number of threads of each process"),
@@ -129,7 +136,7 @@ def _add_run(group: Any) -> None:
             option,
             type=kind,
             default=default,
-            metavar="S" if kind is float else "N",
+            metavar="N" if kind is int else "S" if option == "--time-limit" else "GAP",
             help=f"{text}; default: {default:g}",
         )
     running.add_argument(
@@ -231,6 +238,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 def _list(parsed: argparse.Namespace) -> Said:
     from ...solvers import bench
+    from ...solvers.bench.made.catalogue import known_values
     from ...solvers.bench.shown.times import in_words
 
     instances = chosen(parsed)
@@ -270,6 +278,7 @@ def _list(parsed: argparse.Namespace) -> Said:
                     {
                         "name": instance.name,
                         "version": instance.version,
+                        "digest": known_values()[instance.name, instance.version].digest,
                         "size": instance.size,
                         "best_known": instance.best_known,
                         "bound": instance.bound,
@@ -329,6 +338,7 @@ def _run(parsed: argparse.Namespace) -> Said:
                 solvers,
                 time_limit=parsed.time_limit,
                 repeats=parsed.repeats,
+                tolerance=parsed.tolerance,
                 jobs=parsed.jobs,
                 threads=parsed.threads,
                 memory_limit=None if parsed.memory_limit is None else 1e6 * parsed.memory_limit,

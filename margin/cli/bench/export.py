@@ -77,9 +77,14 @@ def _export(parsed: argparse.Namespace) -> Said:
             write(parsed.file)
         except (ValueError, OSError, RuntimeError) as error:
             raise MarginError(str(error)) from None
-        lines.append(f"{printable(parsed.file)}: {instance.name}")
+        lines.append(
+            f"{printable(parsed.file)}: {instance.name}, version {instance.version}, digest "
+            f"{instance.digest}"
+        )
     values = {
         "instance": instance.name,
+        "version": instance.version,
+        "digest": instance.digest,
         "family": instance.family.name,
         "statement": instance.statement(),
         "symbols": dict(instance.family.symbols()),

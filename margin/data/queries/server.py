@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ...errors import LostServerError
 
-__all__ = ["asked", "snapshot_is_gone", "unreachable"]
+__all__ = ["asked", "reader_with_states", "snapshot_is_gone", "unreachable"]
 
 T = TypeVar("T")
 
@@ -65,6 +65,16 @@ def asked(connection: Any, action: Callable[[], T]) -> T:
         "the PostgreSQL server of attach= must stay connected while the query runs, but the "
         "connection was lost; the query is not the cause, so start again when the server answers"
     )
+
+
+def reader_with_states(cursor: Any) -> Any:
+    """An Arrow reader of a result, whose errors have an SQLSTATE if the driver keeps it.
+
+    The reader that the driver hands out is the plain one of pyarrow: its errors have only a text,
+    which may quote the data. The driver's own reader around it is not public.
+    """
+    plain = cursor.fetch_record_batch()
+    return getattr(getattr(cursor, "_results", None), "reader", plain)
 
 
 def snapshot_is_gone(_: Exception) -> LostServerError:

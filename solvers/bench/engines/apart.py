@@ -39,6 +39,8 @@ class CpSatEngine:
     """
 
     statuses: ClassVar[Mapping[str, Status]] = _STATUS
+    tells_dual: ClassVar[bool] = False
+    tells_bound: ClassVar[bool] = True
     seed: int = 0
     apart: bool = True
 
@@ -75,6 +77,8 @@ class Rc2Engine:
         See `CpSatEngine`. RC2 keeps its time limit only in a separate process, which is ended.
     """
 
+    tells_dual: ClassVar[bool] = False
+    tells_bound: ClassVar[bool] = True
     apart: bool = True
 
     def __call__(self, model: Model, *, time_limit: float | None = None) -> Ended:

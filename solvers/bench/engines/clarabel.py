@@ -14,7 +14,7 @@ from ..models.model import Model
 from .ended import Ended
 from .library import Library
 
-__all__ = ["ClarabelEngine", "conic"]
+__all__ = ["ClarabelEngine", "conic", "row_dual"]
 
 _STATUS = {
     "Solved": Status.OPTIMAL,
@@ -37,7 +37,8 @@ class ClarabelEngine(Library):
     Parameters
     ----------
     tolerance
-        The gap and the infeasibility at which it stops.
+        The gap and the infeasibility at which it stops, and the residual at which it calls a model
+        infeasible.
     iterations
         The largest number of interior-point steps.
 
@@ -51,6 +52,7 @@ class ClarabelEngine(Library):
     module: ClassVar[str] = "clarabel"
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_cones: ClassVar[bool] = True
+    tells_bound: ClassVar[bool] = True
     tolerance: float = 1e-10
     iterations: int = 500
 
@@ -67,6 +69,8 @@ class ClarabelEngine(Library):
         settings.tol_gap_abs = self.tolerance
         settings.tol_gap_rel = self.tolerance
         settings.tol_feas = self.tolerance
+        settings.tol_infeas_abs = self.tolerance
+        settings.tol_infeas_rel = self.tolerance
         if time_limit is not None:
             settings.time_limit = float(time_limit)
         solver = clarabel.DefaultSolver(
@@ -80,7 +84,7 @@ class ClarabelEngine(Library):
             point=np.array(found.x) if answered else None,
             bound=float(found.obj_val_dual) + model.offset if status is Status.OPTIMAL else None,
             work=int(found.iterations),
-            dual=_row_dual(model, equal, below, above, np.array(found.z)) if answered else None,
+            dual=row_dual(model, equal, below, above, np.array(found.z)) if answered else None,
             detail=str(found.status),
         )
 
@@ -110,9 +114,10 @@ def conic(model: Model) -> tuple[Any, Any, Any, Any, Floats]:
     return equal, below, above, rows, right
 
 
-def _row_dual(model: Model, equal: Any, below: Any, above: Any, dual: Floats) -> Floats:
-    """The multipliers of the rows of the model, from those of all stacked rows."""
+def row_dual(model: Model, equal: Any, below: Any, above: Any, dual: Floats) -> Floats:
+    """The multipliers of the rows of the model, from those of the stacked rows of `conic`."""
     whole = np.zeros(model.rows + model.columns)
+    # The multipliers of the cones come last, and are left out.
     parts = np.split(dual, np.cumsum([len(equal), len(below), len(above)]))
     whole[equal] -= parts[0]
     whole[below] -= parts[1]

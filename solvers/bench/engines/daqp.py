@@ -69,9 +69,11 @@ class DaqpEngine(Library):
         )
         status = _STATUS.get(int(code), Status.FAILED)
         found = np.array(point, np.float64)
+        has_point = status is Status.OPTIMAL
         return Ended(
             status=status,
-            point=found if status is Status.OPTIMAL else None,
+            point=found if has_point else None,
             work=int(info.get("iterations", 0)),
+            dual=-np.array(info["lam"], np.float64)[model.columns :] if has_point else None,
             detail=f"code {code}",
         )

@@ -10,7 +10,7 @@ from scipy import sparse
 from ...status import Status
 from ...types import Floats
 from ..models.model import Model
-from .clarabel import conic
+from .clarabel import conic, row_dual
 from .ended import Ended
 from .library import Library
 
@@ -78,10 +78,13 @@ class EcosEngine(Library):
         status = _STATUS.get(int(found["info"]["exitFlag"]), Status.FAILED)
         point = np.array(found["x"], np.float64)[: model.columns]
         has_point = status in (Status.OPTIMAL, Status.ITERATION_LIMIT)
+        # The multipliers of the equations, and those of all other rows.
+        stacked = np.concatenate([found["y"], found["z"]]) if cut else np.array(found["z"])
         return Ended(
             status=status,
             point=point if has_point else None,
             work=int(found["info"]["iter"]),
+            dual=row_dual(model, equal, below, above, stacked) if has_point else None,
             detail=str(found["info"]["infostring"]),
         )
 

@@ -31,7 +31,9 @@ class Ended:
     dual
         The multipliers of the rows of the matrix, shape (rows,), for continuous models; None if the
         engine does not tell them. The sign is such that the objective rises by dual_i for each unit
-        by which the active bound of row i rises.
+        by which the active bound of row i rises: cost + square x - matrix' dual is the slope of the
+        Lagrangian, and dual_i >= 0 where the lower bound of row i is active. `Model.lower_bound`
+        computes the bound that they prove.
     detail
         What the library says of its end, in its own words.
     """

@@ -9,7 +9,7 @@ from scipy import sparse
 from ...types import Floats
 from ..models.model import Model
 
-__all__ = ["Boxed", "boxed", "equations"]
+__all__ = ["Boxed", "boxed", "equations", "row_dual"]
 
 FAR = 1e20
 """A bound beyond this number means no bound."""
@@ -74,3 +74,12 @@ def equations(model: Model) -> tuple[Any, Floats, Any, Floats, Floats]:
         model.lower[~same],
         model.upper[~same],
     )
+
+
+def row_dual(model: Model, equal: Floats, others: Floats) -> Floats:
+    """The multipliers of all rows, from those of the two parts of `equations`."""
+    same = model.lower == model.upper
+    whole = np.zeros(model.rows)
+    whole[same] = equal
+    whole[~same] = others
+    return whole

@@ -48,6 +48,7 @@ class HighsEngine(Library):
     module: ClassVar[str] = "highspy"
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
+    tells_bound: ClassVar[bool] = True
     tolerance: float = 1e-9
     seed: int = 0
 

@@ -26,6 +26,10 @@ class Library(ABC):
     """The `Status` for each way in which the library says that it ended; else it is `FAILED`."""
     takes_cones: ClassVar[bool] = False
     takes_integers: ClassVar[bool] = False
+    tells_dual: ClassVar[bool] = True
+    """Whether it tells the multipliers of the rows of continuous models."""
+    tells_bound: ClassVar[bool] = False
+    """Whether it claims a bound on the objective."""
 
     @abstractmethod
     def solve(self, library: Any, model: Model, time_limit: float | None) -> Ended:

@@ -35,7 +35,8 @@ class OsqpEngine(Library):
     Parameters
     ----------
     tolerance
-        The absolute and relative residual at which it stops.
+        The absolute and relative residual at which it stops, and the residual at which it calls a
+        model infeasible.
     iterations
         The largest number of iterations.
     """
@@ -57,6 +58,8 @@ class OsqpEngine(Library):
             u=form.upper,
             eps_abs=self.tolerance,
             eps_rel=self.tolerance,
+            eps_prim_inf=self.tolerance,
+            eps_dual_inf=self.tolerance,
             max_iter=self.iterations,
             polishing=True,
             verbose=False,
@@ -70,5 +73,6 @@ class OsqpEngine(Library):
             status=status,
             point=point if has_point else None,
             work=int(found.info.iter),
+            dual=-np.array(found.y, np.float64)[: model.rows] if has_point else None,
             detail=str(found.info.status),
         )

@@ -37,7 +37,8 @@ class PdlpEngine(Library):
     Parameters
     ----------
     tolerance
-        The absolute and relative residual and gap at which it stops.
+        The absolute and relative residual and gap at which it stops, and the residual at which it
+        calls a model infeasible.
     """
 
     module: ClassVar[str] = "ortools"
@@ -63,6 +64,8 @@ class PdlpEngine(Library):
         criteria = options.termination_criteria
         criteria.simple_optimality_criteria.eps_optimal_absolute = self.tolerance
         criteria.simple_optimality_criteria.eps_optimal_relative = self.tolerance
+        criteria.eps_primal_infeasible = self.tolerance
+        criteria.eps_dual_infeasible = self.tolerance
         if time_limit is not None:
             criteria.time_sec_limit = float(time_limit)
         found = pdlp.primal_dual_hybrid_gradient(programme, options)
@@ -72,5 +75,6 @@ class PdlpEngine(Library):
             status=_STATUS.get(reason, Status.FAILED),
             point=point if len(point) else None,
             work=int(found.solve_log.iteration_count),
+            dual=np.array(found.dual_solution, np.float64) if len(point) else None,
             detail=reason,
         )

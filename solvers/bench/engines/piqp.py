@@ -10,7 +10,7 @@ from scipy import sparse
 from ...status import Status
 from ..models.model import Model
 from .ended import Ended
-from .forms import equations
+from .forms import equations, row_dual
 from .library import Library
 
 __all__ = ["PiqpEngine"]
@@ -33,7 +33,8 @@ class PiqpEngine(Library):
     Parameters
     ----------
     tolerance
-        The absolute and relative residual and gap at which it stops.
+        The absolute and relative residual and gap at which it stops, and the residual at which it
+        calls a model infeasible.
     iterations
         The largest number of interior-point steps.
     """
@@ -48,6 +49,7 @@ class PiqpEngine(Library):
         settings = solver.settings
         settings.eps_abs = settings.eps_rel = self.tolerance
         settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = self.tolerance
+        settings.eps_primal_inf = settings.eps_dual_inf = self.tolerance
         settings.max_iter = self.iterations
         equal, right, rows, lower, upper = equations(model)
         solver.setup(
@@ -63,11 +65,15 @@ class PiqpEngine(Library):
         )
         ended = solver.solve()
         status = _STATUS.get(str(ended).rpartition(".")[2], Status.FAILED)
-        point = np.array(solver.result.x, np.float64)
+        result = solver.result
+        point = np.array(result.x, np.float64)
         has_point = status in (Status.OPTIMAL, Status.ITERATION_LIMIT)
+        # The other rows have two multipliers >= 0: of the lower and of the upper bound.
+        dual = row_dual(model, -np.array(result.y), np.array(result.z_l) - np.array(result.z_u))
         return Ended(
             status=status,
             point=point if has_point else None,
-            work=int(solver.result.info.iter),
+            work=int(result.info.iter),
+            dual=dual if has_point else None,
             detail=str(ended),
         )

@@ -10,7 +10,7 @@ from scipy import sparse
 from ...status import Status
 from ..models.model import Model
 from .ended import Ended
-from .forms import FAR, equations
+from .forms import FAR, equations, row_dual
 from .library import Library
 
 __all__ = ["ProxQpEngine"]
@@ -33,7 +33,7 @@ class ProxQpEngine(Library):
     Parameters
     ----------
     tolerance
-        The absolute residual at which it stops.
+        The absolute residual at which it stops, and at which it calls a model infeasible.
     iterations
         The largest number of outer iterations.
     """
@@ -52,6 +52,8 @@ class ProxQpEngine(Library):
         solver = proxqp.sparse.QP(model.columns, equal.shape[0], inside.shape[0])
         solver.settings.eps_abs = self.tolerance
         solver.settings.eps_rel = 0.0
+        solver.settings.eps_primal_inf = self.tolerance
+        solver.settings.eps_dual_inf = self.tolerance
         solver.settings.max_iter = self.iterations
         solver.init(
             sparse.csc_matrix(sparse.diags_array(model.square)),
@@ -67,9 +69,13 @@ class ProxQpEngine(Library):
         status = _STATUS.get(str(ended).rpartition(".")[2], Status.FAILED)
         point = np.array(solver.results.x, np.float64)
         has_point = status in (Status.OPTIMAL, Status.ITERATION_LIMIT)
+        # The multipliers of the bounds of the columns come last.
+        of_rows = np.array(solver.results.z, np.float64)[: rows.shape[0]]
+        dual = row_dual(model, -np.array(solver.results.y, np.float64), -of_rows)
         return Ended(
             status=status,
             point=point if has_point else None,
             work=int(solver.results.info.iter),
+            dual=dual if has_point else None,
             detail=str(ended),
         )

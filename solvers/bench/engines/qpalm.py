@@ -10,10 +10,18 @@ from scipy import sparse
 from ...status import Status
 from ..models.model import Model
 from .ended import Ended
-from .forms import FAR, boxed
+from .forms import boxed
 from .library import Library
 
 __all__ = ["QpalmEngine"]
+
+_FAR = 1e19
+"""A bound beyond this number means no bound.
+
+QPALM takes 1e20 for infinite, and its test of infeasibility then passes over such a bound: a
+direction with the wrong sign there counts as a proof, and feasible models are called infeasible.
+At a finite bound this direction proves nothing.
+"""
 
 _STATUS = {
     "solved": Status.OPTIMAL,
@@ -34,7 +42,8 @@ class QpalmEngine(Library):
     Parameters
     ----------
     tolerance
-        The absolute and relative residual at which it stops.
+        The absolute and relative residual at which it stops, and the residual at which it calls a
+        model infeasible.
     iterations
         The largest number of iterations.
     """
@@ -50,10 +59,11 @@ class QpalmEngine(Library):
         data.Q = sparse.csc_matrix(form.square)
         data.q = form.cost
         data.A = sparse.csc_matrix(form.matrix)
-        data.bmin = np.clip(form.lower, -FAR, FAR)
-        data.bmax = np.clip(form.upper, -FAR, FAR)
+        data.bmin = np.clip(form.lower, -_FAR, _FAR)
+        data.bmax = np.clip(form.upper, -_FAR, _FAR)
         settings = qpalm.Settings()
         settings.eps_abs = settings.eps_rel = self.tolerance
+        settings.eps_prim_inf = settings.eps_dual_inf = self.tolerance
         settings.max_iter = self.iterations
         settings.verbose = False
         if time_limit is not None:
@@ -67,5 +77,6 @@ class QpalmEngine(Library):
             status=status,
             point=point,
             work=int(solver.info.iter),
+            dual=-np.array(solver.solution.y, np.float64)[: model.rows],
             detail=ended,
         )

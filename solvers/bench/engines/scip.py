@@ -51,6 +51,9 @@ class ScipEngine(Library):
     module: ClassVar[str] = "pyscipopt"
     statuses: ClassVar[Mapping[Any, Status]] = _STATUS
     takes_integers: ClassVar[bool] = True
+    # Presolve changes the rows, and SCIP does not map multipliers back.
+    tells_dual: ClassVar[bool] = False
+    tells_bound: ClassVar[bool] = True
     tolerance: float = 1e-7
     seed: int = 0
 

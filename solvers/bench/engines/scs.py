@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ...status import Status
 from ..models.model import Model
-from .clarabel import conic
+from .clarabel import conic, row_dual
 from .ended import Ended
 from .library import Library
 
@@ -29,7 +29,8 @@ class ScsEngine(Library):
     Parameters
     ----------
     tolerance
-        The absolute and relative residual at which it stops.
+        The absolute and relative residual at which it stops, and the residual at which it calls a
+        model infeasible.
     iterations
         The largest number of iterations.
     """
@@ -54,6 +55,7 @@ class ScsEngine(Library):
             cones,
             eps_abs=self.tolerance,
             eps_rel=self.tolerance,
+            eps_infeas=self.tolerance,
             max_iters=self.iterations,
             time_limit_secs=time_limit or 0.0,
             verbose=False,
@@ -67,5 +69,6 @@ class ScsEngine(Library):
             status=status,
             point=point,
             work=int(found["info"]["iter"]),
+            dual=row_dual(model, equal, below, above, np.array(found["y"], np.float64)),
             detail=str(found["info"]["status"]),
         )

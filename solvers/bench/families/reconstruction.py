@@ -44,7 +44,7 @@ class ReconstructionFamily(Family):
         if worst > self.tolerance:
             fault = f"a constraint is broken by {worst:.3g} ({self.unit})"
             return Check(feasible=False, objective=objective, violation=worst, fault=fault)
-        return Check(feasible=True, objective=objective, violation=max(worst, 0.0))
+        return Check(feasible=True, objective=objective, violation=max(0.0, worst))
 
     def claim(self, answer: Any) -> Claim:
         objective = getattr(answer, "objective", None)

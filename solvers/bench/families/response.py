@@ -78,10 +78,12 @@ class ResponseFamily(Family):
         return Check(feasible=True, objective=objective, violation=0.0)
 
     def claim(self, answer: Any) -> Claim:
+        # `BestResponse.respond` puts in a bound where the solver claims none.
+        is_claimed = getattr(answer, "is_bound_claimed", True)
         return Claim(
             status=getattr(answer, "status", None),
             objective=getattr(answer, "value", None),
-            bound=getattr(answer, "bound", None),
+            bound=getattr(answer, "bound", None) if is_claimed else None,
         )
 
     def model(self, problem: BestResponse) -> Model:

@@ -31,11 +31,17 @@ class Answered:
         The status and the bound that the library claims.
     detail
         What the library says of its end, in its own words.
+    point, dual
+        The point of ``instance.model`` that the answer comes from, and the multipliers of its rows,
+        as in `Ended`; None if they are not told. A comparison computes residuals and a bound from
+        them, for programmes without integers.
     """
 
     answer: Any
     claim: Claim
     detail: str = ""
+    point: Floats | None = None
+    dual: Floats | None = None
 
 
 @dataclass(
@@ -103,6 +109,8 @@ class ByModel:
             answer=answer,
             claim=Claim(status=ended.status, bound=bound),
             detail=detail,
+            point=ended.point,
+            dual=ended.dual,
         )
 
 

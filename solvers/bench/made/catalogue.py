@@ -16,11 +16,12 @@ BEST_KNOWN = Path(__file__).with_name("best_known.csv")
 
 
 class Known(NamedTuple):
-    """What is known of an instance; see `Instance`."""
+    """What is known of an instance, and the digest of its problem; see `Instance`."""
 
     best_known: float | None
     bound: float | None
     proved_by: str
+    digest: str = ""
 
 
 @cache
@@ -44,5 +45,6 @@ def known_values() -> dict[tuple[str, int], Known]:
                 best_known=float(row["best_known"]) if row["best_known"] else None,
                 bound=float(row["bound"]) if row["bound"] else None,
                 proved_by=row["proved_by"],
+                digest=row["digest"],
             )
     return found

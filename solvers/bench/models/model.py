@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ...types import Flags, Floats
+from ...types import Flags, Floats, Integers
 
 __all__ = ["Model"]
 
@@ -174,7 +174,11 @@ class Model:
 
         This is the Lagrangian bound: rows are replaced by their multipliers times what they miss,
         and each column is then minimised by itself. It holds for any multipliers, up to rounding,
-        and equals the optimum for the best ones if no column is an integer and there are no cones.
+        and equals the optimum for the best ones if no column is an integer.
+
+        A cone must state a term of an entropy, t >= y log(y / s), over two columns t and y that no
+        other cone has. They are minimised together: for the slopes v > 0 of t and u of y, the least
+        of u y + v y log(y / s) is -v s exp(-u / v - 1).
 
         Parameters
         ----------
@@ -193,13 +197,9 @@ class Model:
         Raises
         ------
         ValueError
-            If the model has cones, or a vector has another shape or is not of numbers.
+            If a cone is of another kind, or a vector has another shape or is not of numbers.
         """
-        if self.cones:
-            raise ValueError(
-                "lower_bound takes models without exponential cones, but this one has some; take a "
-                "model of another family"
-            )
+        terms, cells, scales = self._entropies()
         y = np.asarray(dual, np.float64)
         if y.shape != (self.rows,) or not np.isfinite(y).all():
             raise ValueError(
@@ -215,6 +215,8 @@ class Model:
         least = np.maximum(self.least, -width)
         most = np.minimum(self.most, width)
         slope = self.cost - self.matrix.T @ y
+        entropies = _least_entropies(slope[terms], slope[cells], scales)
+        slope[terms] = slope[cells] = 0.0
         # The best value of a column is where its slope is zero, or at a bound.
         with np.errstate(divide="ignore", invalid="ignore"):
             inner = np.where(self.square > 0, -slope / self.square, -np.inf * slope)
@@ -222,9 +224,42 @@ class Model:
         x = np.clip(inner, least, most)
         moved = slope != 0
         curved = self.square > 0
-        terms = slope[moved] * x[moved]
+        straight = slope[moved] * x[moved]
         squares = 0.5 * self.square[curved] * x[curved] ** 2
-        return math.fsum([self.offset, *(y * sides), *terms, *squares])
+        return math.fsum([self.offset, *(y * sides), *straight, *squares, *entropies])
+
+    def _entropies(self) -> tuple[Integers, Integers, Floats]:
+        """The columns t and y and the number s >= 0 of each cone (-t, y, s), which says that
+        t >= y log(y / s); ValueError if a cone is of another kind."""
+        counts = np.diff(self.cone.indptr).reshape(-1, 3)
+        is_plain = bool((counts == [1, 1, 0]).all())
+        if is_plain:
+            terms, cells = self.cone.indices.reshape(-1, 2).T
+            values = self.cone.data.reshape(-1, 2)
+            shifts = self.shift.reshape(-1, 3)
+            own = np.concatenate([terms, cells])
+            is_plain = (
+                bool((values == [-1, 1]).all())
+                and bool((shifts[:, :2] == 0).all() and (shifts[:, 2] >= 0).all())
+                and len(np.unique(own)) == len(own)
+                and not self.square[own].any()
+            )
+        if not is_plain:
+            raise ValueError(
+                "each exponential cone must state t >= y log(y / s), over columns of its own, for "
+                "lower_bound, but one is of another kind; take a model of the bench"
+            )
+        return terms, cells, shifts[:, 2]
+
+
+def _least_entropies(term: Floats, cell: Floats, scale: Floats) -> Floats:
+    """The least of term t + cell y subject to t >= y log(y / scale), for each entry."""
+    rises = term > 0
+    # Without a slope of t there is no least, unless both slopes are zero.
+    flat = np.where((term == 0) & (cell >= 0), 0.0, -np.inf)
+    v = np.where(rises, term, 1.0)
+    with np.errstate(over="ignore"):
+        return np.where(rises, -v * scale * np.exp(-cell / v - 1), flat)
 
 
 def _cone_violation(entries: Floats) -> Floats:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...backends import load_pulp
+from ...types import Floats
 from .implied import least_needed
 from .model import Model
 
-__all__ = ["to_cvxpy", "to_pulp"]
+__all__ = ["dual_of_cvxpy", "dual_of_pulp", "to_cvxpy", "to_pulp"]
 
 
 def to_cvxpy(model: Model) -> Any:
@@ -49,11 +50,35 @@ def to_cvxpy(model: Model) -> Any:
     return cvxpy.Problem(cvxpy.Minimize(objective), constraints)
 
 
-def _between(expression: Any, lower: Any, upper: Any) -> list[Any]:
-    """The constraints of cvxpy that keep an expression between bounds, where they are finite."""
+def dual_of_cvxpy(model: Model, programme: Any) -> Floats | None:
+    """The multipliers of the rows, with the signs of `Ended.dual`; None if a row has none.
+
+    The programme is that of `to_cvxpy`, after it was solved.
+    """
+    whole = np.zeros(model.rows)
+    # The constraints on the rows come first, in the order of `_parts`.
+    left = iter(programme.constraints)
+    for rows, sign in zip(_parts(model.lower, model.upper), (-1.0, -1.0, 1.0), strict=True):
+        if not len(rows):
+            continue
+        value = next(left).dual_value
+        if value is None:
+            return None
+        whole[rows] = sign * np.ravel(value)
+    return whole
+
+
+def _parts(lower: Any, upper: Any) -> tuple[Any, Any, Any]:
+    """The places with equal bounds, with an upper and with a lower bound."""
     equal = np.flatnonzero(lower == upper)
     below = np.flatnonzero(np.isfinite(upper) & (lower != upper))
     above = np.flatnonzero(np.isfinite(lower) & (lower != upper))
+    return equal, below, above
+
+
+def _between(expression: Any, lower: Any, upper: Any) -> list[Any]:
+    """The constraints of cvxpy that keep an expression between bounds, where they are finite."""
+    equal, below, above = _parts(lower, upper)
     made = []
     if len(equal):
         made.append(expression[equal] == lower[equal])
@@ -82,6 +107,25 @@ def to_pulp(model: Model, name: str = "model") -> Any:
         # PuLP warns of its next version.
         warnings.simplefilter("ignore", DeprecationWarning)
         return _pulp_problem(pulp, model, name)
+
+
+def dual_of_pulp(model: Model, problem: Any) -> Floats | None:
+    """The multipliers of the rows, with the signs of `Ended.dual`; None if a row has none.
+
+    The problem is that of `to_pulp`, after it was solved. A row with two bounds has two
+    constraints, of which one at most is active.
+    """
+    with warnings.catch_warnings():
+        # PuLP warns of its next version.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        prices = [constraint.pi for constraint in problem.constraints.values()]
+    if None in prices:
+        return None
+    is_double = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.lower != model.upper)
+    is_stated = np.isfinite(model.lower) | np.isfinite(model.upper)
+    owner = np.repeat(np.arange(model.rows), is_stated.astype(int) + is_double)
+    summed = np.bincount(owner, np.array(prices, np.float64), model.rows)
+    return np.asarray(summed, np.float64)
 
 
 def _pulp_problem(pulp: Any, model: Model, name: str) -> Any:

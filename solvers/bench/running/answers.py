@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...types import Floats
-from ..digest import digest
 from ..instance import Instance
 from .messages import packed_answer, unpacked_answer
 from .process import Found
@@ -119,7 +118,7 @@ def _write(path: Path, instance: Instance, kind: str, arrays: dict[str, NDArray[
     texts = {
         "kind": kind,
         "instance": instance.name,
-        "digest": digest(instance.family.pack(instance.problem)),
+        "digest": instance.digest,
     }
     words = {name: np.array(text) for name, text in texts.items()}
     with path.open("wb") as file:

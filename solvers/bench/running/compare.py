@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..digest import digest
 from ..gaps import gap_to
 from ..instance import Instance
+from ..models.model import Model
 from . import rows as row_files
 from .answers import keep
 from .compiling import compile_loops
@@ -237,7 +237,8 @@ class _Comparison:
         if self.answers is not None:
             for one in found:
                 keep(self.answers, instance, entry.name, one)
-        return [self._row(instance, entry, one, load) for one in found]
+        model = row_files.programme_of(instance, found)
+        return [self._row(instance, entry, one, load, model) for one in found]
 
     def _row(
         self,
@@ -245,23 +246,31 @@ class _Comparison:
         entry: Entry,
         found: Found,
         load: float,
+        model: Model | None,
     ) -> Row:
         """The row of one solve."""
-        verdict = judged(instance, found, tolerance=self.tolerance, limit=self.limits.seconds)
+        verdict = judged(
+            instance,
+            found,
+            tolerance=self.tolerance,
+            limit=self.limits.seconds,
+            stated=entry.stated_tolerance,
+        )
         traced = row_files.trace(instance, found.trace, found.own_seconds, verdict)
         fixed = self._fixed(instance, entry)
         # The process that solves tells the version of the solver inside its package.
         version = found.versions.get(entry.inside, "")
         inside = {"inside": f"{entry.inside} {version}".strip()}
         made = inside | _made(found, load)
-        return fixed | _measured(found) | _valued(instance, verdict) | traced | made
+        solved = row_files.residuals_of(instance, model, found, verdict)
+        return fixed | _measured(found) | _valued(instance, verdict) | solved | traced | made
 
     def _fixed(self, instance: Instance, entry: Entry) -> Row:
         """The part of a row that is known before the run."""
         return {
             "instance": instance.name,
             "version": instance.version,
-            "digest": _digest(instance),
+            "digest": instance.digest,
             "family": instance.family.name,
             "group": instance.family.group,
             "size": instance.size,
@@ -278,6 +287,7 @@ class _Comparison:
             "threads": self.limits.threads,
             "jobs": self.jobs,
             "tolerance": self.tolerance,
+            "stated_tolerance": entry.stated_tolerance,
         }
 
     def _key(self, instance: Instance, entry: Entry) -> tuple[Any, ...]:
@@ -293,7 +303,7 @@ class _Comparison:
         """
         if self.to is None or not self.to.exists():
             return {}, []
-        problems = {one.name: (one.family.name, one.version, _digest(one)) for one, _ in plan}
+        problems = {one.name: (one.family.name, one.version, one.digest) for one, _ in plan}
         asked = {self._key(*pair) for pair in plan}
         tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
         done: dict[tuple[Any, ...], list[Row]] = {}
@@ -454,12 +464,3 @@ def _version() -> str:
         return importlib.metadata.version("margin")
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _digest(instance: Instance) -> str:
-    """The digest of the problem, kept on the instance."""
-    held: str | None = instance.__dict__.get("_digest")
-    if held is None:
-        held = digest(instance.family.pack(instance.problem))
-        instance.__dict__["_digest"] = held
-    return held

@@ -17,6 +17,7 @@ from ..families.family import Family
 from ..instance import Instance
 from ..libraries.by_model import ByModel
 from ..libraries.roster import ROSTER, Listed, families_of
+from ..libraries.tolerance import tolerance_of
 from .compiling import has_loops
 from .fingerprint import fingerprint
 from .solving import library_of, solver_inside
@@ -39,7 +40,8 @@ class Entry:
     `library` is the package that solves, with its version; `inside` names the solver inside it, if
     there is one; `takes_model` tells that the solver takes the programme as arrays; `knows_limit`,
     that it has a time limit of its own; `has_loops`, that loops of margin's are compiled when it is
-    first called. `tells` has the names of the families of which it tells better answers on the way.
+    first called. `stated_tolerance` is that of `tolerance_of`. `tells` has the names of the
+    families of which it tells better answers on the way.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Entry:
     takes_model: bool
     knows_limit: bool
     has_loops: bool
+    stated_tolerance: float | None
     tells: frozenset[str]
 
 
@@ -133,6 +136,7 @@ def planned(
             takes_model=callable(getattr(limited, "solve_instance", None)),
             knows_limit=getattr(limited, "time_limit", None) is not None,
             has_loops=has_loops(limited),
+            stated_tolerance=tolerance_of(limited),
             tells=frozenset(family.name for family in FAMILIES if tells(limited, family)),
         )
     plan = []

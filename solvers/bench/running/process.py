@@ -142,6 +142,8 @@ class Found:
         The bare answer; see `unpacked_answer`.
     claim
         What the answer says of itself.
+    point, dual
+        The point and the multipliers of the programme; see `Answered`. They may be anything.
     wall, cpu
         The seconds that the solver's process measured.
     watched
@@ -176,6 +178,8 @@ class Found:
     end: str = "died"
     answer: Any = None
     claim: dict[str, Any] = field(default_factory=dict)
+    point: Any = None
+    dual: Any = None
     wall: float = float("nan")
     cpu: float = float("nan")
     watched: float = float("nan")
@@ -419,6 +423,7 @@ class _Watch:
         if values["error"]:
             found.end = "memory" if values["is_memory"] else "raised"
         found.detail = str(values["error"])
+        found.point, found.dual = arrays.pop("point", None), arrays.pop("dual", None)
         found.answer = unpacked_answer(values["answer"], arrays)
         found.claim = dict(values["claim"])
         found.wall = float(values["wall"])

@@ -5,16 +5,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..families.every import FAMILIES
 from ..gaps import gap_to
 from .rows import primal_gap
-from .verdict import Outcome
+from .verdict import Outcome, accuracy
 
 __all__ = ["reconciled"]
 
 Row = dict[str, Any]
 
-_CLAIMING = (Outcome.SOLVED, Outcome.FEASIBLE, Outcome.NOTHING, Outcome.TIME)
-"""The outcomes of solves whose claims nothing has contradicted so far."""
+_CLAIMING = (
+    *(Outcome.SOLVED, Outcome.FEASIBLE, Outcome.INACCURATE),
+    *(Outcome.NOTHING, Outcome.TIME),
+)
+"""The outcomes of solves whose claims nothing has contradicted by more than their accuracy."""
+
+_INTEGRAL = {family.name: family.integral for family in FAMILIES}
 
 
 @dataclass(
@@ -39,7 +45,8 @@ def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 
     - A solver is ``wrong`` if it calls an answer optimal that is worse than one of them, claims a
       bound that one of them passes, or calls an instance infeasible that has one. This decides
-      where no best value is known.
+      where no best value is known. It is ``inaccurate`` if the difference is as small as the
+      solver's stated tolerance allows; see `accuracy`.
     - If an answer is better than the best known value by more than the tolerance, it takes the
       place of this value: as `reference`, with the solver as `reference_by`. Gaps are then to
       this answer, also those on the way, and an answer that is worse is not ``solved``.
@@ -113,17 +120,21 @@ def _is_possible(row: Row) -> bool:
 
 def _judge(row: Row, best: _Fact) -> None:
     """Judge a row by the best objective that is known of its problem."""
-    refuted = _refuted(row, best) if row["outcome"] in _CLAIMING else ""
+    tolerance = float(row["tolerance"])
+    refuted = _refuted(row, best, tolerance) if row["outcome"] in _CLAIMING else ""
     if refuted:
-        row["outcome"] = Outcome.WRONG.value
-        row["cause"] = refuted
+        stated, integral = row.get("stated_tolerance"), _INTEGRAL[row["family"]]
+        gap = accuracy(stated, integral=integral, objective=best.objective)
+        is_near = not _refuted(row, best, max(tolerance, gap))
+        row["outcome"] = (Outcome.INACCURATE if is_near else Outcome.WRONG).value
+        row["cause"] = f"{refuted}; it stops at a tolerance of {stated:g}" if is_near else refuted
     known = row.get("best_known")
     if known is None:
         return
     # Rounding alone makes no better answer: a table may break constraints a little.
-    reference = best if _passes(row, best.objective, known) else _Fact(objective=known)
+    reference = best if _passes(row, best.objective, known, tolerance) else _Fact(objective=known)
     _measure(row, reference)
-    if row["outcome"] == Outcome.SOLVED and row["gap"] > float(row["tolerance"]):
+    if row["outcome"] == Outcome.SOLVED and row["gap"] > tolerance:
         row["outcome"] = Outcome.FEASIBLE.value
         row["cause"] = f"not the best: {row['objective']:.6g}, but {reference}"
 
@@ -142,19 +153,22 @@ def _measure(row: Row, reference: _Fact) -> None:
         row.update(tells=False, trace_seconds=[], trace_gaps=[])
 
 
-def _refuted(row: Row, best: _Fact) -> str:
-    """What the best objective refutes of the claims of a row; empty if nothing."""
+def _refuted(row: Row, best: _Fact, tolerance: float) -> str:
+    """What the best objective refutes of the claims of a row, by more than a tolerance; empty if
+    nothing."""
     if row["status"] == "INFEASIBLE":
         return f"called infeasible, but {best}"
     objective = float(row["objective"])
-    if row["status"] == "OPTIMAL" and _passes(row, best.objective, objective):
+    if row["status"] == "OPTIMAL" and _passes(row, best.objective, objective, tolerance):
         return f"called OPTIMAL with {objective:.6g}, but {best}"
     bound = row["claimed_bound"]
-    if bound is not None and math.isfinite(bound) and _passes(row, best.objective, bound):
+    if bound is None or not math.isfinite(bound):
+        return ""
+    if _passes(row, best.objective, bound, tolerance):
         return f"claims the bound {bound:.6g}, but {best}"
     return ""
 
 
-def _passes(row: Row, reached: float, claimed: float) -> bool:
-    """Whether an objective is better than another one by more than the tolerance of a row."""
-    return gap_to(row["sense"], reached, claimed) < -float(row["tolerance"])
+def _passes(row: Row, reached: float, claimed: float, tolerance: float) -> bool:
+    """Whether an objective is better than another one by more than a tolerance."""
+    return gap_to(row["sense"], reached, claimed) < -tolerance

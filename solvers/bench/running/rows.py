@@ -6,11 +6,25 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..families.family import Check
 from ..gaps import gap_to
 from ..instance import Instance
+from ..models.model import Model
+from ..models.residuals import Residuals, residuals
+from .process import Found
 from .verdict import Verdict
 
-__all__ = ["COLUMNS", "key_of", "primal_gap", "read", "task_of", "trace", "write"]
+__all__ = [
+    "COLUMNS",
+    "key_of",
+    "primal_gap",
+    "programme_of",
+    "read",
+    "residuals_of",
+    "task_of",
+    "trace",
+    "write",
+]
 
 _TEXT, _NUMBER, _WHOLE, _FLAG, _NUMBERS = "string", "double", "int64", "bool", "list"
 
@@ -45,6 +59,9 @@ COLUMNS: dict[str, str] = {
     "claimed_objective": _NUMBER,
     "claimed_bound": _NUMBER,
     "claimed_seconds": _NUMBER,
+    "primal_residual": _NUMBER,
+    "dual_residual": _NUMBER,
+    "dual_bound": _NUMBER,
     "wall": _NUMBER,
     "waited": _NUMBER,
     "cpu": _NUMBER,
@@ -59,6 +76,7 @@ COLUMNS: dict[str, str] = {
     "threads": _WHOLE,
     "jobs": _WHOLE,
     "tolerance": _NUMBER,
+    "stated_tolerance": _NUMBER,
     "versions": _TEXT,
     "python": _TEXT,
     "margin": _TEXT,
@@ -72,6 +90,7 @@ COLUMNS: dict[str, str] = {
 _LATER = (
     *("library", "inside", "waited", "tells"),
     *("reference", "reference_by", "trace_objectives"),
+    *("primal_residual", "dual_residual", "dual_bound", "stated_tolerance"),
 )
 """The columns that files written by earlier versions may lack."""
 
@@ -190,6 +209,36 @@ def trace(
         "trace_seconds": [elapsed for elapsed, _ in kept],
         "trace_objectives": [objective for _, objective in kept],
         "trace_gaps": [primal_gap(sense, objective, best) for _, objective in kept],
+    }
+
+
+def programme_of(instance: Instance, found: list[Found]) -> Model | None:
+    """The programme of an instance without integers, if a solve told a point or multipliers of it.
+
+    The instance does not keep it: those of large instances fill the memory.
+    """
+    tells = any(one.point is not None or one.dual is not None for one in found)
+    return (
+        instance.family.model(instance.problem) if tells and not instance.family.integral else None
+    )
+
+
+def residuals_of(
+    instance: Instance,
+    model: Model | None,
+    found: Found,
+    verdict: Verdict,
+) -> dict[str, float]:
+    """The part of a row that says how far the programme is from its optimum."""
+    told = Residuals()
+    if model is not None:
+        check = verdict.check or Check.unreadable("no answer")
+        box = instance.family.box(instance.problem, model.columns, check)
+        told = residuals(model, found.point, found.dual, box=box)
+    return {
+        "primal_residual": told.primal,
+        "dual_residual": told.dual,
+        "dual_bound": instance.family.from_model(told.bound),
     }
 
 

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from ..digest import digest
 from ..families.family import Check
 from ..gaps import gap_to
 from ..instance import Instance
@@ -68,7 +67,7 @@ class Standing:
         return [
             instance.name,
             str(instance.version),
-            digest(instance.family.pack(instance.problem)),
+            instance.digest,
             "" if best is None else repr(float(best)),
             "" if bound is None else repr(float(bound)),
             "; ".join(filter(None, [found, proved])),
@@ -83,7 +82,7 @@ def standing(instance: Instance, kept: Kept) -> Standing:
     ValueError
         If the answer is one to another problem, or the multipliers do not fit the programme.
     """
-    own = digest(instance.family.pack(instance.problem))
+    own = instance.digest
     if kept.digest and kept.digest != own:
         raise ValueError(
             f"the answer must be one to {instance.name!r}, version {instance.version}, but it is "

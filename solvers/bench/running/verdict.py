@@ -1,5 +1,6 @@
 """What an answer is worth, judged by the problem alone, and whether its claims are true."""
 
+import dataclasses
 import enum
 import math
 from dataclasses import dataclass
@@ -7,15 +8,18 @@ from typing import Any
 
 from ...status import Status
 from ..families.family import Check
-from ..gaps import gap_to
+from ..gaps import SMALLEST, gap_to
 from ..instance import Instance
 from .process import Found
 
-__all__ = ["WAITED", "Outcome", "Verdict", "judged"]
+__all__ = ["WAITED", "Outcome", "Verdict", "accuracy", "judged"]
 
 _CLOCK_SHARE = 0.5
 _CLOCK_SECONDS = 0.5
 """A solver's seconds are called wrong if they differ from ours by this share, and by this much."""
+
+_FACTOR, _LARGEST_ERROR = 100.0, 0.1
+"""Largest error of an inaccurate answer, in stated tolerances, and at all."""
 
 WAITED = "it waited"
 """How the cause begins of what was lost at a time limit, for want of a processor."""
@@ -27,6 +31,7 @@ class Outcome(enum.StrEnum):
     SOLVED = "solved"
     FEASIBLE = "feasible"
     NOTHING = "nothing"
+    INACCURATE = "inaccurate"
     WRONG = "wrong"
     RAISED = "raised"
     TIME = "time"
@@ -49,6 +54,8 @@ class Verdict:
         ``solved``: feasible, and as good as the best known; without a best known, feasible and
         called optimal. ``feasible``: feasible, but worse than that, and not called optimal.
         ``nothing``: no answer, and the solver says so. ``wrong``: the answer or a claim is wrong.
+        ``inaccurate``: the same, but the error is as small as the tolerance at which the solver
+        says that it stops; see `accuracy`.
         ``time``: it was ended after the time limit, or its answer came later than the limit.
         ``raised``, ``memory`` and ``died`` say how a solve without an answer ended.
         ``unsupported``: the solver says that it does not take problems of this kind, and counts
@@ -70,7 +77,33 @@ class Verdict:
     gap: float
 
 
-def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) -> Verdict:
+def accuracy(stated: float | None, *, integral: bool, objective: float | None = None) -> float:
+    """The largest error that a solver with this stated tolerance does not deny.
+
+    ``OPTIMAL`` says that the solver stopped at its tolerance. What it measures differs by a factor
+    from our violations and gaps: it is allowed to be 100. The result is at most 0.1, so that nobody
+    is excused for everything. It is 0 if no tolerance is stated, and for integer programmes, whose
+    optimum is exact.
+
+    With the best `objective`, it is the largest gap to it. Libraries stop at an absolute tolerance,
+    too. So a difference of objectives up to the stated number, at most 0.001, is always allowed.
+    """
+    if stated is None or integral:
+        return 0.0
+    error = min(_FACTOR * stated, _LARGEST_ERROR)
+    if objective is None:
+        return error
+    return max(error, error / _FACTOR / max(SMALLEST, abs(objective)))
+
+
+def judged(
+    instance: Instance,
+    found: Found,
+    *,
+    tolerance: float,
+    limit: float,
+    stated: float | None = None,
+) -> Verdict:
     """Judge one solve.
 
     Parameters
@@ -84,6 +117,8 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
         much.
     limit
         The time limit, in seconds.
+    stated
+        The tolerance at which the solver says that it stops; None if it states none.
     """
     check = None if found.answer is None else instance.check(found.answer)
     gap = math.nan
@@ -108,6 +143,9 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     status = _status(found.claim)
     fault = _fault(instance, found, check, tolerance)
     if fault:
+        if _is_near(instance, found, check, tolerance, stated):
+            cause = f"{fault}; it stops at a tolerance of {stated:g}"
+            return Verdict(outcome=Outcome.INACCURATE, cause=cause, check=check, gap=gap)
         return Verdict(outcome=Outcome.WRONG, cause=fault, check=check, gap=gap)
     if check is None or not check.feasible:
         words = _in_its_words(found.claim)
@@ -127,6 +165,24 @@ def judged(instance: Instance, found: Found, *, tolerance: float, limit: float) 
     words = _in_its_words(found.claim)
     cause = reason if status is None else f"{reason}; its status is {status.name}{words}"
     return Verdict(outcome=Outcome.FEASIBLE, cause=cause, check=check, gap=gap)
+
+
+def _is_near(
+    instance: Instance,
+    found: Found,
+    check: Check | None,
+    tolerance: float,
+    stated: float | None,
+) -> bool:
+    """Whether nothing is wrong if errors as large as the `accuracy` of the solver are allowed."""
+    integral = instance.family.integral
+    error = accuracy(stated, integral=integral)
+    if error == 0 or check is None:
+        return False
+    best = check.objective if instance.best_known is None else instance.best_known
+    gap = accuracy(stated, integral=integral, objective=best)
+    near = dataclasses.replace(check, feasible=check.feasible or check.violation <= error)
+    return not _fault(instance, found, near, max(tolerance, gap))
 
 
 def _kept_waiting(found: Found, limit: float) -> str:

@@ -17,6 +17,8 @@ from pathlib import Path
 from time import perf_counter, thread_time  # a solver may replace those of the module
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ...status import Status, UnsolvedError
 from ..families.family import Claim
 from ..instance import Instance, load
@@ -94,12 +96,20 @@ def main() -> None:
             "claim": {} if error else claim_of(instance, answer),
             "versions": _versions(type(solver).__module__, task["inside"]),
         }
-        channel.send(told, arrays)
+        channel.send(told, arrays | _programme(answer))
         if error:
             break
     channel.send({"kind": "end"})
     # A solver may have left threads or functions that would keep the interpreter from ending.
     os._exit(0)
+
+
+def _programme(answer: Any) -> dict[str, NDArray[Any]]:
+    """The point and the multipliers of the programme, by name, if the answer tells them."""
+    if not isinstance(answer, Answered):
+        return {}
+    told = {"point": packed_answer(answer.point), "dual": packed_answer(answer.dual)}
+    return {name: arrays["part0"] for name, (kind, arrays) in told.items() if kind == "array"}
 
 
 def _versions(module: str, inside: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable
 
+from ..gaps import gap_to
 from ..running.verdict import WAITED
 from .times import NOT_TRIED, Row, by_family, counting, in_words
 
@@ -13,12 +14,16 @@ __all__ = ["busy", "improved", "notes", "uneven"]
 _BUSY = 1.5
 """Load for each core above which other work of the machine disturbs wall seconds."""
 
+_PROVED = 1e-6
+"""Largest gap between a best value and a bound that prove each other; see `Instance.proved`."""
+
 _ENDED = {
     "raised": "raised an error on",
     "died": "died on",
     "memory": "reached the memory limit on",
     "time": "had no answer within the time limit on",
     "nothing": "found no answer to",
+    "inaccurate": "had an answer that is right to its own tolerance alone to",
     "feasible": "found an answer that is not the best known to",
     "unknown": "found an answer, which it does not call optimal, to",
 }
@@ -138,11 +143,24 @@ def _at_the_limit(left: list[Row]) -> str:
     lost = {row["instance"]: row["cause"] for row in left if row["outcome"] == "lost"}
     if not lost:
         return ""
-    late = sum(cause.startswith(WAITED) for cause in lost.values())
-    return (
-        f"; {len(lost)} lost, {late} of them at the time limit, which might have been failures, so "
-        "there is no mean"
-    )
+    late = {name for name, cause in lost.items() if cause.startswith(WAITED)}
+    # More time finds nothing better than a best value that is proved.
+    best = {row["instance"] for row in left if row["instance"] in late and _is_best(row)}
+    told = f"{len(lost)} lost, {len(late)} of them at the time limit"
+    if best:
+        told += f", of which {len(best)} had found a proved best value"
+    if late - best:
+        told += ", which might have been failures" if not best else "; the others might have failed"
+    return f"; {told}; so there is no mean"
+
+
+def _is_best(row: Row) -> bool:
+    """Whether the answer of a row is as good as a best value that is proved."""
+    known, bound = row["best_known"], row.get("bound")
+    if known is None or bound is None or not row["feasible"]:
+        return False
+    is_proved = abs(gap_to(row["sense"], bound, known)) <= _PROVED
+    return is_proved and bool(row["gap"] <= float(row["tolerance"]))
 
 
 def _edited(solver: str, own: list[Row]) -> list[str]:

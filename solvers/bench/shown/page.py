@@ -236,7 +236,17 @@ def _made(rows: list[Row]) -> str:
 
 def _wrong(rows: list[Row]) -> str:
     """The list of wrong answers, and of solves that ended without one."""
-    bad = ("wrong", "raised", "died", "memory", "time", "lost", "nothing", "unsupported")
+    bad = (
+        "wrong",
+        "inaccurate",
+        "raised",
+        "died",
+        "memory",
+        "time",
+        "lost",
+        "nothing",
+        "unsupported",
+    )
     seen = dict.fromkeys(
         (row["outcome"], row["solver"], row["instance"], row["cause"])
         for row in rows

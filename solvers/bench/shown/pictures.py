@@ -39,6 +39,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _OUTCOMES = {
     "solved": "#009E73",
     "feasible": "#56B4E9",
+    "inaccurate": "#F0E442",
     "nothing": "#8C8C8C",
     "time": "#E69F00",
     "memory": "#CC79A7",

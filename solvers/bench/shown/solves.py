@@ -19,8 +19,8 @@ def solves(
 
     The lines are in the order of the rows, instance by instance. The keys are family, instance,
     solver, outcome, the recomputed `objective` and the `best known` one from which its `gap` is
-    measured, the `bound` that the solver claims, and the `seconds` of the clock. A number that is
-    not known is NaN.
+    measured, the `bound` that the solver claims, the `dual bound` that its multipliers prove, and
+    the `seconds` of the clock. A number that is not known is NaN.
 
     Parameters
     ----------
@@ -58,6 +58,7 @@ def _line(row: Row, clock: Clock) -> dict[str, Any]:
         "best known": _number(row["best_known"] if best is None else best),
         "gap": _number(row["gap"]),
         "bound": _number(row["claimed_bound"]),
+        "dual bound": _number(row.get("dual_bound")),
         "seconds": _number(row[clock]),
     }
 

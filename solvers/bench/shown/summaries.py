@@ -206,16 +206,16 @@ def summary(
     """One dictionary for each family and solver: most instances solved first, then least mean.
 
     `instances` counts those that the solver was tried on. It is the sum of `solved`, `feasible`,
-    `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``, ``raised`` or
-    ``died``. `claimed` counts the solved ones that the solver calls optimal; `claimed_only` ranks
-    by these. `not tried` counts the other instances of the family: the solver does not take them
-    (``unsupported``), the machine failed it (``lost``), or there are no rows. `lost` counts those
-    of the second kind. A solver that solved no instance, or lost one, has no mean (NaN), and who
-    lost one has no primal integral and comes last: a loss at the time limit might have been a
-    failure. `ratio` is that of the mean to the mean of the first solver that was tried on all
-    instances; it is below 1 for a solver that is faster and solves less. `first solve` is the
-    median time of the first solves of the instances that it solved, at most the time limit; NaN if
-    it solved none.
+    `inaccurate`, `time`, `wrong` and `other`: those that ended as ``nothing``, ``memory``,
+    ``raised`` or ``died``. `claimed` counts the solved ones that the solver calls optimal;
+    `claimed_only` ranks by these. `not tried` counts the other instances of the family: the solver
+    does not take them (``unsupported``), the machine failed it (``lost``), or there are no rows.
+    `lost` counts those of the second kind. A solver that solved no instance, or lost one, has no
+    mean (NaN), and who lost one has no primal integral and comes last: a loss at the time limit
+    might have been a failure. `ratio` is that of the mean to the mean of the first solver that was
+    tried on all instances; it is below 1 for a solver that is faster and solves less. `first solve`
+    is the median time of the first solves of the instances that it solved, at most the time limit;
+    NaN if it solved none.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def _pair(row: Row) -> tuple[str, str]:
     return row["instance"], row["solver"]
 
 
-_COUNTED = ("feasible", "time", "wrong")
+_COUNTED = ("feasible", "inaccurate", "time", "wrong")
 """The outcomes that have a column of their own; the worst solve of an instance decides."""
 
 

@@ -22,7 +22,7 @@ _LEAST_INTEGRAL = 1e-3
 _NOISE = 0.1
 """Two means that differ by less than this share may be equal: the machine alone moves them so."""
 
-_OBJECTIVES = ("objective", "best known", "bound")
+_OBJECTIVES = ("objective", "best known", "bound", "dual bound")
 """Columns that have more digits than others."""
 
 _LATEX = str.maketrans(
@@ -88,12 +88,14 @@ def caption(clock: Clock = "cpu", *, each: bool = False) -> list[str]:
         return [
             "objective: recomputed from the answer; best known: that of the instance, or a better "
             "one of these rows; gap: relative to the size of the best known, at least 0.001",
-            f"bound: what the solver claims; seconds: {kind} seconds of the fastest warm solve, or "
+            "bound: what the solver claims; dual bound: what its multipliers prove, computed here",
+            f"seconds: {kind} seconds of the fastest warm solve, or "
             "of the first one if there is no other; - is not known",
         ]
     return [
-        "instances: those that the solver was tried on, the sum of solved, feasible, time, wrong "
-        "and other; claimed: the solved ones that the solver calls optimal, which nobody proves; "
+        "instances: those that the solver was tried on, the sum of solved, feasible, inaccurate, "
+        "time, wrong and other; claimed: the solved ones that the solver calls optimal, which "
+        "nobody proves; inaccurate: called optimal, but right to its own tolerance alone; "
         "other: no answer, an error, the end of the process, or the memory limit",
         "not tried: the solver does not take them, the machine failed it, or it did not run on "
         "them; lost: those that the machine failed; a solver that lost any has no mean, no primal "
@@ -130,7 +132,13 @@ def shown(name: str, line: dict[str, Any]) -> str:
     if name == "peak MB":
         return f"{value:.0f}"
     if name == "ratio":
-        number = f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+        number = (
+            f"{value:.1f}"
+            if 1 <= value < 100
+            else f"{value:,.2g}"
+            if value < 1
+            else f"{value:,.0f}"
+        )
         near = "~" if value != 1 and 1 / (1 + _NOISE) <= value <= 1 + _NOISE else ""
         return f"{near}{number}*" if line["not tried"] else f"{near}{number}"
     return f"{value:.3g}"

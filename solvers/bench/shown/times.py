@@ -29,7 +29,7 @@ NOT_TRIED = ("unsupported", "lost")
 the machine failed it."""
 
 ORDER = (
-    *("solved", "feasible", "nothing", "time", "memory", "raised", "died"),
+    *("solved", "feasible", "inaccurate", "nothing", "time", "memory", "raised", "died"),
     *("unsupported", "lost", "wrong"),
 )
 """The outcomes from best to worst."""
@@ -232,4 +232,5 @@ def _is_solved(row: Row, gap: float | None) -> bool:
     """Whether the answer of a row counts."""
     if gap is None:
         return bool(row["outcome"] == "solved")
-    return row["outcome"] in ("solved", "feasible") and bool(row["gap"] <= gap)
+    # The gap of what is infeasible is NaN.
+    return row["outcome"] in ("solved", "feasible", "inaccurate") and bool(row["gap"] <= gap)

@@ -77,6 +77,8 @@ class ClarabelDirect(Penalised, OneByOne):
         settings.tol_gap_abs = self.tolerance
         settings.tol_gap_rel = self.tolerance
         settings.tol_feas = self.tolerance
+        settings.tol_infeas_abs = self.tolerance
+        settings.tol_infeas_rel = self.tolerance
         if self.time_limit is not None:
             settings.time_limit = self.time_limit
         solver = clarabel.DefaultSolver(quadratic, linear, constraints, right, cones, settings)

@@ -91,7 +91,17 @@ def test_the_page_and_the_folder_name_those_who_are_protected_together(tmp_path,
         assert f"counted rows (at most 1 of each {name}) in all: " in page
 
 
-KEYS = ("title", "population", "period", "source", "publisher", "contact", "licence", "cite")
+KEYS = (
+    "title",
+    "population",
+    "coverage",
+    "period",
+    "source",
+    "publisher",
+    "contact",
+    "licence",
+    "cite",
+)
 
 
 @pytest.mark.parametrize("key", [*KEYS, "description", "date"])

@@ -68,13 +68,14 @@ def test_a_page_and_a_picture_are_written(saved, capsys):
 def test_what_is_kept_is_told_and_can_be_run_again(saved, capsys):
     rows = saved / "rows.parquet"
     command = ["bench", "run", "-o", str(rows), "--instances", str(saved / "nothing.npz")]
-    command += ["--solvers", "IPF", "--repeats", "1"]
+    command += ["--solvers", "IPF", "--repeats", "1", "--tolerance", "0.01"]
     said = []
     for words in ([], [], ["--again"]):
         assert main([*command, *words]) == 0
         said.append(capsys.readouterr().out.splitlines()[-1])
     assert said[0] == said[2] and said[0].endswith("2 solves")
     assert "2 were kept from before and 0 were run now; add --again" in said[1]
+    assert {row["tolerance"] for row in bench.read_rows(rows)} == {0.01}
 
 
 def test_a_class_that_needs_an_argument_is_named(saved, capsys):
@@ -135,6 +136,7 @@ def test_the_list_has_the_dimensions_of_programmes_if_they_are_asked_for(capsys)
         (family,) = json.loads(capsys.readouterr().out)
         (fano,) = [one for one in family["instances"] if one["name"] == "cover-design-7-3-2"]
         assert fano["proved_by"].startswith("found by") and fano["version"] == 1
+        assert fano["digest"] == bench.instance(fano["name"]).digest
         assert {name: fano[name] for name in counts if name in fano} == expected
 
 
@@ -165,8 +167,10 @@ def test_errors_say_what_to_do(tmp_path, capsys, words, message):
 def test_an_instance_is_exported_by_its_ending(tmp_path, capsys, ending):
     path, expected = tmp_path / f"fano.{ending}", tmp_path / f"expected.{ending}"
     assert main(["bench", "export", "cover-design-7-3-2", str(path)]) == 0
-    assert "fano" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "fano" in told
     instance = bench.instance("cover-design-7-3-2")
+    assert f"version 1, digest {instance.digest}\n" in told
     if ending == "npz":
         assert bench.load(path).name == instance.name
         return

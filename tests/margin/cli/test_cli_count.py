@@ -199,7 +199,7 @@ def test_wrong_conditions_are_refused(file, capsys, conditions, message):
 @pytest.mark.parametrize(
     ("conditions", "where", "meaning"),
     [
-        ([], {}, "Measured: the counts are those of a measured table, or sums of its lines."),
+        ([], {}, "Measured: the release made a table of all these attributes, with"),
         (["sex=F", "age>=18"], {"sex": "F", "age": (18, 120)}, "Measured: "),
         (["sex=F", "year>=2003"], {"sex": "F", "year": [2003.5, 2005]}, "Reconstructed: "),
         (

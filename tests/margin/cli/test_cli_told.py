@@ -226,3 +226,35 @@ def test_a_check_reads_the_domain_from_a_pipe(tmp_path, capsys, draft):
     assert main(["domain", "check", str(tmp_path / "t.csv"), f"/dev/fd/{pipe}"]) == 0
     os.close(pipe)
     assert "all 1 attributes fit" in capsys.readouterr().out
+
+
+OPEN = {
+    "nothing": (0o644, 0o755),
+    "nothing but for a group": (0o664, 0o775),
+    "the file": (0o666, 0o755),
+    "the folder": (0o644, 0o777),
+    "a folder with the sticky bit": (0o644, 0o1777),
+}
+"""Modes of a ledger and of its folder, by what everybody can write."""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the modes of Windows say nothing")
+@pytest.mark.parametrize("command", ["verify", "check"])
+@pytest.mark.parametrize("case", OPEN)
+def test_a_ledger_that_everybody_can_write_is_told(tmp_path, capsys, case, command):
+    file, folder = OPEN[case]
+    place = tmp_path / "ledgers"
+    place.mkdir()
+    ledger = place / "agency.db"
+    margin.Ledger(ledger).register("people", margin.PureDP(1))
+    ledger.chmod(file)
+    place.chmod(folder)
+    options = ["--releases", str(place)] if command == "check" else []
+    assert main(["ledger", command, str(ledger), *options, "--json"]) == 0
+    said = capsys.readouterr().err
+    open_path = {"the file": ledger, "the folder": place}.get(case)
+    if open_path is None:
+        assert said == ""
+    else:
+        assert said.startswith(f"margin: every user of this machine can write '{open_path}'")
+        assert said.endswith(f"chmod o-w {open_path}\n")

@@ -7,11 +7,15 @@ import shutil
 import signal
 import subprocess
 import sys
+from datetime import datetime
 from fractions import Fraction as F
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from postgres_server import ingest
 
 import margin
 from margin.cli.main import main
@@ -25,7 +29,9 @@ PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 )
 BEGINS = f"weekly: the release of 2026-W47 begins, by margin {margin.__version__}"
 LAST = "# margin takes the place of this script"
-(QUERY,) = re.findall(r"^```\n(set -- --sql .*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+QUERY, OF_A_SERVER, OF_DAYS = re.findall(
+    r"^```\n(set -- --sql .*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+)
 (TIMEOUT,) = re.findall(r"(timeout \S+ \S+ \S+) \./weekly\.sh", PAGE)
 
 pytestmark = [
@@ -355,6 +361,44 @@ def test_the_query_of_the_page_cleans_and_chooses_the_week(weekly, tmp_path):
     assert "many other values in page" in (tmp_path / "checks" / "2026-W48.txt").read_text()
 
 
+STARTED = ["2026-11-16 00:00", "2026-11-22 23:59", "2026-11-22 12:00", "2026-11-23 00:00"]
+"""Three times of the week 47, from its first minute to its last one, and the next minute."""
+
+
+def looked_at(weekly, tmp_path, query):
+    """How many rows of two weeks the script finds by a query in place of its table."""
+    found = []
+    for week in ("2026-W47", "2026-W48"):
+        done = weekly(week, alarmed(SCRIPT.replace('set -- "$TABLE"\n', query)))
+        assert done.returncode == 0, done.stderr
+        checked = json.loads((tmp_path / "checks" / f"{week}.json").read_text())["gathered"]
+        found.append({one["rows"] for one in checked})
+    return found
+
+
+def test_the_query_of_the_page_takes_the_week_from_a_server(weekly, tmp_path, server):
+    started = pa.array(map(datetime.fromisoformat, STARTED), pa.timestamp("us"))
+    codes = [0, 1, 0, 1]
+    table = pa.table({"user_id": range(4), "page": codes, "bought": codes, "started": started})
+    ingest(server, table, "clicks")
+    assert OF_A_SERVER.count('"postgres:service=clicks"') == 1
+    named = {"values": [0, 1], "other": "new"}
+    (tmp_path / "domain.json").write_text(json.dumps({"page": named, "bought": named}))
+    query = OF_A_SERVER.replace("postgres:service=clicks", server)
+    assert looked_at(weekly, tmp_path, query) == [{3}, {1}]
+
+
+def test_the_query_of_the_page_takes_the_week_from_folders_of_days(weekly, tmp_path):
+    for person, moment in enumerate(STARTED):
+        folder = tmp_path / "clicks" / f"day={moment[:10]}"
+        folder.mkdir(exist_ok=True)
+        rows = pa.table({"user_id": [person], "page": [0], "bought": [1]})
+        pq.write_table(rows, folder / f"{person}.parquet")
+    named = {"values": [0, 1], "other": "new"}
+    (tmp_path / "domain.json").write_text(json.dumps({"page": named, "bought": named}))
+    assert looked_at(weekly, tmp_path, OF_DAYS) == [{3}, {1}]
+
+
 def test_only_the_release_holds_the_lock(weekly, tmp_path):
     """Another program could go on after the script was ended, and each new start would end with
     code 75."""
@@ -652,6 +696,45 @@ def test_a_run_that_dies_before_it_publishes_goes_on(weekly, tmp_path, monkeypat
     assert weekly("2026-W47", PUBLISH).returncode == 0
     assert {path: path.read_bytes() for path in published.iterdir()} == before
     assert len(margin.Ledger("ledger.db").charged("clicks")) == 1
+
+
+@pytest.mark.skipif(not find_spec("cryptography"), reason="cryptography is not installed")
+@pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
+@pytest.mark.parametrize("mask", ["000", "077"])
+def test_the_table_of_files_names_all_that_the_job_makes_and_who_may_use_it(
+    weekly, tmp_path, monkeypatch, capsys, mask
+):
+    """With a umask that takes no right away, and with one that takes all from others."""
+    monkeypatch.chdir(tmp_path)
+    (table,) = re.findall(r"^\| file \| holds .*?\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    rows = [line.split(" | ") for line in table.splitlines()[2:]]
+    named = {name: row for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+    scripts = {"weekly.sh": alarmed(), "publish.sh": PUBLISH}
+    scripts["monday.sh"] = MONDAY.replace("./weekly.sh", "./publish.sh")
+    for name, script in scripts.items():
+        Path(name).write_text(script)
+        Path(name).chmod(0o755)
+    Path("about.json").write_text('{"title": "Clicks"}')
+    assert main(["keygen", "agency.key"]) == 0
+    Path("ledger.db").unlink()
+    under = ["sh", "-c", f'umask {mask}; exec "$@"', "sh"]
+    assert weekly("--setup", before=under).returncode == 0
+    done = weekly("2026-W47", MONDAY.replace("./weekly.sh", "./publish.sh"), before=under)
+    assert done.returncode == 0, done.stdout + Path("weekly.log").read_text()
+
+    # All that is there is in the table, but for the programs of this test.
+    assert {path.name for path in tmp_path.iterdir()} - {"bin"} <= named.keys()
+    made = ("agency.key", "checks", "weekly.log", "weekly.json", "ledger.db", "releases")
+    made += ("lock", "publish.lock", "unsigned", "published")
+    for name in made:
+        files = [Path(name), *Path(name).rglob("*")]
+        rights = {path.stat().st_mode & 0o77 for path in files}
+        assert not any(right & 0o22 for right in rights), name
+        is_closed = named[name][2] == "yes" or "alone (`umask" in named[name][3]
+        if is_closed or mask == "077":
+            assert rights == {0}, name
+        else:
+            assert all(right & 0o44 == 0o44 for right in rights), name
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")

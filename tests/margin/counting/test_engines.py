@@ -2,14 +2,8 @@
 same rows in each."""
 
 import json
-import os
 import random
 import shutil
-import socket
-import subprocess
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -22,6 +16,7 @@ from engines import assert_equal, by_hand, example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import DECLARED, KINDS
+from postgres_server import ingest, session
 
 import margin
 from margin import DataError, Domain, Sql
@@ -29,6 +24,7 @@ from margin.cli.main import main
 from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.queries.server import unreachable
+from margin.data.queries.states import named
 from margin.data.rows_per_person import bound, identities
 from margin.data.steady import one_table
 from margin.domain.values import identity
@@ -416,60 +412,6 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
             assert message in capsys.readouterr().err
 
 
-@pytest.fixture(scope="session")
-def server():
-    """The address of a PostgreSQL server of its own, on loopback."""
-    pytest.importorskip(
-        "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
-    )
-    found = [
-        *sorted(Path("/usr/lib/postgresql").glob("*/bin")),
-        *map(Path, [shutil.which("initdb") or ""]),
-    ]
-    programs = next((folder for folder in found if (folder / "initdb").exists()), None)
-    if programs is None:
-        pytest.skip("PostgreSQL is not installed")
-    folder = Path(
-        tempfile.mkdtemp(prefix="postgres-")
-    )  # pytest's own folders are closed to other users
-    as_user = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        shutil.chown(folder, "postgres")
-        as_user = ["runuser", "-u", "postgres", "--"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    run = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run(
-        [
-            *as_user,
-            programs / "initdb",
-            "-D",
-            folder / "data",
-            "-A",
-            "trust",
-            "-U",
-            "postgres",
-            "-N",
-        ],
-        **run,
-    )
-    options = f"-h 127.0.0.1 -p {port} -k {folder} -F"
-    control = [*as_user, programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log"]
-    subprocess.run([*control, "-o", options, "start"], **run)
-    yield f"postgres:host=127.0.0.1 port={port} user=postgres dbname=postgres"
-    subprocess.run([*control, "-m", "immediate", "stop"], **run)
-    shutil.rmtree(folder)
-
-
-def ingest(server, table, name="visits"):
-    from adbc_driver_postgresql import dbapi
-
-    with dbapi.connect(server.split(":", 1)[1]) as connection, connection.cursor() as cursor:
-        cursor.adbc_ingest(name, table, mode="replace")
-        connection.commit()
-
-
 @pytest.mark.slow
 def test_a_display_hears_the_share_of_a_query_on_postgres(server):
     query = "SELECT i % 2 AS a FROM generate_series(1, 200000) AS t(i)"
@@ -492,7 +434,7 @@ def test_all_passes_of_a_release_see_one_snapshot_of_postgres(server):
     def sizes():
         for _ in range(2):
             yield sum(len(batch["a"]) for batch in source.batches(domain))
-            with _session(server) as cursor:
+            with session(server) as cursor:
                 cursor.execute("INSERT INTO growing VALUES (0)")
 
     with one_table():
@@ -503,21 +445,11 @@ def test_all_passes_of_a_release_see_one_snapshot_of_postgres(server):
     with one_table():
         assert list(sizes()) == [7, 7]
         assert cut(server) == [(1,)]
-    with _session(server) as cursor:
+    with session(server) as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
         )
         assert cursor.fetchall() == [(1,)]
-
-
-@contextmanager
-def _session(server):
-    from adbc_driver_postgresql import dbapi
-
-    address = server.split(":", 1)[1]
-    with dbapi.connect(address) as connection, connection.cursor() as cursor:
-        yield cursor
-        connection.commit()
 
 
 @pytest.mark.slow
@@ -618,6 +550,51 @@ def test_postgres_refuses(server, text, message):
     assert "dbname" not in repr(data)
 
 
+RAISES = """
+CREATE OR REPLACE FUNCTION raises(cell text, code text) RETURNS int IMMUTABLE AS
+$$ BEGIN RAISE EXCEPTION 'it is %', cell USING ERRCODE = code; END $$ LANGUAGE plpgsql"""
+"""A function of a database that tells its argument in the words of an error, with any code."""
+
+LATE = {
+    "a::int": "SQLSTATE 22P02, invalid text representation",
+    "a::date": "SQLSTATE 22007, invalid datetime format",
+    "a::regclass::text": "SQLSTATE 42P01, undefined table",
+    "a::regtype::text": "SQLSTATE 42704, undefined object",
+    "1 / length(replace(a, 'ALICE', ''))": "SQLSTATE 22012, division by zero",
+    "(SELECT a FROM generate_series(1, length(a)))": "SQLSTATE 21000, cardinality violation",
+    "raises(a, '42000')": "ProgrammingError",
+    "raises(a, a)": "OperationalError",
+}
+"""Columns of a query that fail for the cell ALICE, and what is told of the failure."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shown", [False, True])
+@pytest.mark.parametrize("column", LATE)
+def test_a_failure_on_postgres_has_a_fixed_name_and_no_word_of_the_server(
+    server, monkeypatch, column, is_shown
+):
+    """The last function makes the cell itself the code. With a display, the query is explained,
+    too."""
+    monkeypatch.setattr(margin.data.sql, "is_heard", lambda: is_shown)
+    ingest(server, pyarrow.table({"a": ["ALICE"]}), "named")
+    with session(server) as cursor:
+        cursor.execute(RAISES)
+    source = Sql(f"SELECT {column} AS a FROM named", attach=server)
+    domain = Domain({"a": {"values": ["0", "1"], "other": "else"}})
+    source.check(domain)
+    with pytest.raises(DataError, match="must run without an error") as caught:
+        list(source.batches(domain))
+    assert f"but it failed ({LATE[column]})" in str(caught.value)
+    assert "alice" not in str(caught.value).casefold()
+
+
+@pytest.mark.parametrize("state", [None, "", "ALICE", "22p02", "22P02 ", "42000"])
+def test_only_a_code_of_the_fixed_list_is_told(state):
+    assert named(state) == ""
+    assert named("22P02") == "SQLSTATE 22P02, invalid text representation"
+
+
 def test_an_unreachable_server():
     pytest.importorskip(
         "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
@@ -687,7 +664,7 @@ def test_only_a_server_that_may_answer_later_is_tried_again(first, last):
 
 def cut(server):
     """End all sessions of the server, as its restart does."""
-    with _session(server) as cursor:
+    with session(server) as cursor:
         cursor.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
             "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"

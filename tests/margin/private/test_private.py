@@ -653,9 +653,9 @@ def test_the_number_of_rows_is_public_only_where_one_row_replaces_one(neighbours
 
 def test_the_guarantee_says_whether_the_number_of_rows_is_protected():
     replaced = {"neighbours": Neighbours.REPLACE_ROW}
-    assert "The number of rows is public" in in_words(Statement(budget=PureDP(1, **replaced)))[1]
+    assert "The number of rows is public" in in_words(Statement(budget=PureDP(1, **replaced)))[2]
     several = PureDP(1, **replaced, rows_per_person=3)
-    assert "The number of rows is protected" in in_words(Statement(budget=several))[1]
+    assert "The number of rows is protected" in in_words(Statement(budget=several))[2]
     assert several.describe().endswith(
         "replace all rows of a person, 3 at most, by others, 3 at most"
     )

@@ -102,7 +102,7 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     (quoted,) = texts(opened, "#quoted")
     right, wrong = says(source)
     assert right in quoted and not any(words in quoted for words in wrong)
-    assert f"“There are about {count.estimate:,.0f} rows (" in quoted
+    assert f"“Among those counted, there are about {count.estimate:,.0f} rows (" in quoted
     assert f"{between(count)}" in quoted
     measured = source is Source.MEASURED
     table = TIMES.join(name for name in NAMES if name in codes)
@@ -111,8 +111,11 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     low, high = whole_bounds(*count.interval(0.95))
     least, most = whole_bounds(*released.count({}).interval(0.95))
     share = f"{np.floor(1000 * low / most) / 10:.1f}% to {np.ceil(1000 * high / least) / 10:.1f}%"
-    (said,) = texts(opened, "#shares")
-    assert said.startswith(f"Its percentage has bounds, too: {share} of all rows") is measured
+    (said,) = texts(opened, "#quoted-share")
+    number = f"{100 * count.estimate / released.count({}).estimate:.1f}%"
+    start = f"A percentage, for example: “Among those counted, about {number} of the rows have "
+    assert said.startswith(start) is measured is bool(said)
+    assert (f"the true percentage is from {share};" in said) is measured
     foot = texts(opened, "#table tfoot tr > *")
     if len(codes) == len(NAMES):
         assert foot == []  # one line is no sum
@@ -185,7 +188,7 @@ def test_files_say_of_lines_together_what_a_smaller_table_is(opened, domain, tmp
     until(written(chart))
     until(written(table))
     words = " ".join(ElementTree.fromstring(chart.read_text("utf-8")).itertext())
-    assert "those of a measured table" in words and "not measured together" not in words
+    assert "made a table of all these attributes" in words and "not measured together" not in words
     _, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
     assert {line[-1] for line in lines} == {"measured"} and len(lines) == 6
 
@@ -202,8 +205,16 @@ def test_percentages_within_an_attribute_are_quoted_if_both_numbers_were_measure
         least, most = whole_bounds(*released.count({name: label}).interval(0.95))
         first = f"{np.floor(1000 * low / most) / 10:.1f}%"
         share = f"{first} to {np.ceil(1000 * high / least) / 10:.1f}%"
-        said = f"Its percentage has bounds, too: {share} of all rows with {name}: {label} have "
-        assert texts(opened, "#shares")[0].startswith(said)
+        (said,) = texts(opened, "#quoted-share")
+        assert f"% of the rows with {name}: {label} have " in said
+        assert f"the true percentage is from {share};" in said
+        # Whoever chose what percentages are of reads it first.
+        assert (
+            opened.execute_script(
+                "return document.getElementById('quoted').previousElementSibling.id"
+            )
+            == "quoted-share"
+        )
     assert not [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"]
 
 
@@ -230,5 +241,5 @@ def test_a_public_number_is_quoted_without_noise(browser, tmp_path, places, work
             tick_category(browser, place, label)
     right, wrong = says(Source.KNOWN)
     (quoted,) = texts(browser, "#quoted")
-    assert quoted.startswith(f"For example: “There are {number} rows (place: ")
+    assert quoted.startswith(f"For example: “Among those counted, there are {number} rows (place: ")
     assert right in quoted and not any(words in quoted for words in wrong)

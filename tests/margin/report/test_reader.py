@@ -113,7 +113,7 @@ def test_both_say_which_numbers_to_quote_and_what_noise_does(synopsis, tmp_path)
     publish(synopsis, [["age", "work"]], tmp_path / "out")
     page = " ".join((tmp_path / "r.html").read_text().split())
     readme = " ".join((tmp_path / "out" / "README.txt").read_text().split())
-    assert "quote a single number, or a sum with its bounds, from this page." in page
+    assert "Quote a single number, or a sum with its bounds, from this page." in page
     assert "Quote a single number, or a sum with its bounds, from the page" in readme
     for text in (page, readme):
         assert "tables whose totals must agree" in text
@@ -137,10 +137,36 @@ def test_files_have_the_bounds_of_the_page(synopsis, tmp_path):
         assert (high == np.maximum(most, count)).all()
 
 
+@pytest.mark.parametrize("coverage", [None, "a <tenth> of all"])
+@pytest.mark.parametrize("row_name", ["rows", "homes"])
+def test_a_page_says_whether_it_counts_all_or_a_sample(synopsis, tmp_path, coverage, row_name):
+    imprint = Imprint(coverage=coverage, row_name=row_name)
+    write_report(synopsis, tmp_path / "r.html", imprint=imprint)
+    before, *_ = (tmp_path / "r.html").read_text().split("<script>")
+    said = f"Which {row_name} are in the table: a &lt;tenth&gt; of all."
+    unsaid = f"has not said whether the table has all such {row_name} or a sample of them."
+    assert (said in before, unsaid in before) == (coverage is not None, coverage is None)
+    assert f"The numbers count {row_name} in the table." in before
+    # Whoever compares with another page is told what is valid.
+    assert "To compare with another page, such as that of last year, take measured" in before
+
+
+@pytest.mark.parametrize("has_base", [False, True])
+def test_the_total_claims_no_more_than_its_source(tmp_path, has_base):
+    """With a base, bounds hold on average; without one, with a probability."""
+    rows, domain = {"a": [0, 1] * 50}, {"a": 2}
+    base = margin.release(rows, domain=domain, budget=PureDP(1)) if has_base else None
+    made = margin.release(rows, domain=domain, budget=PureDP(1), base=base)
+    write_report(made, tmp_path / "r.html")
+    before, *_ = (tmp_path / "r.html").read_text().split("<script>")
+    assert (" in all: with a probability of about 95 %, the true" in before) is not has_base
+    assert (" in all: by bounds that hold for 95 % of such numbers on" in before) is has_base
+
+
 def test_the_commands_name_what_readers_are_not_told(synopsis, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     synopsis.save("people.margin")
-    options = ["description", "population", "period", "publisher", "contact", "licence"]
+    options = ["description", "population", "coverage", "period", "publisher", "contact", "licence"]
     given = [part for name in options for part in (f"--{name}", "something")]
     for command in (["report"], ["publish", "--tables", "1way", "-o", "out"]):
         name, *more = command
@@ -236,7 +262,7 @@ def test_a_saved_chart_says_what_it_is_and_whose(opened, tmp_path, scheme, scale
     assert (legend in words) is (scale == "share")
     assert "The chart shows" not in words
     assert "Elm" in words and "45 to under 65" in words and "place: of residence" in words
-    assert "the noise that was added on purpose" in words and UNSAID in words
+    assert "random noise added on purpose" in words and UNSAID in words
     assert f"Source: Office: {tmp_path.name} (" in words and words.endswith("Licence: CC BY 4.0")
     # Paper is white, whatever colours the screen has, and no colour depends on the page.
     assert "var(" not in text and root[1].get("fill") == "#ffffff"
@@ -252,8 +278,8 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
         tick_category(opened, 1, label)
     chosen = synopsis.count({"place": "Elm", "work": ["employed", "retired"]})
     low, high = whole_bounds(*chosen.interval(0.95))
-    what = "place: Elm; work: “employed” or “retired”"
-    quoted = f"“There are about {chosen.estimate:,.0f} rows ({what}). "
+    what = "place: Elm; work: employed or retired"
+    quoted = f"“Among those counted, there are about {chosen.estimate:,.0f} rows ({what}). "
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
 
@@ -266,12 +292,14 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     share = f"{said(synopsis.count({}))} of all rows have {what}."
     (added,) = texts(opened, "#total")
     assert f" The percentage of the sum is {100 * chosen.estimate / everybody:.1f}%:" in added
-    assert share in added and f"here, {share}" in texts(opened, "#shares")[0]
+    (quoted,) = texts(opened, "#quoted-share")
+    assert share in added and f"% of the rows have {what}. With a probability" in quoted
+    assert f"the true percentage is from {said(synopsis.count({}))};" in quoted
     choose(opened, "whole", "0")
     share = f"{said(synopsis.count({'place': 'Elm'}))} of all rows with place: Elm have work: "
     assert share in texts(opened, "#total")[0]
     choose(opened, "whole", "1")
-    assert "of all rows with work: “employed” or “retired” have place: Elm." in " ".join(
+    assert "of all rows with work: employed or retired have place: Elm." in " ".join(
         texts(opened, "#total")
     )
     # The file has the order of the table, and its last line.
@@ -316,6 +344,66 @@ def test_a_search_finds_meanings_and_all_categories(opened):
     assert shown[1] == "person“5”, “50”, “51” and 12 more"
     opened.execute_script(search, "")
     assert texts(opened, "#attributes label")[0] == place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("searched", "found"),
+    [
+        ("places", ["place"]),
+        ("residences", ["place"]),
+        ("residence place", ["place"]),
+        ("employed", ["work"]),
+        ("works employed", []),
+        ("zs", []),
+    ],
+)
+def test_a_search_finds_plurals_and_single_words(opened, searched, found):
+    box = opened.find_element("id", "search")
+    box.clear()
+    box.send_keys(searched)
+    shown = "#attributes label:not([hidden])"
+    names = opened.execute_script(
+        "return Array.from(document.querySelectorAll(arguments[0]), (e) => e.childNodes[1].data)",
+        shown,
+    )
+    assert names == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bins", "shown"),
+    [
+        ([0, 9000, 12000, None], ["0 to under 9,000", "9,000 to under 12,000", "12,000 or more"]),
+        ([1950, 1990, 2030], ["1950 to under 1990", "1990 to 2030"]),
+        ([0, 10000.5, 1234567], ["0 to under 10,000.5", "10,000.5 to 1,234,567"]),
+    ],
+)
+def test_limits_of_bands_have_marks_of_thousands_on_the_page_alone(browser, tmp_path, bins, shown):
+    """Limits of four digits may be years. Files have the labels of the release."""
+    domain = Domain({"x": {"bins": bins}, "code": ["12000 to 13000", "b"]})
+    rows = {"x": [bins[0], bins[1]] * 50, "code": ["b"] * 100}
+    whole = PriView(views=[domain.attributes])
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=whole)
+    write_report(made, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["x"])
+    assert texts(browser, "#table tbody th") == shown
+    until(lambda: {*shown} <= {*texts(browser, "#chart .role-axis-label text")})
+    files = {}
+    for name in ("download", "download-all"):
+        browser.execute_script("document.getElementById(arguments[0]).click()", name)
+        file = browser.downloads / f"{tmp_path.name}-{'x' if name == 'download' else 'all'}.csv"
+        until(written(file))
+        files[name] = list(csv.DictReader(file.read_text("utf-8-sig").splitlines()))
+    labels = list(domain["x"].captions)
+    assert [line["x"] for line in files["download"]] == labels
+    assert {line["x"] for line in files["download-all"]} == {*labels, ""}
+    # A search takes both, and other labels are left alone.
+    browser.find_element("id", "search").send_keys(shown[-1])
+    assert texts(browser, "#unfound") == [""]
+    pick(browser, domain, ["code"])
+    assert texts(browser, "#table tbody th") == ["12000 to 13000", "b"]
 
 
 @pytest.mark.slow
@@ -370,6 +458,31 @@ def test_the_page_says_how_often_bounds_miss(opened):
         "misses the true number" not in said
         and "many may lie outside" in texts(opened, "#status")[0]
     )
+
+
+@pytest.mark.slow
+def test_a_count_that_may_be_of_nobody_is_marked(opened):
+    """Where the low bound is 0, noise alone can make the count."""
+    for names, alone in ((["place", "age", "work"], "noise"), (["place", "person"], "an estimate")):
+        pick(opened, DOMAIN, names)
+        script = "return Array.from(document.querySelectorAll('#table tbody tr'), (line) => "
+        script += (
+            "[line.querySelector('.nobody') !== null, line.querySelector('.bound').innerText])"
+        )
+        lines = opened.execute_script(script)
+        assert [is_marked for is_marked, _ in lines] == [low == "0" for _, low in lines]
+        assert any(is_marked for is_marked, _ in lines)
+        (said,) = texts(opened, "#small")
+        assert said.startswith("* The low bound is not above 0, so there may be no such rows: ")
+        assert f"{alone} alone can make such a count. Do not write that there are some." in said
+    # A quoted count of this kind says it, too, and another one does not.
+    pick(opened, DOMAIN, ["age", "work"])
+    assert "Beware" not in texts(opened, "#quoted")[0]
+    tick_category(opened, 0, "0 to under 16")
+    tick_category(opened, 1, "retired")
+    assert " Beware: The low bound is not above 0" in texts(opened, "#quoted")[0]
+    pick(opened, DOMAIN, ["age"])
+    assert texts(opened, "#small") == [""] and texts(opened, "#table .nobody") == []
 
 
 @pytest.mark.slow

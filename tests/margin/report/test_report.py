@@ -317,10 +317,10 @@ def test_the_words_say_what_the_rows_are_if_the_publisher_does():
     statement = Statement(budget=PureDP(1))
     domain = Domain({"sex": ["F", "M"]})
     start = "The rows are homes. "
-    assert in_words(statement, domain, row_name="homes")[1].startswith(start + "Each row")
+    assert in_words(statement, domain, row_name="homes")[2].startswith(start + "Each row")
     paragraph = in_a_paragraph(statement, domain, row_name="homes")
     assert paragraph.startswith(start + "Protects one row:")
-    assert "The rows are" not in in_a_paragraph(statement, domain) + in_words(statement)[1]
+    assert "The rows are" not in in_a_paragraph(statement, domain) + in_words(statement)[2]
 
 
 @pytest.mark.parametrize("tables", [[["age", "sex"]], [["age", "sex"], ["age", "region"]]])
@@ -338,7 +338,7 @@ def test_only_a_page_with_reconstructed_tables_speaks_of_them(synopsis, tmp_path
 
 def test_the_words_say_who_answers_for_the_number_of_rows():
     declared, enforced, one = (
-        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[1]
+        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[2]
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
     assert (
@@ -362,12 +362,15 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     ],
 )
 def test_the_words_promise_nothing_to_a_person_where_rows_are_protected(statement, whom):
-    _, who, plainly, strength, _ = in_words(statement)
+    _, plainly, who, _, strength = in_words(statement)
     # The short answer has the two percentages of the paragraph that explains them.
     short = re.findall(r"at most ([\d.]+) % sure", plainly)
     assert plainly.startswith("In short: whoever was 50 % sure that ")
     assert short == re.findall(r"of 50 % into at most ([\d.]+) %", strength) and len(short) == 2
     assert f"the odds that {whom} in the table by a factor" in strength
+    # A percentage is no finding, and a reader can tell whether it is high.
+    assert "limits, not findings" in plainly and plainly.endswith(" that there is no limit.")
+    assert "50 % would mean that the results tell nothing about " in plainly
     alone = (
         "If a person or a household has several rows in this table, each of them is protected by "
         "itself only."
@@ -591,7 +594,7 @@ def test_the_command_writes_a_page_and_replaces_none(saved, capsys):
     # A page that does not say what a row is gets a hint, with the options that would say it.
     assert all(option in err for option in ("--description", "--population", "--contact"))
     told = ["--description=x", "--population=y", "--period=1", "--publisher=o", "--contact=z"]
-    told.append("--licence=l")
+    told += ["--licence=l", "--coverage=c"]
     assert main(["report", str(saved), "-o", str(page.with_name("told.html")), *told]) == 0
     assert not capsys.readouterr().err
     assert main(["report", str(saved)]) == 2
@@ -831,7 +834,9 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     (first,) = texts(browser, "#all-rows")
     assert f" counted visits (at most {rows} of each {name}) in all: " in first
     assert first.endswith(" How many visits were not counted is not known here.")
-    words = " ".join(texts(browser, "#words p"))
+    explained = " ".join(texts(browser, "#explorer > p"))
+    assert "how far it may be from the true number of counted visits: they allow" in explained
+    words = " ".join(texts(browser, "#words p, #in-numbers p"))
     assert f"All rows of one {name} are protected together." in words
     of_one = f"of one {unit_name}" if unit_name else "with one 'person'"
     assert f"Strength: the results change the odds that the rows {of_one} are in" in words
@@ -870,7 +875,8 @@ def test_totals_say_that_the_publisher_states_that_none_was_left_out(browser, tm
     said = f"The publisher states that {most} the same \u201cperson\u201d, so none was left out."
     assert said in total and "counted" not in total and "too low" not in total
     assert texts(browser, "#table th.share") == ["% of all rows"]
-    assert "counted" not in " ".join(texts(browser, "#quoted, #status"))
+    quoted = " ".join(texts(browser, "#quoted, #quoted-share, #status"))
+    assert "counted for each" not in quoted and "number of counted" not in quoted
 
 
 @pytest.mark.slow
@@ -976,7 +982,7 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
         assert file.read(1) == "\ufeff"
         head, *lines = csv.reader(file)
     names = list(synopsis.domain)
-    assert head == ["table", "source", *names, "count", "low", "high", "level"]
+    assert head == ["table", *names, "count", "low", "high", "confidence", "how_made"]
     data = held((tmp_path / "r.html").read_text())
     inside = [
         part
@@ -991,12 +997,15 @@ def test_all_tables_can_be_downloaded(browser, synopsis, tmp_path):
         cells = list(cells)
         own = title.split(" \u00d7 ")
         found.add(tuple(names.index(name) for name in own))
-        assert {line[1] for line in cells} == {synopsis.source(own).value}
-        assert {line[-1] for line in cells} == {"95%"}
+        source = synopsis.source(own)
+        # Bounds of estimates are not said to be what those of a measured table are.
+        sure = {"measured": "95%", "reconstructed": "95% on average", "assumed": "not known"}
+        sure = sure[source.value]
+        assert {tuple(line[-2:]) for line in cells} == {(sure, source.value)}
         marginal = synopsis.marginal(own)
         numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
-        assert [line[-4:-1] for line in cells] == numbers
-        filled = [name for place, name in enumerate(names) if cells[0][2 + place]]
+        assert [line[-5:-2] for line in cells] == numbers
+        filled = [name for place, name in enumerate(names) if cells[0][1 + place]]
         assert filled == own
     assert found == tables
 
@@ -1096,7 +1105,8 @@ def test_a_reader_can_choose_levels(browser, leveled, tmp_path, width):
     browser.execute_script("document.getElementById('download-meaning').click()")
     until(written(browser.downloads / f"levels{width}-columns.txt"))
     said = (browser.downloads / f"levels{width}-columns.txt").read_text()
-    assert "place by place@state\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
+    assert "  place@state: state, a level of place\n" in said
+    assert "place by state (column place@state)\n  CA: Alameda, Fresno\n  NV: Clark, Elko\n" in said
     assert f"How to open the tables\n{OPENING}\n" in said
     assert texts(browser, "#opening") == [OPENING]
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
@@ -1146,7 +1156,11 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
     file = browser.downloads / f"told{width}-columns.txt"
     until(written(file))
     listed = "".join(f"  {name}: {meaning}\n" for name, meaning in told.items())
-    assert f"What the attributes are\n{listed}\n" in file.read_text()
+    at = "  An @ stands between the name of an attribute and that of one of its levels.\n"
+    for name in ("day", "place"):
+        levels = release.domain[name].levels.names[:-1]
+        listed += "".join(f"  {name}@{level}: {level}, a level of {name}\n" for level in levels)
+    assert f"What the attributes are\n{at}{listed}\n" in file.read_text()
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
@@ -1198,8 +1212,9 @@ def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
         "const select = document.getElementById('whole');"
         "select.value = '0'; select.dispatchEvent(new Event('change'));"
     )
-    said = f"{least} to {most} of all rows with state: {names[0]} have sex: {names[1]}."
-    assert f"here, {said}" in texts(browser, "#shares")[0]
+    said = f"% of the rows with state: {names[0]} have sex: {names[1]}. "
+    (quoted,) = texts(browser, "#quoted-share")
+    assert said in quoted and f"the true percentage is from {least} to {most};" in quoted
 
 
 @pytest.mark.slow
@@ -1219,7 +1234,9 @@ def test_percentages_are_within_all_attributes_but_one(browser, synopsis, domain
     shares = 100 * counts / counts.sum(axis=2, keepdims=True)
     assert shown == pytest.approx(shares.ravel(), abs=0.051)
     assert texts(browser, "#table th.share") == ["% within region \u00d7 sex"]
-    assert "it stands in the table region \u00d7 sex." in texts(browser, "#shares")[0]
+    # What the list has chosen is not to be computed by hand.
+    assert "choose" not in texts(browser, "#shares")[0]
+    assert "of two counts, or a share that this page does not" in texts(browser, "#by-hand")[0]
 
 
 @pytest.mark.slow
@@ -1261,7 +1278,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     lines = text[1:].splitlines()
     marginal = synopsis.marginal(["sex", "age"])
     shares = "per_1000,per_1000_low,per_1000_high,per_1000_of"
-    assert lines[0] == f"sex,age,count,low,high,{shares},level,source"
+    assert lines[0] == f"sex,age,count,low,high,{shares},confidence,how_made"
     assert len(lines) == 1 + marginal.counts.size
     assert {tuple(line.split(",")[-2:]) for line in lines[1:]} == {("95%", "measured")}
     numbers = [[number.replace(",", "") for number in row] for row in printed(marginal)]
@@ -1276,7 +1293,7 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     until(written(browser.downloads / "People_2025-columns.txt"))
     said = (browser.downloads / "People_2025-columns.txt").read_text()
     every = "table: only in the file of all tables"
-    assert "per_1000: only in the file of one measured table" in said
+    assert "per_1000, per_1000_low, per_1000_high: the percentage of the line and its" in said
     for words in ("low, high: ", "statistics@example.org", Source.MEASURED.words, every):
         assert words in said
     assert all(words in said for words in in_words(synopsis.provenance.statement))
@@ -1347,6 +1364,10 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     open_page(browser, tmp_path / "r.html")
     pick(browser, domain, ["age", "region"])
     assert texts(browser, "#made.warning #status") == [Source.RECONSTRUCTED.words]
+    # The caption claims no more than the box.
+    (caption,) = texts(browser, "#caption")
+    assert caption.startswith("Counts by age and region, estimated, with bounds that hold for 95 %")
+    assert caption.endswith("on average, though many of this table may miss")
     said = "Measured together: age with sex; region with sex and children."
     assert texts(browser, "#near") == [said]
     (said,) = texts(browser, "#apart")
@@ -1380,7 +1401,8 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     total_low, total_high = whole_bounds(*total)
     least = np.floor(1000 * low / total_high) / 10
     most = np.ceil(1000 * high / total_low) / 10
-    assert f"here, {least:.1f}% to {most:.1f}% of all rows have" in texts(browser, "#shares")[0]
+    said = f"the true percentage is from {least:.1f}% to {most:.1f}%;"
+    assert said in texts(browser, "#quoted-share")[0]
     assert f"(all rows: {total_low:,.0f} to {total_high:,.0f})" in texts(browser, "#total")[0]
 
 
@@ -1405,12 +1427,12 @@ def test_the_noise_to_expect_is_that_of_the_tables_of_the_page(browser, synopsis
         found = np.sort(np.concatenate(tables))
         middle = found[(len(found) + 1) // 2 - 1]
         shown = [f"\u00b1 {half:,.0f}" for half in (found[0], middle, found[-1])]
-        all_of_them = "" if shown[0] == shown[2] else f" ({shown[0]} to {shown[2]})"
+        all_of_them = "" if shown[0] == shown[2] else f" (from {shown[0]} to {shown[2]})"
         heads = f"{size} attribute{'s' * (size > 1)}, {source} ({len(tables)} table"
         heads += f"{'s' * (len(tables) > 1)})"
         typical = np.sort(np.concatenate(counts[size, source]))[(len(found) + 1) // 2 - 1]
-        beside = f"beside a typical count of {typical:,.0f}"
-        expected.append(f"{heads}: {shown[1]} rows{all_of_them}, {beside}")
+        beside = f"a typical count is {typical:,.0f}"
+        expected.append(f"{heads}: typically {shown[1]} rows{all_of_them}; {beside}")
     assert sorted(texts(browser, "#errors li")) == sorted(expected)
 
 
@@ -1459,7 +1481,8 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     table = synopsis.marginal(["region", "children"])
     # The example is the sum of those that are shown.
     count, low, high = printed(synopsis.marginal(["region"]))[1]
-    said = f"“There are about {count} rows (region: {region}). With a probability of about 95 %, "
+    said = f"“Among those counted, there are about {count} rows (region: {region}). "
+    said += "With a probability of about 95 %, "
     assert f"{said}the true number is from {low} to {high};" in texts(browser, "#quoted")[0]
     total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
     (added,) = texts(browser, "#total")
@@ -1706,14 +1729,18 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     least = f"{np.floor(1000 * low / whole_high[school]) / 10:.1f} %"
     most = f"{np.ceil(1000 * high / whole_low[school]) / 10:.1f} %"
     names = schools.domain["school"].captions[school], schools.domain["year"].captions[year]
-    of = f"all rows with school: {names[0]} have year: {names[1]}."
-    assert f"{least} to {most} of {of}".replace(" %", "%") in texts(browser, "#shares")[0]
+    of = f"% of the rows with school: {names[0]} have year: {names[1]}. "
+    (said,) = texts(browser, "#quoted-share")
+    assert of in said
+    assert f"the true percentage is from {least} to {most};".replace(" %", "%") in said
     browser.execute_script(choose, "")
+    assert f"of the rows have school: {names[0]}, year: {names[1]}. " in " ".join(
+        texts(browser, "#quoted-share")
+    )
+    # The list has the share of a group, so nobody has to divide.
     (said,) = texts(browser, "#shares")
-    assert f"of all rows have school: {names[0]}, year: {names[1]}." in said
-    # The denominator of a share of a group is in a smaller table.
-    assert "by the count of the same line without year: it stands in the table school." in said
-    assert f"For example, {least} to {most} of {of}".replace(" %", "%") in said
+    assert "choose “each school” from the list “Percentages of” above the table." in said
+    assert "divide" not in said
 
 
 ERRORS = np.arange(-150, 151)
@@ -1846,7 +1873,7 @@ def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
         for one in keys:
             browser.switch_to.active_element.send_keys(one)
 
-    press(Keys.TAB, Keys.TAB, Keys.TAB)
+    press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "search"
     press("sex", Keys.TAB, Keys.SPACE)
     until(lambda: texts(browser, "#asked") == ["age \u00d7 sex"])

@@ -8,6 +8,7 @@ import pytest
 from browsing import (
     LIST,
     choose,
+    either,
     held,
     in_colours,
     open_page,
@@ -24,6 +25,7 @@ import margin
 from margin import Domain, PriView, PureDP
 from margin.domain.bounds import whole_bounds
 from margin.report import write_report
+from margin.synopses.source import Source
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
@@ -77,7 +79,7 @@ def test_each_line_has_the_count_and_the_bounds_of_python(
         assert rows_of(browser) == expected, codes
         first = next(iter(codes))
         heads = {*texts(browser, f"#table tbody th:nth-child({names.index(first) + 1})")}
-        assert heads == {" + ".join(together[first])}
+        assert heads == {either(together[first])}
 
 
 def test_cells_that_are_known_leave_few_sums_without_bounds(browser, table, domain, tmp_path):
@@ -113,8 +115,109 @@ def test_cells_that_are_known_leave_few_sums_without_bounds(browser, table, doma
     # That is said before anything is chosen, and how to compute a share by hand stays.
     before = "On this page, some sums of more than two lines of this table have no bounds."
     assert texts(browser, "#unbounded") == [before]
-    by_hand = "#quote:not([hidden]) #shares:not([hidden])"
+    by_hand = "#quote:not([hidden]) #by-hand:not([hidden])"
     assert "divide the low bound of one count by the high bound" in texts(browser, by_hand)[0]
+
+
+OTHERS = "Put all other categories of "
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [PriView(views=VIEWS), margin.Residual(order=3)],
+    ids=["views", "components"],
+)
+@pytest.mark.parametrize("names", [["region", "children"], ["age", "region", "sex"]])
+@pytest.mark.parametrize("codes", [[2], [1, 3], [0, 1, 2]], ids=str)
+def test_chosen_categories_stand_beside_all_others(
+    browser, table, domain, tmp_path, mechanism, names, codes
+):
+    """In a measured table and in a reconstructed one, with the counts and bounds of Python."""
+    made = margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism)
+    write_report(made, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, names)
+    place = names.index("region")
+    assert put_together(browser, place, OTHERS) is None  # without a category it cannot be ticked
+    every = range(domain["region"].size)
+    for code in codes:
+        tick_category(browser, place, domain["region"].captions[code])
+    put_together(browser, place, OTHERS)
+    groups = [codes, [code for code in every if code not in codes]]
+    groups = [[domain["region"].captions[code] for code in group] for group in sorted(groups)]
+    rest = [name for name in names if name != "region"]
+    cells = itertools.product(*(domain[name].captions for name in rest))
+    lines = [
+        {**dict(zip(rest, cell, strict=True)), "region": own} for cell in cells for own in groups
+    ]
+    lines.sort(key=lambda one: [_place(domain, name, one[name]) for name in names])
+    head = f"#table tbody th:nth-child({place + 1})"
+    assert texts(browser, head) == [either(one["region"]) for one in lines]
+    is_measured = made.source(names) is Source.MEASURED
+    for row, one in zip(rows_of(browser), lines, strict=True):
+        expected = line(made.count(one))
+        if not is_measured and len(one["region"]) > 1:
+            expected[1:] = ["\u2013", "\u2013"]
+        assert row == expected
+    said = "and all other categories of region as another one. "
+    assert said in texts(browser, "#more")[0]
+    # None is hidden, so nothing is said of the sum of some lines, and the chart has both groups.
+    assert texts(browser, "#table tfoot tr") == []
+    assert ", and all others together" in texts(browser, "#choices summary")[place]
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    # Percentages are within the two lines of each combination of the others; of nobody, none.
+    choose(browser, "whole", ",".join(str(names.index(name)) for name in rest))
+    counts = [made.count(one).estimate for one in lines]
+    of = {}
+    for one, count in zip(lines, counts, strict=True):
+        key = tuple(one[name] for name in rest)
+        of[key] = of.get(key, 0) + count
+    for one, count, text in zip(
+        lines, counts, texts(browser, "#table tbody td.share"), strict=True
+    ):
+        whole = of[tuple(one[name] for name in rest)]
+        number = text.partition("(")[0].strip("\u2248 %")
+        if round(whole) <= 0:
+            assert number == "\u2013"
+        else:
+            assert float(number) == pytest.approx(100 * count / whole, abs=0.051)
+
+
+def _place(domain, name, labels):
+    """Where a line with these categories stands."""
+    captions = domain[name].captions
+    return min(captions.index(label) for label in ([labels] if isinstance(labels, str) else labels))
+
+
+def test_two_groups_have_a_difference_a_chart_and_a_file(browser, released, domain, tmp_path):
+    write_report(released, tmp_path / "r.html", title=tmp_path.name)
+    open_page(browser, tmp_path / "r.html")
+    pick(browser, domain, ["region"])
+    labels = domain["region"].captions
+    tick_category(browser, 0, labels[1])
+    put_together(browser, 0, OTHERS)
+    groups = [[labels[0], *labels[2:]], [labels[1]]]
+    (low, high), (low_, high_) = (
+        whole_bounds(*released.count({"region": own}).interval(0.95)) for own in groups
+    )
+    said = f", with bounds of {float(low - high_):,.0f} to {float(high - low_):,.0f}, "
+    assert said in texts(browser, "#differences")[0]
+    # The chosen group is quoted, though it is the smaller one.
+    assert f" rows (region: {labels[1]}). " in texts(browser, "#quoted")[0]
+    # The chart has them in the order of the table, also if it is sorted by the attribute.
+    drawn = [either(own) for own in groups]
+    browser.execute_script("document.querySelector('#table thead th button').click()")
+    assert texts(browser, "#table tbody th") == drawn
+    labels = "#chart .role-axis-label text"
+    until(lambda: [text for text in texts(browser, labels) if text in drawn] == drawn)
+    browser.execute_script("document.getElementById('download-chosen').click()")
+    file = browser.downloads / f"{tmp_path.name}-region-chosen.csv"
+    until(written(file))
+    _, *saved = csv.reader(file.read_text("utf-8-sig").splitlines())
+    assert [row[:4] for row in saved] == [
+        [either(own), *(n.replace(",", "") for n in line(released.count({"region": own})))]
+        for own in groups
+    ]
 
 
 def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
@@ -136,16 +239,16 @@ def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
         ("age", [3, 4], "30 or more"),
         ("age", [0, 1], "under 18"),
         ("age", [1, 2, 3], "5 to under 65"),
-        ("age", [0, 2, 3], "under 5 + 18 to under 65"),
+        ("age", [0, 2, 3], "under 5 or 18 to under 65"),
         ("age", [0, 1, 2, 3, 4], "any number"),
-        ("named", [0, 1], "0 to 4 + 5 to 9"),
+        ("named", [0, 1], "0 to 4 or 5 to 9"),
         ("cm", [1, 2], "50 to 120"),
     ):
         labels = chosen(browser, domain, [attribute, "sex"], {attribute: codes})[attribute]
         assert {*texts(browser, "#table tbody th:first-child")} == {name}
         expected = [line(made.count({attribute: labels, "sex": sex})) for sex in ("F", "M")]
         assert rows_of(browser) == expected
-        if "+" not in name:
+        if codes != [0, 2, 3] and attribute != "named":
             assert texts(browser, "#choices summary")[0] == f"{attribute}: {name}, together as one"
             assert f"({attribute}: {name}, sex: " in texts(browser, "#quoted")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
@@ -169,7 +272,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     write_report(released, tmp_path / "r.html", title=tmp_path.name)
     open_page(browser, tmp_path / "r.html")
     together = chosen(browser, domain, ["children", "region"], {"region": [0, 2, 3]})
-    name = " + ".join(together["region"])
+    name = either(together["region"])
     choose(browser, "whole", "1")
     labels = domain["children"].captions
     counts = [released.count({**together, "children": label}) for label in labels]
@@ -195,16 +298,16 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
     quoted = f"rows (children: {labels[largest]}, region: {name}). "
     assert quoted in texts(browser, "#quoted")[0]
-    assert f"with region: {name} have children: {labels[largest]}." in texts(browser, "#shares")[0]
+    (quoted,) = texts(browser, "#quoted-share")
+    assert f"% of the rows with region: {name} have children: {labels[largest]}. " in quoted
+    assert f"the true percentage is from {ends[largest]};" in quoted
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-children-region-chosen.csv"
     until(written(file))
     _, *saved, added = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert [row[:2] for row in saved] == [[label, name] for label in labels]
     assert added[:3] == ["Sum of the 4 chosen lines", "", line(all_of_them)[0].replace(",", "")]
-    first, second, third = (f"\u201c{one}\u201d" for one in together["region"])
-    whole = f"{first}, {second}, or {third}"
-    assert added[-3:-1] == [f"all rows with region: {whole}", "95%"] and added[-6] == "1000"
+    assert added[-3:-1] == [f"all rows with region: {name}", "95%"] and added[-6] == "1000"
     numbers = [[text.replace(",", "") for text in line(one)] for one in counts]
     assert [row[2:5] for row in saved] == numbers
     assert {row[8] for row in saved} == {"each region"}
@@ -223,7 +326,7 @@ def test_many_categories_have_all_their_names_in_the_download(browser, tmp_path)
     file = browser.downloads / f"{tmp_path.name}-place-sex-chosen.csv"
     until(written(file))
     _, *saved, _ = csv.reader(file.read_text("utf-8-sig").splitlines())
-    assert {row[0] for row in saved} == {" + ".join(together["place"])}
+    assert {row[0] for row in saved} == {either(together["place"])}
     # A choice can be taken back, line by line and as a whole.
     assert len(rows_of(browser)) == 2
     put_together(browser, 0)
@@ -251,7 +354,7 @@ def test_categories_are_put_together_by_keyboard(browser, released, domain, tmp_
             browser.switch_to.active_element.send_keys(one)
 
     press(Keys.ENTER)
-    until(lambda: texts(browser, "#choices label"))
+    until(lambda: texts(browser, "#choices fieldset label"))
     # Tick the first two of four categories, and go past the others to the box below them.
     press(Keys.TAB, Keys.SPACE, Keys.TAB, Keys.SPACE, Keys.TAB, Keys.TAB, Keys.TAB, Keys.SPACE)
     assert len(rows_of(browser)) == 2
@@ -299,7 +402,7 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     share = f"{100 * count.estimate / of.estimate:.1f}%"
     between = f"{ends[0]:.1f}% to {ends[1]:.1f}%"
     expected = line(count)
-    both = "" if whole is None else " or ".join(f"\u201c{one}\u201d" for one in wanted[whole])
+    both = "" if whole is None else either(wanted[whole])
     base = whole and f"; its percentage is of all rows with {whole}: {both}"
     assert name == f"Sum of the 4 chosen lines{base or ''}"
     assert numbers == [
@@ -308,7 +411,7 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
         share,
         between,
     ]
-    said = " from the list \u201cPercentages of\u201d above the table. By hand, divide"
+    said = " from the list \u201cPercentages of\u201d above the table."
     assert (said in texts(browser, "#shares")[0]) is (whole is None)
     # The percentage of all lines that the whole counts is 100 % by choice, so it has no bounds.
     pick(browser, domain, ["sex", "region", "children"])
@@ -368,7 +471,7 @@ def test_every_file_has_the_percentages_of_its_own_lines(
         _, *saved = csv.reader(file.read_text("utf-8-sig").splitlines())
         expected = lines(regions)
         for row, one in zip(saved[: len(expected)], expected, strict=True):
-            labels = [" + ".join(one["region"]) if is_joint and ending else one["region"]]
+            labels = [either(one["region"]) if is_joint and ending else one["region"]]
             assert row[:3] == [*labels, one["children"], one["sex"]]
             assert row[3:6] == [text.replace(",", "") for text in line(released.count(one))]
             assert row[6:9] == percentage(released, one, whole), (ending, one)

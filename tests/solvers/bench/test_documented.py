@@ -1,6 +1,7 @@
 """The tables of docs/howto/compare_solvers.md say what the code does."""
 
 import dataclasses
+import inspect
 import json
 import re
 import types
@@ -81,6 +82,31 @@ def test_who_tells_answers_on_the_way_is_told():
         for name, listed in bench.ROSTER.items()
     }
     assert told == {name: found for name, found in families.items() if found}
+
+
+def test_who_tells_multipliers_and_bounds_is_told():
+    """`test_engines` proves that the engines do what they say."""
+    told = {
+        name: (multipliers == "yes", bound == "yes")
+        for names, multipliers, bound in table("engines | multipliers")
+        for name in words(names)
+    }
+    engines = {
+        name: getattr(listed.make(), "engine", None)
+        for name, listed in bench.ROSTER.items()
+        if name.islower()
+    }
+    assert told == {
+        name: (getattr(engine, "tells_dual", False), getattr(engine, "tells_bound", False))
+        for name, engine in engines.items()
+    }
+
+
+def test_the_settings_of_infeasibility_are_those_of_the_engines():
+    for names, settings in table("engine | settings"):
+        (name, *_) = words(names)
+        source = Path(inspect.getfile(type(bench.ROSTER[name].make().engine))).read_text()
+        assert all(setting in source for setting in words(settings)), name
 
 
 def test_the_libraries_that_take_a_seed_are_told():

@@ -9,9 +9,12 @@ from cases import random_tables
 
 from margin.solvers import BestResponse, Status, bench
 from margin.solvers.bench import Cover, Instance
+from margin.solvers.bench.engines.built import PulpEngine
 from margin.solvers.bench.engines.clarabel import conic
 from margin.solvers.bench.engines.ecos import EcosEngine
+from margin.solvers.bench.engines.library import Library
 from margin.solvers.bench.models.implied import least_needed
+from margin.solvers.bench.models.residuals import residuals
 from margin.solvers.testing import examples
 
 
@@ -92,9 +95,10 @@ def test_it_finds_the_best_answer(name, family):
     instance = Instance.of(problem, name=family, family=family)
     solver = listed.make()
     if isinstance(solver, bench.ByModel):
-        answer = solver.solve_instance(instance)
-        assert answer.claim.status is Status.OPTIMAL
-        answer = answer.answer
+        answered = solver.solve_instance(instance)
+        assert answered.claim.status is Status.OPTIMAL
+        check_what_is_told(solver.engine, instance, answered, best)
+        answer = answered.answer
     else:
         answer = instance.family.solve(solver, problem)
         answer = getattr(answer, "answer", answer)
@@ -102,6 +106,58 @@ def test_it_finds_the_best_answer(name, family):
     assert check.feasible, check
     if name not in NOT_EXACT:
         assert check.objective == pytest.approx(best, rel=1e-5, abs=1e-6)
+
+
+def _infeasible():
+    """Two cells that must sum to 3 and be at most 1, and a row without an upper bound."""
+    rows = {"matrix": [[1, 1], [1, -1]], "lower": [3, -5], "upper": [3, np.inf]}
+    return bench.Model(cost=[1, 1], square=[1, 1], most=1, **rows)
+
+
+CONTINUOUS = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in ("scs", "osqp", "pdlp") else [])
+    for name, listed in bench.ROSTER.items()
+    if name.islower()
+    and isinstance(getattr(listed.make(), "engine", None), Library)
+    and name != "scip"
+]
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_an_engine_calls_infeasible_what_is_and_nothing_else(name):
+    """Minimax programmes have rows with one bound, and a residual of infeasibility that is small
+    along the way."""
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    if {"ortools", "highspy"} == {listed.needs, *(set(sys.modules) & {"highspy", "ortools"})}:
+        pytest.skip("highspy and ortools cannot be loaded into one process")
+    engine = listed.make().engine
+    assert engine(_infeasible()).status is Status.INFEASIBLE
+    if "minimax" not in listed.families:
+        return
+    for instance in bench.instances(family="minimax", size="small"):
+        assert engine(instance.model).status is not Status.INFEASIBLE, instance.name
+
+
+def check_what_is_told(engine, instance, answered, best):
+    """The bound, and the multipliers: strong duality, a small residual, and the one sign."""
+    tells_dual = engine.tells_dual and not instance.family.integral
+    assert (answered.dual is not None, answered.claim.bound is not None) == (
+        tells_dual,
+        engine.tells_bound,
+    )
+    if engine.tells_bound:
+        assert answered.claim.bound == pytest.approx(best, rel=1e-5, abs=1e-6)
+    if not tells_dual:
+        return
+    model = instance.model
+    box = instance.family.box(instance.problem, model.columns, instance.check(answered.answer))
+    told = residuals(model, answered.point, answered.dual, box=box)
+    assert told.bound == pytest.approx(best, rel=1e-5, abs=2e-6)
+    assert told.primal < 1e-5 and (model.cones or told.dual < 1e-3)
+    turned = residuals(model, answered.point, -answered.dual, box=box)
+    assert turned.bound < best - 1e-3
 
 
 def test_the_families_of_our_classes_are_known():
@@ -144,6 +200,43 @@ def test_bounds_that_cones_imply_are_left_out(more, is_kept):
     assert np.isfinite(least_needed(model)).tolist() == is_kept
     _, _, above, _, _ = conic(model)
     assert len(above) == sum(is_kept & (model.least != model.most))
+
+
+STOPPED = """
+Result - Stopped on time limit
+
+Objective value:                -12.00000000
+Lower bound:                    -14.989
+Gap:                            0.20
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "bound"),
+    [
+        (STOPPED, -52.9895),
+        (STOPPED.replace("-14.989", "1.5e+02"), 111.9995),
+        (STOPPED.replace("-14.989", "-1e+100"), None),  # CBC has none
+        (STOPPED.replace("-14.989", "nan"), None),
+        ("Result - Optimal solution found", None),
+        ("", None),
+    ],
+)
+def test_the_bound_of_cbc_is_read_from_what_it_prints(output, bound):
+    """Without the constant of the objective, which PuLP does not tell it, and rounded."""
+    model = bench.Model(cost=[1], matrix=[[1]], lower=[1], upper=[2], whole=True, offset=-38)
+    found = PulpEngine()._bound(model, None, output)
+    assert found == (None if bound is None else pytest.approx(bound))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cbc", "pulp-highs"])
+def test_a_solver_of_pulp_has_a_bound_at_its_time_limit(name):
+    instance = bench.instance("response-p24x60-chain-round2")
+    ended = bench.ROSTER[name].make().engine(instance.model, time_limit=1.0)
+    if ended.status is not Status.TIME_LIMIT:
+        pytest.skip("it needs less than the limit, or has no answer")
+    assert instance.best_known <= -ended.bound < instance.problem.ceiling
 
 
 SEEDS = {

@@ -8,6 +8,7 @@ from bench_cases import FAMILIES, PROBLEMS, small
 
 from margin.solvers import (
     IPF,
+    BestResponse,
     Enumerate,
     JointProjection,
     LatticeConsistency,
@@ -171,6 +172,25 @@ def test_a_claim_is_what_the_answer_says(name):
     assert family.claim(object()) == bench.Claim()
 
 
+@pytest.mark.parametrize(
+    ("said", "bound"),
+    [
+        ({"status": Status.TIME_LIMIT}, None),
+        ({"status": Status.UNPROVEN, "bound": math.inf}, None),
+        ({"status": Status.UNPROVEN, "bound": 3}, 3),
+        ({"status": Status.UNPROVEN, "bound": 5}, 5),  # the sum of all positive weights
+        ({"status": Status.OPTIMAL}, 3),
+        ({"status": Status.UNPROVEN, "bound": 2}, None),  # refuted by the record
+    ],
+)
+def test_the_bound_of_a_response_is_a_claim_only_if_the_solver_makes_it(said, bound):
+    """`respond` fills in the sum of all positive weights, which nobody claimed."""
+    problem = BestResponse.conjunctions([2, 2], [[0], [0]], [[0], [1]], [2, 3])
+    response = problem.respond(np.array([1, 0]), **said)
+    assert response.bound <= 5
+    assert FAMILIES["response"].claim(response).bound == bound
+
+
 def test_the_importance_of_components_is_that_of_the_solver():
     """The family states it itself; both must agree, or `JointProjection` solves another problem."""
     problem = PROBLEMS["nonnegativity"]()
@@ -209,6 +229,54 @@ def test_multipliers_that_do_not_fit_are_refused(dual, box, words):
     model = bench.Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[np.inf])
     with pytest.raises(ValueError, match=words):
         model.lower_bound(dual, box=box)
+
+
+@pytest.mark.parametrize("name", ["exact-entropy", "penalised-entropy"])
+def test_multipliers_bound_an_entropy(name):
+    """Weak duality for any multipliers; strong duality is tested with each engine."""
+    rng = np.random.default_rng(0)
+    instance = small(name)
+    check = instance.check(
+        Newton().solve(instance.problem) if "pen" in name else IPF().solve(instance.problem)
+    )
+    for scale in (0.0, 0.01, 1.0, 100.0):
+        dual = scale * rng.normal(size=instance.model.rows)
+        assert instance.model.lower_bound(dual) <= check.objective + 1e-9
+
+
+def _entropy(**more):
+    """Minimise t subject to y = 1 and t >= y log(y / 2), with the columns y and t."""
+    cone = {"cone": [[0, -1], [1, 0], [0, 0]], "shift": [0, 0, 2]}
+    fixed = {"cost": [0, 1], "matrix": [[1, 0]], "lower": [1], "upper": [1]}
+    return bench.Model(**{**fixed, "least": [0, -np.inf], **cone, **more})
+
+
+def test_the_bound_of_an_entropy_is_its_formula():
+    # The least of u y + y log(y / 2) is -2 exp(-u - 1), at y = 2 exp(-u - 1).
+    best = 1 + math.log(1 / 2)
+    assert _entropy().lower_bound([best]) == pytest.approx(math.log(1 / 2))
+    for dual in (-1.0, 0.0, 0.5):
+        expected = dual - 2 * math.exp(dual - 1)
+        assert _entropy().lower_bound([dual]) == pytest.approx(expected)
+    assert _entropy(cost=[0, -1]).lower_bound([0.0]) == -np.inf
+    assert _entropy(cost=[-1, 0]).lower_bound([0.0]) == -np.inf
+    assert _entropy(cost=[1, 0]).lower_bound([0.0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cone": [[0, -1], [2, 0], [0, 0]]},
+        {"cone": [[0, -1], [0, 0], [1, 0]]},
+        {"cone": [[0, -1], [0, 1], [0, 0]]},
+        {"shift": [0, 1, 2]},
+        {"shift": [0, 0, -2]},
+        {"square": [1, 0]},
+    ],
+)
+def test_cones_of_another_kind_have_no_bound(more):
+    with pytest.raises(ValueError, match=r"must state t >= y log"):
+        _entropy(**more).lower_bound([0.0])
 
 
 def test_multipliers_of_the_wrong_sign_prove_nothing():

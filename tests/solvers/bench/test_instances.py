@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import hashlib
 import json
 import math
@@ -159,6 +160,14 @@ def test_instances_can_be_sent_to_other_processes():
     for name in FAMILIES:
         one = pickle.loads(pickle.dumps(bench.instances(family=name)[0]))
         assert digest(one.family.pack(one.problem)) == shipped()[one.name]
+
+
+def test_the_digest_is_of_the_numbers_alone(tmp_path):
+    one = bench.instances(family="minimax", size="small")[0]
+    named = dataclasses.replace(one, name="other", version=2, best_known=None)
+    one.save(tmp_path / "one.npz")
+    assert one.digest == named.digest == bench.load(tmp_path / "one.npz").digest
+    assert len({other.digest for other in bench.instances(size="small")[::20]} | {one.digest}) > 8
 
 
 def test_files_that_are_no_instances_are_refused(tmp_path):

@@ -11,10 +11,14 @@ import pytest
 
 from margin.solvers import BestResponse, CpSat, LeastSquares, MaxSat, MinimaxLP, Status, bench
 from margin.solvers.bench import Instance
+from margin.solvers.bench.engines.clarabel import ClarabelEngine
 from margin.solvers.bench.engines.ended import Ended
+from margin.solvers.bench.engines.osqp import OsqpEngine
 from margin.solvers.bench.running.machine import LIBRARIES
 from margin.solvers.bench.running.plan import planned
+from margin.solvers.bench.running.process import Found
 from margin.solvers.bench.running.solving import library_of
+from margin.solvers.bench.running.verdict import judged
 
 COVER = bench.instance("cover-design-6-3-2")
 PARITY = Instance.of(
@@ -99,6 +103,112 @@ def test_a_library_tells_its_better_answers_on_the_way(name):
     # Each finds a worse answer first.
     assert row["trace_gaps"][0] > row["trace_gaps"][-1] == 0
     assert row["trace_seconds"][-2] <= row["trace_seconds"][-1] <= row["wall"]
+
+
+@pytest.mark.parametrize("family", ["minimax", "exact-entropy", "cover"])
+def test_a_row_has_the_residuals_of_the_programme_and_what_the_multipliers_prove(family):
+    """They are computed from the arrays alone, for programmes without integers."""
+    instance = bench.instances(family=family, size="small")[0]
+    name = "highs" if family != "exact-entropy" else "clarabel"
+    listed = bench.ROSTER[name]
+    if not listed.is_installed:
+        pytest.skip(f"{listed.needs} is not installed")
+    (row,) = bench.compare([instance], {name: listed.make()}, repeats=0)
+    (line,) = bench.solves([row])
+    assert row["outcome"] == "solved"
+    if family == "cover":
+        names = ("primal_residual", "dual_residual", "dual_bound")
+        assert all(math.isnan(row[name]) for name in names) and math.isnan(line["dual bound"])
+        return
+    assert 0 <= row["primal_residual"] < 1e-7
+    assert math.isnan(row["dual_residual"]) == (family == "exact-entropy")
+    assert line["dual bound"] == row["dual_bound"] == pytest.approx(instance.best_known, rel=1e-7)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lying:
+    """Tells these multipliers of a covering of an interval, whatever they are."""
+
+    dual: object
+
+    def __call__(self, model, *, time_limit=None):
+        point = np.full(model.columns, 1.0)
+        return Ended(status=Status.UNPROVEN, point=point, dual=self.dual, bound=None)
+
+
+@pytest.mark.parametrize(
+    "dual", [np.ones(3), [math.nan], "many", object(), None], ids=lambda one: type(one).__name__
+)
+def test_multipliers_that_do_not_fit_prove_nothing(dual):
+    instance = bench.instances(family="minimax", size="small")[0]
+    (row,) = bench.compare([instance], {"x": bench.ByModel(engine=Lying(dual))}, repeats=0)
+    assert row["outcome"] in ("feasible", "nothing", "wrong") and math.isnan(row["dual_bound"])
+    assert row["primal_residual"] > 0 and math.isnan(row["dual_residual"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Near:
+    """The best cells, moved by a share of them all, and called optimal at this tolerance."""
+
+    moved: float
+    tolerance: float | None = 1e-3
+    claims: float = 0.0
+    status: Status = Status.OPTIMAL
+
+    def __call__(self, model, *, time_limit=None):
+        best = ClarabelEngine()(model)
+        bound = best.bound + self.claims
+        point = best.point * (1 + self.moved)
+        return Ended(status=self.status, point=point, bound=bound if self.claims else None)
+
+
+@pytest.mark.parametrize(
+    ("engine", "outcome"),
+    [
+        (Near(0.0), "solved"),
+        (Near(1e-3), "inaccurate"),  # the cells sum to 1.001
+        (Near(0.03), "inaccurate"),
+        (Near(0.11), "wrong"),
+        (Near(1e-3, tolerance=1e-6), "wrong"),
+        (Near(1e-3, tolerance=None), "wrong"),
+        (Near(0.11, tolerance=1e9), "wrong"),
+        (Near(0.0, claims=0.01), "inaccurate"),  # a bound that the answer passes by as much
+        (Near(0.0, claims=0.5), "wrong"),
+        (Near(1e-3, status=Status.INFEASIBLE), "wrong"),
+        (Near(1e-3, status=Status.ITERATION_LIMIT), "nothing"),
+    ],
+    ids=repr,
+)
+def test_an_answer_that_is_right_to_its_own_tolerance_is_inaccurate(engine, outcome):
+    """In the family's unit, and in gaps, with a factor of 100; never for integer programmes."""
+    pytest.importorskip("clarabel")
+    instance = bench.instances(family="exact-entropy", size="small")[0]
+    answer = bench.ByModel(engine=engine).solve_instance(instance)
+    found = Found(
+        repeat=0,
+        end="answered",
+        answer=answer.answer,
+        claim={"status": answer.claim.status.name, "bound": answer.claim.bound},
+        wall=0.1,
+        cpu=0.1,
+        watched=0.1,
+    )
+    stated = bench.tolerance_of(bench.ByModel(engine=engine))
+    verdict = judged(instance, found, tolerance=1e-4, limit=10.0, stated=stated)
+    assert verdict.outcome == outcome, verdict.cause
+    assert judged(instance, found, tolerance=1e-4, limit=10.0).outcome != "inaccurate"
+
+
+def test_a_row_has_the_tolerance_at_which_its_solver_stops():
+    pytest.importorskip("osqp")
+    instance = bench.instances(family="minimax", size="small")[0]
+    loose = bench.ByModel(engine=OsqpEngine(tolerance=1e-3))
+    (row,) = bench.compare([instance], {"osqp": loose}, repeats=0)
+    assert (row["outcome"], row["stated_tolerance"]) == ("inaccurate", 1e-3)
+    (line,) = bench.summary([row])
+    assert (line["inaccurate"], line["wrong"], line["solved"]) == (1, 0, 0)
+    (note, *_) = bench.notes([row])
+    assert "right to its own tolerance alone" in note and "it stops at a tolerance of 0.001" in note
 
 
 INSIDE = {

@@ -52,6 +52,29 @@ def test_a_false_optimum_does_not_win():
     )
 
 
+@pytest.mark.parametrize(
+    ("stated", "family", "objective", "outcome"),
+    [
+        (1e-4, "minimax", 30.2, "inaccurate"),
+        (1e-4, "minimax", 30.4, "wrong"),  # more than 100 tolerances
+        (1e-4, "cover", 30.2, "wrong"),  # the optimum of integers is exact
+        (None, "minimax", 30.2, "wrong"),
+        (9.0, "minimax", 32.9, "inaccurate"),
+        (9.0, "minimax", 33.5, "wrong"),  # nobody is excused for more than 0.1
+        (1e-8, "minimax", 30.0001, "solved"),
+    ],
+)
+def test_a_claim_that_is_right_to_its_own_tolerance_is_inaccurate(
+    stated, family, objective, outcome
+):
+    rows = [row("A", 30.0, family=family), row("B", objective, family=family)]
+    rows[1]["stated_tolerance"] = stated
+    judged = reconciled(rows)
+    assert [one["outcome"] for one in judged] == ["solved", outcome]
+    assert ("it stops at a tolerance of" in judged[1]["cause"]) == (outcome == "inaccurate")
+    assert [one["outcome"] for one in reconciled(judged)] == ["solved", outcome]
+
+
 def test_a_bound_that_an_answer_passes_is_wrong():
     rows = [row("A", 30.0), row("B", 33.0, "UNPROVEN", bound=31.0)]
     assert outcomes(rows) == ["solved", "wrong"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from margin.solvers import bench
 from margin.solvers.bench.gaps import gap_to
 from margin.solvers.bench.running.rows import primal_gap
-from margin.solvers.bench.running.verdict import Outcome
+from margin.solvers.bench.running.verdict import WAITED, Outcome
 from margin.solvers.bench.shown.pictures import _style as style
 from margin.solvers.bench.shown.tables import caption, shown
 
@@ -125,7 +125,7 @@ def test_a_line_adds_up_to_all_instances(grid, gap):
         for repeat, outcome in enumerate(outcomes)
     ]
     (line,) = [line for line in bench.summary(rows, gap=gap) if line["solver"] == "A"]
-    ended = ("solved", "feasible", "time", "wrong", "other")
+    ended = ("solved", "feasible", "inaccurate", "time", "wrong", "other")
     assert sum(line[name] for name in ended) == line["instances"]
     assert line["instances"] + line["not tried"] == 1 + len(grid)
     assert line["wrong"] == bench.failures(rows)["A"]["wrong"]
@@ -280,10 +280,11 @@ def test_tables_for_papers():
     assert r"a\_b\&c" in latex and latex.count(r"\midrule") == 1
     markdown = bench.table_of(ROWS)
     assert markdown.splitlines()[0].startswith(
-        "| family | solver | instances | solved | claimed | feasible | time | wrong | other | "
-        "not tried | lost |"
+        "| family | solver | instances | solved | claimed | feasible | inaccurate | time | wrong | "
+        "other | not tried | lost |"
     )
-    assert markdown.splitlines()[2].startswith("| response | A | 4 | 3 | 0 | 0 | 1 | 0 | 0 | 0 |")
+    counts = "| response | A | 4 | 3 | 0 | 0 | 0 | 1 | 0 | 0 | 0 |"
+    assert markdown.splitlines()[2].startswith(counts)
     comments = [line for line in latex.splitlines() if line.startswith("%")]
     assert len(comments) == 1 + len(caption()) and "time limit 10 s" in comments[0]
     assert "machine" in comments[0] and "numpy 2" in comments[0]
@@ -298,6 +299,38 @@ def test_tables_for_papers():
 def test_a_ratio_within_the_noise_has_a_mark(cpu, ratio):
     lines = bench.summary([row("one", "A", 1.0), row("one", "B", cpu)])
     assert [shown("ratio", line) for line in lines] == ["1.0", ratio]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"), [(0.00794, "0.0079*"), (0.0347, "0.035*"), (0.7, "0.7*"), (1.54, "1.5*")]
+)
+def test_a_small_ratio_is_no_zero(ratio, told):
+    """A solver that was tried on fewer instances may be much faster than the measure."""
+    assert shown("ratio", {"ratio": ratio, "not tried": 1}) == told
+
+
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+def test_an_equal_objective_has_no_negative_gap(sense):
+    assert f"{gap_to(sense, 22.0, 22.0):.3g}" == "0"
+
+
+LOST = {
+    "best known": {"gap": 0.0, "bound": 1.0},
+    "worse": {"gap": 0.5, "bound": 1.0},
+    "not proved": {"gap": 0.0, "bound": None},
+    "a loose bound": {"gap": 0.0, "bound": 2.0},
+}
+
+
+@pytest.mark.parametrize("kinds", [["best known"], ["worse"], ["best known", *LOST], list(LOST)])
+def test_what_was_lost_with_a_proved_best_value_is_no_failure(kinds):
+    common = {"cause": f"{WAITED} 5 s", "feasible": True, "sense": "maximise"}
+    rows = [row(str(n), "A", 1.0, "lost", **common | LOST[kind]) for n, kind in enumerate(kinds)]
+    text = " ".join(bench.notes(rows))
+    best = kinds.count("best known")
+    assert (f"of which {best} had found a proved best value" in text) == (best > 0)
+    assert ("which might have been failures" in text) == (best == 0)
+    assert ("the others might have failed" in text) == (0 < best < len(kinds))
 
 
 def test_no_rows_are_refused():
@@ -399,10 +432,11 @@ def test_the_axis_of_gaps_says_which_seconds_it_has(clock, on_the_way, label):
 def test_each_instance_and_solver_has_a_line(clock):
     """The fastest warm solve stands for them; the best known value may be that of the rows."""
     facts = {"objective": 12.5, "claimed_bound": None, "reference": None}
+    told = {"claimed_bound": 7, "dual_bound": 6.5, "reference": 12.0}
     rows = [
         row("two", "A", 9.0, **facts),
         row("one", "A", 1.0, **facts),
-        row("two", "B", 2.0, "feasible", **facts | {"claimed_bound": 7, "reference": 12.0}),
+        row("two", "B", 2.0, "feasible", **facts | told),
         row("two", "A", 5.0, cold=False, **facts),
         row("two", "A", 4.0, cold=False, **facts),
     ]
@@ -413,8 +447,12 @@ def test_each_instance_and_solver_has_a_line(clock):
     assert [line["seconds"] for line in lines] == [4 * factor, 2 * factor, factor]
     assert [line["best known"] for line in lines] == [1.0, 12.0, 1.0]
     assert lines[1]["bound"] == 7 and math.isnan(lines[0]["bound"])
+    # Files of earlier versions have no bound of multipliers.
+    assert lines[1]["dual bound"] == 6.5 and math.isnan(lines[0]["dual bound"])
     text = bench.table_of(rows, each=True, clock=clock).splitlines()
-    assert text[3] == f"| response | two | B | feasible | 12.5 | 12 | 0.5 | 7 | {2 * factor} |"
+    assert (
+        text[3] == f"| response | two | B | feasible | 12.5 | 12 | 0.5 | 7 | 6.5 | {2 * factor} |"
+    )
     assert len(text) == 2 + len(lines)
     assert "claims" in bench.table_of(rows, "latex", each=True)
     assert bench.table_of(rows, "csv", each=True).count("\n") == 1 + len(lines)

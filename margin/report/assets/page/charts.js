@@ -80,8 +80,13 @@ function wrapped(text, most) {
 
 /** What all lines have in common, and what the attributes of the table say, with the units of their numbers, in lines for the title of a chart. */
 function descriptions(width) {
-  const own = alike().map((place) => `${nameOf(shown.asked[place])}: ${joinedName(place)}`);
-  return [...own, ...shown.asked.filter(isDescribed).map(toldOf)].flatMap((text) => wrapped(text, lettersIn(2 * width)));
+  const own = alike();
+  const common = own.map((place) => {
+    const axis = shown.asked[place];
+    return `${nameOf(axis)}: ${joinedName(place)}${isDescribed(axis) ? ` (${data.attributes[axis].description})` : ""}`;
+  });
+  const others = shown.asked.filter((axis, place) => isDescribed(axis) && !own.includes(place)).map(toldOf);
+  return [...common, ...others].flatMap((text) => wrapped(text, lettersIn(2 * width)));
 }
 
 const hasBounds = (value) => Number.isFinite(value.low);
@@ -228,16 +233,16 @@ function charted(width) {
   const chosen = matching();
   const isPart = chosen.length < shown.rows.length;
   const withLabels = (row) => ({ ...row, labels: places.map((place) => row.labels[place]) });
-  const start = countsBy(all, scale === "count" ? "Counts" : `Percentages of ${wholeName()}`);
-  const description = `${start}${isPart ? `: the lines with ${condition()}` : ""}`;
+  const start = countsBy(all, scale === "count" ? "Counts" : `Percentages ${within.length ? "within" : "of"} ${wholeName()}`);
+  const description = `${start}${isPart && conditioned().length ? `; only ${condition()}` : ""}`;
   // What all lines have in common stands above the chart; see `descriptions`.
   const apart = [...all.keys()].filter((place) => !alike().includes(place));
   const places = apart.length ? apart : [...all.keys()];
   const names = places.map((place) => all[place]);
   const rows = chosen.map(withLabels);
-  // The categories that have a line.
-  const isDrawn = (place, code) => !ticked[place].size || ticked[place].has(code);
-  const labels = places.map((place) => (apart.length ? data.attributes[shown.asked[place]].labels.filter((_, code) => isDrawn(place, code)) : [joinedName(place)]));
+  // The categories that have a line, in their declared order.
+  const labels = places.map((place) => [...new Map(chosen.map((row) => [row.codes[place], row.labels[place]])).entries()]
+    .sort(([one], [other]) => one - other).map(([, label]) => label));
   const [first, second] = labels.map((own) => own.length);
   // The bounds of percentages have their place in bars.
   const isMap = names.length === 2 && first > 2 && second > 2 && second <= 60 && (scale === "count" || rows.length > MOST_BARS);

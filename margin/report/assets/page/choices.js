@@ -4,6 +4,7 @@
 function choices() {
   ticked = shown ? shown.asked.map(() => new Set()) : [];
   joined = ticked.map(() => false);
+  contrasted = ticked.map(() => false);
   element("filtering").hidden = !shown || shown.rows.length < MANY_LINES;
   element("unbounded").textContent = shown ? unboundedSums() : "";
   element("choices").replaceChildren(...(element("filtering").hidden ? [] : shown.asked.map((axis, place) => choice(axis, place))));
@@ -29,10 +30,8 @@ function choice(axis, place) {
   const note = document.createElement("p");
   const clear = document.createElement("button");
   const legend = document.createElement("legend");
-  const joining = document.createElement("label");
-  const join = document.createElement("input");
-  join.type = "checkbox";
-  joining.append(join, `Put the chosen categories of ${name} together as one`);
+  const [join, joining] = labelledBox(`Put the chosen categories of ${name} together as one`);
+  const [contrast, contrasting] = labelledBox(`Put all other categories of ${name} together as another one`);
   legend.className = "hidden";
   legend.textContent = `Categories of ${name}`;
   search.type = "search";
@@ -44,9 +43,13 @@ function choice(axis, place) {
   clear.type = "button";
   clear.textContent = "All categories";
   const told = () => {
-    summary.textContent = `${name}: ${tickedIn(place)}${together().includes(place) ? ", together as one" : ""}`;
+    const others = isContrasted(place) ? ", and all others together" : "";
+    summary.textContent = `${name}: ${tickedIn(place)}${isJoined(place) && ticked[place].size > 1 ? ", together as one" : ""}${others}`;
     clear.disabled = !ticked[place].size;
-    join.disabled = ticked[place].size < 2;
+    // Beside the others, the chosen ones are always one.
+    join.disabled = ticked[place].size < 2 || isContrasted(place);
+    join.checked = joined[place] || isContrasted(place);
+    contrast.disabled = !ticked[place].size || ticked[place].size === labels.length;
   };
   const changed = () => {
     told();
@@ -65,7 +68,7 @@ function choice(axis, place) {
   };
   clear.addEventListener("click", () => {
     ticked[place].clear();
-    joined[place] = join.checked = false;
+    joined[place] = contrasted[place] = contrast.checked = false;
     // A disabled button loses the focus.
     summary.focus();
     fill();
@@ -75,6 +78,10 @@ function choice(axis, place) {
     joined[place] = join.checked;
     changed();
   });
+  contrast.addEventListener("change", () => {
+    contrasted[place] = contrast.checked;
+    changed();
+  });
   search.addEventListener("input", () => {
     fill();
     tell(note.textContent || `${whole.format(found().length)} of ${whole.format(labels.length)} categories of ${name} found.`);
@@ -82,8 +89,17 @@ function choice(axis, place) {
   list.addEventListener("scroll", () => fade(list));
   made.addEventListener("toggle", fill, { once: true });
   told();
-  made.append(summary, search, list, note, joining, clear);
+  made.append(summary, search, list, note, joining, contrasting, clear);
   return made;
+}
+
+/** A box to tick, and the label that it stands in. */
+function labelledBox(text) {
+  const label = document.createElement("label");
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  label.append(box, text);
+  return [box, label];
 }
 
 /** A box with the name of a category, which chooses the lines with it. */

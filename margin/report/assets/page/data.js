@@ -40,6 +40,22 @@ const shownNumber = (number) => Number(whole.format(number).replaceAll(",", ""))
 /** The text of a percentage as a whole number of tenths. */
 const tenths = (text) => Number(text.replace(/[.,%]/g, ""));
 
+/** The attributes with the labels that files have. */
+const inFiles = data.attributes.map(({ labels }) => ({ labels }));
+
+/** The labels of the axes of a line in files. */
+const fileLabels = (axes, codes) => axes.map((axis, at) => inFiles[axis].labels[codes[at]]);
+
+/** The limits of a band in its label, such as "18 to under 30"; null for other labels. A limit that it does not have is undefined. */
+const limitsOf = (label) => label.match(/^(?:under (?<end>\S+)|(?<from>\S+) or more|(?<start>\S+)(?<between> to under | to )(?<stop>\S+))$/)?.groups ?? null;
+
+// On the page, the limits of bands have marks of thousands. Without one of five digits, they may be years.
+for (const attribute of data.attributes) {
+  const hasLarge = attribute.labels.some((label) => /(?<![\d.])\d{5}/.test(label));
+  if (!attribute.banded || !hasLarge || attribute.labels.some((label) => limitsOf(label) === null)) continue;
+  attribute.labels = attribute.labels.map((label) => label.replace(/(?<![\d.])\d{4,}/g, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",")));
+}
+
 const sizes = data.attributes.map((attribute) => attribute.labels.length);
 
 /** The attributes without their levels, which follow them in the list. */
@@ -88,8 +104,8 @@ function toldOf(axis) {
 /** How tables were made, in few words. */
 const KINDS = { known: "public", measured: "measured", based: "measured, combined with the base", reconstructed: "reconstructed", answered: "answered" };
 
-/** A text without accents and capital letters. */
-const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+/** A text without accents, capital letters and marks of thousands. */
+const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").replace(/(?<=\d),(?=\d{3})/g, "").toLowerCase();
 
 /** Show a shadow at the lower edge of a box if its content goes on below. */
 function fade(box) {

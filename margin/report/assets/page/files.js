@@ -29,7 +29,7 @@ async function picture() {
   made.append(inner);
   const { Licence: licence, "How to cite": cite } = data.imprint;
   const sources = new Set(matching().map((row) => row.source ?? shown.source));
-  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.left_out, data.unsaid, `Source: ${cite}`, licence && `Licence: ${licence}`];
+  const below = [legend, data.private ? "" : "This is a simulation and not private.", ...[...sources].map((source) => data.sources[source]), data.left_out, data.unsaid, data.covered, `Source: ${cite}`, licence && `Licence: ${licence}`];
   below.filter((text) => text).forEach((text) => write(text, 11));
   const width = Math.max(SAVED_WIDTH, Number(inner.getAttribute("width"))) + 24;
   const paper = document.createElementNS(SVG, "rect");
@@ -98,8 +98,14 @@ const csv = (lines) => `\ufeff${lines.map((line) => line.join(",")).join("\n")}\
 /** The numbers of a line as the table shows them. */
 const numbers = (row) => FIELDS.map((name) => (isKnown(row[name]) ? whole.format(row[name]).replaceAll(",", "") : ""));
 
-/** Without a decimal point, which some spreadsheets read as a mark of thousands. */
-const LEVEL_TEXT = `${100 * LEVEL}%`;
+/** How sure bounds are, by the way in which the table was made. Without a decimal point, which some spreadsheets read as a mark of thousands. */
+const CONFIDENCE = { known: "exact", measured: "95%", based: "95% on average", reconstructed: "95% on average", answered: "95% of noise" };
+
+/** How sure the bounds of a line are, and how its table was made. */
+const made = (row, source) => [isKnown(row.low) ? CONFIDENCE[source] ?? "not known" : "", source];
+
+/** The heads of these two columns. */
+const MADE_FIELDS = ["confidence", "how_made"];
 
 /** The head of a column of a download, which no attribute has. */
 const free = (name) => (data.attributes.some((attribute) => attribute.name === name) ? free(`${name}_`) : name);
@@ -113,19 +119,19 @@ function perThousand({ share, ends, of }) {
 }
 
 /** The fields of a line of a download. */
-const fields = (labels, row, percentage) => [...labels.map(quoted), ...numbers(row), ...percentage, LEVEL_TEXT, row.source ?? shown.source];
+const fields = (labels, row, percentage) => [...labels.map(quoted), ...numbers(row), ...percentage, ...made(row, row.source ?? shown.source)];
 
 /** Save some lines of the table, in which chosen categories are one at the places in `joint`, and below them the number of rows in all of them, if it is given. */
 function download(rows, joint, more = [], sum = null) {
   const names = shown.asked.map(columnOf);
   const has = hasShareEnds();
   const percentageOf = shares(joint);
-  const lines = rows.map((row) => fields(row.full ?? row.labels, row, has ? perThousand(percentageOf(row)) : []));
+  const lines = rows.map((row) => fields(row.full ?? fileLabels(shown.asked, row.codes), row, has ? perThousand(percentageOf(row)) : []));
   if (sum) {
     const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
     lines.push(fields(labels, sum, has ? perThousand({ share: shareOfNumber(sum.count, sum.all), ends: sum.shareEnds, of: sum.of }) : []));
   }
-  const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), "level", "source"].map(free)];
+  const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), ...MADE_FIELDS].map(free)];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
 }
 
@@ -164,25 +170,30 @@ function held() {
 
 /** All tables of the page in one file: a column for each attribute, empty where a table does not have it. */
 function downloadAll() {
-  const heads = ["table", "source"].map(free);
-  const lines = [[...heads, ...data.attributes.map((_, axis) => columnOf(axis)), ...[...FIELDS, "level"].map(free)].map(quoted)];
+  const lines = [[free("table"), ...data.attributes.map((_, axis) => columnOf(axis)), ...[...FIELDS, ...MADE_FIELDS].map(free)].map(quoted)];
   for (const axes of allTables().tables) {
     const answer = onPage(axes);
     const name = quoted(axes.map(columnOf).join(" × "));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
-      axes.forEach((axis, place) => { labels[axis] = quoted(row.labels[place]); });
-      lines.push([name, answer.source, ...labels, ...numbers(row), LEVEL_TEXT]);
+      fileLabels(axes, row.codes).forEach((label, place) => { labels[axes[place]] = quoted(label); });
+      lines.push([name, ...labels, ...numbers(row), ...made(row, answer.source)]);
     }
   }
   save(csv(lines), ["all"], "csv", lineCount(lines.length - 1));
 }
 
-/** What the attributes say, as lines of a text. A level says what its attribute does. */
+/** What the attributes and their levels say, by the names of their columns, as lines of a text. A level says what its attribute does. */
 function meanings() {
-  const axes = [...data.attributes.keys()].filter((axis) => isDescribed(axis) && attributeOf(axis) === axis);
-  return axes.length ? ["What the attributes are", ...axes.map((axis) => `  ${toldOf(axis)}`), ""] : [];
+  const told = (axis) => (attributeOf(axis) === axis ? data.attributes[axis].description : `${nameOf(axis)}, a level of ${nameOf(attributeOf(axis))}`);
+  const axes = [...data.attributes.keys()].filter((axis) => isDescribed(axis) || attributeOf(axis) !== axis);
+  const hasLevels = attributes.length < data.attributes.length;
+  const at = hasLevels ? ["  An @ stands between the name of an attribute and that of one of its levels."] : [];
+  return axes.length ? ["What the attributes are", ...at, ...axes.map((axis) => `  ${columnOf(axis)}: ${told(axis)}`), ""] : [];
 }
+
+/** The name of an axis for readers of files, with that of its column if this is another one. */
+const nameInFiles = (axis) => (nameOf(axis) === columnOf(axis) ? nameOf(axis) : `${nameOf(axis)} (column ${columnOf(axis)})`);
 
 /** How the tables were made that this page can show, in words. */
 function usedSources() {
@@ -193,25 +204,26 @@ function usedSources() {
 /** What a reader of the downloads must know, as text. */
 function downloadMeaning() {
   const lines = [
-    data.title, element("facts").textContent, data.unsaid, "",
+    data.title, element("facts").textContent, data.unsaid, data.covered, "",
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
     "How to open the tables", data.opening, "",
     "Columns of the tables",
     `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
-    `${free("per_1000")}: only in the file of one measured table: the percentage of the line, with its bounds, per 1,000 rows (331 is 33.1 %).`,
-    `  ${free("per_1000_of")} says which rows these are of. Of 0 rows, there is no percentage: it is empty. Percentages of other tables are estimates or have no bounds, so their files lack these columns.`,
+    `${free("per_1000")}, ${free("per_1000_low")}, ${free("per_1000_high")}: the percentage of the line and its bounds, times 10, so that they are whole numbers: 331 stands for 33.1 %.`,
+    `  Only the file of one measured table has them. ${free("per_1000_of")} says which rows they are of. Of 0 rows, there is no percentage: it is empty.`,
     "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
     "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
     ...(data.left_out ? [data.left_out] : []),
-    `${free("level")}: the probability that the bounds are for, as told for each source.`,
-    `${free("source")}: how the table was made:`,
+    `${free("confidence")}: how sure the bounds are. 95%: with a probability of about 95 %, the true number lies between them. 95% on average: so many do over many tables,`,
+    "  but in one table many may lie outside. 95% of noise: as far as noise goes. not known: they may be far off. exact: a public number. Empty without bounds.",
+    `${free("how_made")}: how the table was made (not whom to cite):`,
     ...usedSources().map(([name, words]) => `  ${name}: ${words}`),
     `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
     "  so never add up lines of different tables: choose the lines of one table first.",
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
     ...meanings(),
-    ...belonging(columnOf).flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
+    ...belonging(nameInFiles).flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];
   save(`${lines.join("\n")}\n`, ["columns"], "txt", "what the columns mean");

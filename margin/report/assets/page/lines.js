@@ -135,21 +135,16 @@ function endsOfSum(axes, answer, found) {
   return noisy === 1 || noisy === 2 ? ["low", "high"].map((name) => found.reduce((sum, row) => sum + row[name], 0)) : null;
 }
 
-/** The places of the attributes of which some categories are ticked, but not all. */
-const limited = () => ticked.flatMap((codes, place) => (codes.size && codes.size < sizes[shown.asked[place]] ? [place] : []));
+/** The places of the attributes of which only some categories have lines. */
+const limited = () => ticked.flatMap((codes, place) => (codes.size && codes.size < sizes[shown.asked[place]] && !isContrasted(place) ? [place] : []));
 
 /** The ticked categories of an attribute in words; their number if they are many. */
 function tickedIn(place, most = MOST_TOLD) {
   const parts = tickedParts(place);
   if (!parts.length) return "all categories";
   if (parts.length === 1) return parts[0];
-  // Categories may have an "or" or a comma in them.
-  const either = new Intl.ListFormat("en", { type: "disjunction" });
-  return parts.length > most ? `${ticked[place].size} of ${sizes[shown.asked[place]]} categories` : either.format(parts.map((part) => `“${part}”`));
+  return parts.length > most ? `${ticked[place].size} of ${sizes[shown.asked[place]]} categories` : either(parts);
 }
-
-/** The limits of a band in its label, such as "18 to under 30"; null for other labels. A limit that it does not have is undefined. */
-const limitsOf = (label) => label.match(/^(?:under (?<end>\S+)|(?<from>\S+) or more|(?<start>\S+)(?<between> to under | to )(?<stop>\S+))$/)?.groups ?? null;
 
 /** Two bands side by side as one, such as "18 or more"; null for others. */
 function joinedBands(one, other) {
@@ -161,12 +156,12 @@ function joinedBands(one, other) {
   return low === undefined ? `${second.between === " to " ? "up to" : "under"} ${high}` : `${low}${second.between}${high}`;
 }
 
-/** The ticked categories of an attribute, where bands side by side are one. */
-function tickedParts(place) {
-  const { labels, banded } = data.attributes[shown.asked[place]];
+/** Some categories of an attribute, by default the ticked ones, where bands side by side are one. */
+function tickedParts(place, codes = [...ticked[place]], { labels } = data.attributes[shown.asked[place]]) {
+  const { banded } = data.attributes[shown.asked[place]];
   const parts = [];
   let before = null;
-  for (const code of [...ticked[place]].sort((one, other) => one - other)) {
+  for (const code of codes.sort((one, other) => one - other)) {
     const joint = banded && before === code - 1 ? joinedBands(parts.at(-1), labels[code]) : null;
     if (joint === null) parts.push(labels[code]);
     else parts[parts.length - 1] = joint;
@@ -178,19 +173,41 @@ function tickedParts(place) {
 /** What the lines have that are shown, in words; of an attribute with more than `most` ticked categories only their number. */
 const condition = (most = MOST_TOLD, places = conditioned()) => places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, most)}`).join("; ");
 
-/** The places of the attributes of which ticked categories are put together as one. */
-const together = () => ticked.flatMap((codes, place) => (joined[place] && codes.size > 1 ? [place] : []));
+/** Whether the ticked categories of an attribute have one line, and all others another one. */
+const isContrasted = (place) => contrasted[place] && ticked[place].size > 0 && ticked[place].size < sizes[shown.asked[place]];
+
+/** Whether the ticked categories of an attribute have one line. */
+const isJoined = (place) => joined[place] || isContrasted(place);
+
+/** The places of the attributes of which categories are put together as one. */
+const together = () => ticked.flatMap((codes, place) => ((isJoined(place) && codes.size > 1) || isContrasted(place) ? [place] : []));
 
 /** The places of the attributes whose ticked categories say which rows the lines count. */
-const conditioned = () => [...new Set([...limited(), ...together()])].sort((one, other) => one - other);
+const conditioned = () => [...new Set([...limited(), ...together().filter((place) => !isContrasted(place))])].sort((one, other) => one - other);
 
-/** The code that a category has in the lines: at the places in `joint`, the chosen categories have the first of their codes. */
-const codeAt = (place, code, joint) => (joint.includes(place) && ticked[place].has(code) ? Math.min(...ticked[place]) : code);
+/** The categories of an attribute that are not ticked. */
+const others = (place) => [...data.attributes[shown.asked[place]].labels.keys()].filter((code) => !ticked[place].has(code));
 
-/** The name of the categories of an attribute that are together. */
-function joinedName(place, most = MOST_TOLD) {
-  const parts = tickedParts(place);
-  return parts.length > most ? tickedIn(place) : parts.join(" + ");
+/** The code that a category has in the lines: at the places in `joint`, the chosen categories have the first of their codes, and so have all others if
+ * these are together. */
+function codeAt(place, code, joint) {
+  if (!joint.includes(place)) return code;
+  if (ticked[place].has(code)) return Math.min(...ticked[place]);
+  return isContrasted(place) ? others(place)[0] : code;
+}
+
+/** Some categories as one, in words. Those with an "or" or a comma of their own are in quotes. */
+function either(parts) {
+  const isPlain = parts.length === 1 || parts.every((part) => !/,| or /.test(part));
+  return new Intl.ListFormat("en", { type: "disjunction" }).format(isPlain ? parts : parts.map((part) => `“${part}”`));
+}
+
+/** The name of the categories of an attribute that are together: the ticked ones or, for a line with the code of another one, all others. */
+function joinedName(place, most = MOST_TOLD, code = Math.min(...ticked[place]), form = data.attributes[shown.asked[place]]) {
+  const isOthers = !ticked[place].has(code);
+  const parts = tickedParts(place, isOthers ? others(place) : undefined, form);
+  if (parts.length <= most) return either(parts);
+  return isOthers ? `the other ${others(place).length} categories` : tickedIn(place);
 }
 
 /** The lines of a table of the attributes at some places of the shown one: the chosen categories at the places in `joint` have one line, their sum. */
@@ -205,12 +222,14 @@ function merged(rows, places, answer, joint) {
     groups.get(name).parts.push(row);
   }
   // A sum over all categories of an attribute is a line of the table without it, which may have been measured.
-  const left = places.filter((place) => !joint.includes(place) || ticked[place].size < sizes[shown.asked[place]]);
+  const left = places.filter((place) => !joint.includes(place) || isContrasted(place) || ticked[place].size < sizes[shown.asked[place]]);
   const smaller = left.length < places.length ? linesAt(left, joint) : new Map();
   return [...groups.values()].map(({ codes, parts }) => {
     if (parts.length === 1) return parts[0];
-    const named = (most) => parts[0].labels.map((label, at) => (joint.includes(places[at]) ? joinedName(places[at], most) : label));
-    const row = { labels: named(), full: named(Infinity), codes };
+    const isJoint = (at) => joint.includes(places[at]);
+    const labels = parts[0].labels.map((label, at) => (isJoint(at) ? joinedName(places[at], MOST_TOLD, codes[at]) : label));
+    const full = fileLabels(axes, codes).map((label, at) => (isJoint(at) ? joinedName(places[at], Infinity, codes[at], inFiles[axes[at]]) : label));
+    const row = { labels, full, codes };
     const known = parts.every((part) => part.known);
     const count = sumOfCounts(parts);
     const ends = known ? boundsAround(count, 0) : endsOfSum(axes, answer, parts);
@@ -224,7 +243,7 @@ function merged(rows, places, answer, joint) {
 
 /** The lines whose categories are ticked, in every attribute with ticks; those of categories that are together are one line. */
 function matching() {
-  const rows = shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || some.has(codes[place])));
+  const rows = shown.rows.filter(({ codes }) => ticked.every((some, place) => !some.size || isContrasted(place) || some.has(codes[place])));
   return merged(rows, [...shown.asked.keys()], shown.answer, together());
 }
 

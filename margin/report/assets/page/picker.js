@@ -77,9 +77,20 @@ function sizeOf(axis) {
   return sizes[axis] === 1 ? "1 category" : `${sizes[axis]} categories`;
 }
 
-/** The categories of an attribute with a text in them, first those that begin with it. */
-function categoriesWith(wanted, axis) {
-  const found = data.attributes[axis].labels.filter((label) => folded(label).includes(wanted));
+/** A word of English without the ending of its plural. */
+const stem = (word) => (word.length > 3 ? word.replace(/(?:ies|es|s)$/, "") : word);
+
+/** Whether a text has what a reader searches: the words as they are or, if no attribute has these, each of them as a stem. */
+function searched(wanted) {
+  const stems = wanted.split(/\s+/).map(stem);
+  const isIn = (text) => folded(text).includes(wanted);
+  const hasAny = data.attributes.some(({ name, description, labels }) => [name, description ?? "", ...labels].some(isIn));
+  return hasAny ? isIn : (text) => stems.every((one) => folded(text).includes(one));
+}
+
+/** The categories of an attribute that have what is searched, first those that begin with it. */
+function categoriesWith(wanted, isIn, axis) {
+  const found = data.attributes[axis].labels.filter(isIn);
   const [first, others] = [true, false].map((begins) => found.filter((label) => folded(label).startsWith(wanted) === begins));
   return [...first, ...others];
 }
@@ -122,10 +133,11 @@ function picker() {
   boxes[selected[0]].checked = true;
   element("search").addEventListener("input", (event) => {
     const wanted = folded(event.target.value.trim());
+    const isIn = searched(wanted);
     boxes.forEach((box, axis) => {
       const { name, description } = data.attributes[axis];
-      const isNamed = [name, description ?? ""].some((text) => folded(text).includes(wanted));
-      const found = isNamed ? [] : categoriesWith(wanted, axis);
+      const isNamed = isIn(`${name} ${description ?? ""}`);
+      const found = isNamed ? [] : categoriesWith(wanted, isIn, axis);
       const label = box.parentElement;
       label.hidden = !isNamed && !found.length;
       label.style.display = label.hidden ? "none" : "";

@@ -10,10 +10,10 @@ async function pictures() {
     const size = data.views[0].axes.length;
     const of = size === attributes.length ? `all ${size} attributes` : `${size} attribute${size === 1 ? "" : "s"}`;
     const start = single ? `One table of ${of} was measured` : `${data.views.length} tables of a few attributes each were measured`;
-    const measured = `${start}: noise was added to each of ${single ? "its" : "their"} counts.`;
+    const measured = `${start}: random noise was added to each of ${single ? "its" : "their"} counts.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared
-      ? `${start}. Noise was added to sums and differences of ${single ? "its" : "their"} true counts, and the published counts were computed from these noisy numbers.`
+      ? `${start}: rows were counted, and random noise was added to sums and differences of the counts. The counts on this page were computed from these noisy numbers.`
       : single ? measured : equal ? `${measured} Each got the same share of the budget.`
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
     if (data.not_measured.length) {
@@ -76,8 +76,8 @@ function typical() {
     if (!numbers.halves.length) continue;
     const [halves, counts] = [numbers.halves, numbers.counts].map((some) => Float64Array.from(some).sort());
     const [least, middle, greatest] = [halves[0], middleOf(halves), halves.at(-1)].map((half) => `± ${whole.format(half)}`);
-    const all = least === greatest ? "" : ` (${least} to ${greatest})`;
-    const line = `${name} (${tables} table${tables === 1 ? "" : "s"}): ${middle} rows${all}, beside a typical count of ${whole.format(middleOf(counts))}`;
+    const all = least === greatest ? "" : ` (from ${least} to ${greatest})`;
+    const line = `${name} (${tables} table${tables === 1 ? "" : "s"}): typically ${middle} ${data.row_name}${all}; a typical count is ${whole.format(middleOf(counts))}`;
     element("errors").append(cell("li", line));
   }
   // Sums of counts that are not negative are not negative either.

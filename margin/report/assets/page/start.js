@@ -42,7 +42,7 @@ addEventListener("resize", () => {
 });
 
 // Paper has no button that opens what is closed.
-const printed = ["quote", "views-listed"].map(element);
+const printed = ["in-numbers", "quote", "rules", "views-listed"].map(element);
 
 let opened = [];
 

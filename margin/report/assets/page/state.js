@@ -50,6 +50,9 @@ let ticked = [];
 /** For each attribute of the table, whether its ticked categories are put together as one. */
 let joined = [];
 
+/** For each attribute of the table, whether its other categories are put together as another one. Then none is hidden. */
+let contrasted = [];
+
 let boxes = [];
 let turn = 0;
 

@@ -90,6 +90,15 @@ function wholes() {
   some.forEach((own) => select.append(new Option(`each ${namesAt(own)}`, own.join(","))));
 }
 
+/** What the bounds of a table are, for its caption: no more than the box above the table says. */
+const BOUNDED = {
+  known: "public and without noise",
+  measured: "with bounds of 95 %",
+  based: "with bounds that hold for 95 % of such numbers on average",
+  reconstructed: "estimated, with bounds that hold for 95 % of such numbers on average, though many of this table may miss",
+  answered: "with bounds of 95 % as far as noise goes",
+};
+
 const FIELDS = ["count", "low", "high"];
 
 /** Write the numbers of a line of the table, with its share and the bounds of it, which may be those of a measured table. */
@@ -98,7 +107,7 @@ function writeNumbers(line, row, part, shareBetween) {
   const beside = shareBetween && !hasShareEnds() ? ` (${shareBetween.join(" to ")})` : "";
   const about = part !== null && isEstimate() && !shareBetween ? "≈ " : "";
   const share = `${about}${percentOf(part)}${beside}`;
-  const count = cell("td", whole.format(row.count), "number");
+  const count = cell("td", whole.format(row.count), mayBeNobody(row) ? "number nobody" : "number");
   // A narrow screen has the bounds and the share below the count; see the style sheet.
   const ends = hasShareEnds() ? [shareBetween?.join(" to ") ?? "–"] : [];
   [bounds(row) || "–", share, ...ends].forEach((text) => count.append(cell("span", text, "narrow")));
@@ -132,10 +141,11 @@ function table() {
   element("total").textContent = "";
   element("differences").textContent = "";
   element("misses").textContent = "";
+  element("small").textContent = "";
   element("meanings").replaceChildren();
   element("download-chosen").hidden = true;
   if (!shown) return;
-  element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, with bounds of 95 %`;
+  element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, ${BOUNDED[shown.source] ?? "with bounds that may be far off"}`;
   const title = head.insertRow();
   shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
   element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), ...bands()].map((text) => cell("p", text, "quiet")));
@@ -163,6 +173,7 @@ function table() {
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}${dashes}`;
   element("differences").textContent = differences(rows);
   element("misses").textContent = misses();
+  element("small").textContent = rows.some(mayBeNobody) ? `* ${nobody()}` : "";
   const ticks = ticked.some((codes) => codes.size);
   const isPart = rows.length < shown.rows.length;
   const many = (some) => lineCount(some.length);

@@ -27,26 +27,34 @@ const QUOTED = {
 
 const estimated = (how, number, ends) => `This number was ${how}; noise was added for privacy. On average, 95 % of such estimates have ${number} between their bounds: here, ${ends}.”`;
 
+/** The beginning of a quotation. The numbers say nothing of those who are not in the table. */
+const AMONG = "“Among those counted,";
+
+/** That only some rows of a person were counted, for brackets in a quotation. */
+const upTo = () => (someLeftOut() ? `at most ${data.statement.rows} counted for each ${data.unit_name}` : "");
+
 /** The number to quote: the sum of the chosen lines or, without its bounds, the largest count of the lines that are shown; null without any.
  *
  * It has the source of the table that has it: a sum of lines of a reconstructed table may be a line of a measured one. */
 function quotable() {
   const chosen = matching();
-  const left = chosen.filter((row) => isKnown(row.low) && !row.known);
+  // All others beside the chosen categories are there to compare.
+  const isChosen = ({ codes }) => together().every((place) => ticked[place].has(codes[place]));
+  const left = chosen.filter((row) => isKnown(row.low) && !row.known && isChosen(row));
   const row = left.reduce((most, one) => (one.count > most.count ? one : most), left[0] ?? chosen[0]);
   const places = limited();
   const sum = chosen.length > 1 && places.length && !together().length ? sumAt(places) : {};
   if (sum.source in QUOTED && (sum.ends || sum.known)) {
     const [low, high] = sum.ends ?? [sum.count, sum.count];
     const from = places.length < shown.asked.length && sum.source !== shown.source ? namesAt(places) : "";
-    return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: condition(Infinity), share: shareOfSum(), row };
+    return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: condition(Infinity), row };
   }
   if (!left.length) return null;
   const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
-  return { ...row, source: row.source ?? shown.source, from: row.from ?? "", what, share: shareOf(row, within), row };
+  return { ...row, source: row.source ?? shown.source, from: row.from ?? "", what, row };
 }
 
-/** A sentence that quotes a number of the table, and what else can be said with its numbers. */
+/** A sentence that quotes a number of the table, one that quotes a percentage, and what else can be said with its numbers. */
 function quote() {
   const isBounded = shown && shown.rows.every((row) => isKnown(row.low));
   element("quote").hidden = !isBounded || !["measured", "based", "reconstructed"].includes(shown.source);
@@ -57,16 +65,38 @@ function quote() {
   element("sums").textContent = measured
     ? `${element("filtering").hidden ? "" : SUMMING}${data.adding}`
     : `${element("filtering").hidden ? "" : CHOOSING}Do not add up bounds of lines of this table: ${"Contact" in data.imprint ? "the contact below" : "whoever has the file of the release"} can compute a sum with its bounds.`;
-  element("quoted").hidden = quotes === null;
-  // Whoever has no number to quote can still compute a share by hand.
-  element("shares").textContent = measured ? BY_HAND : "";
-  if (quotes === null) return;
-  const counted = someLeftOut() ? `; at most ${data.statement.rows} counted for each ${data.unit_name}` : "";
+  element("shares").textContent = measured ? sharing() : "";
+  element("by-hand").textContent = measured ? BY_HAND : "";
+  const share = quotes && quotableShare(quotes);
+  element("quoted").textContent = quotes ? `For example: ${quotationOf(quotes)}` : "";
+  element("quoted-share").textContent = share ? `A percentage, for example: ${quotationOfShare(share)}` : "";
+  // Whoever chose what percentages are of wants to quote one of them.
+  if (within.length) element("quoted").before(element("quoted-share"));
+  else element("quoted").after(element("quoted-share"));
+}
+
+/** A count in a sentence. */
+function quotationOf({ count, source, what, from, ...row }) {
+  const about = source === "known" ? "" : "about ";
+  const which = [what, upTo()].filter((text) => text).join("; ");
   const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
-  const about = quotes.source === "known" ? "“There are" : "“There are about";
-  const from = quotes.from && ` This number is ${KINDS[quotes.source]}: the table ${quotes.from} has it.`;
-  element("quoted").textContent = `For example: ${about} ${whole.format(quotes.count)} ${data.row_name} (${quotes.what}${counted}). ${QUOTED[quotes.source](number, bounds(quotes))}${from}`;
-  element("shares").textContent = measured ? sharing(quotes.row, quotes.share) : quotes.share && `Its percentage has bounds, too: ${quotes.share}.`;
+  const made = from && ` This number is ${KINDS[source]}: the table ${from} has it.`;
+  return `${AMONG} there are ${about}${whole.format(count)} ${data.row_name} (${which}). ${QUOTED[source](number, bounds(row))}${made}${mayBeNobody({ ...row, known: source === "known" }) ? ` Beware: ${nobody()}` : ""}`;
+}
+
+/** The percentage to quote: that of the chosen lines or, if percentages are within a category, that of the quoted line; null without bounds. */
+function quotableShare({ row }) {
+  const ofLines = chosenTogether(matching()) && shareOfSum();
+  const ofLine = shareOf(row);
+  return within.length ? ofLine ?? ofLines : ofLines ?? ofLine;
+}
+
+/** A percentage in a sentence. */
+function quotationOfShare({ share, ends, of, have, isPublic }) {
+  const which = `${data.row_name}${of && ` with ${of}`}`;
+  const counted = upTo() && ` (${upTo()})`;
+  const sure = isPublic ? "This percentage is public and has no noise." : `With a probability of about 95 % or more, the true percentage is from ${ends.join(" to ")}; noise was added for privacy.`;
+  return `${AMONG} about ${percent.format(share)} of the ${which} have ${have}${counted}. ${sure}”`;
 }
 
 const CHOOSING = "For a sum of lines, choose their categories above the table: the text below the table then gives the sum and, where this page can tell them, its bounds. ";
@@ -80,42 +110,40 @@ function comparing() {
   return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
 }
 
-const BY_HAND = "A share or a ratio has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound. A share is at most 100 %: that is its high bound where the division gives more, or is by 0.";
-
-/** How to give bounds to a share, with that of the quoted number and those of a line as examples.
+/** How to give bounds to a share that no table of the page has.
  *
  * To first order, the error of c - r T has at most the standard deviation of c plus r times that of T, whatever their correlation is. */
-function sharing(row, first) {
-  return `${BY_HAND}${first && ` The bounds of the percentages in the table are computed in this way: here, ${first}.`} These bounds are wider than need be, so they hold at least as often.`
-    + ` If those of two shares overlap, do not conclude which one is larger. How far two shares are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup(row)}`;
+const BY_HAND = "A ratio of two counts, or a share that this page does not show, has bounds, too: divide the low bound of one count by the high bound of the other, and the high bound by the low bound. If a share is more than 100 % then, or a low bound to divide by is 0, its high bound is 100 %.";
+
+/** What the bounds of percentages say, and where other percentages are. */
+function sharing() {
+  return `The column “bounds of %” has the bounds of each percentage. They are wider than need be, so they hold at least as often.`
+    + ` If those of two percentages overlap, do not conclude which one is larger. How far two are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup()}`;
 }
 
-const APART = "For example, shares of 48.0% to 54.8% and of 31.6% to 34.6% are 13.4 to 23.2 percentage points apart.";
+const APART = "For example, percentages of 48.0% to 54.8% and of 31.6% to 34.6% are 13.4 to 23.2 percentage points apart.";
 
-/** Where the two counts stand that give the share of one category in a group, with an example. */
-function shareOfGroup(row) {
+/** Where the share of one category in a group is. */
+function shareOfGroup() {
   const last = shown.asked.length - 1;
   if (last < 1) return "";
   const others = within.length === last ? within : allBut(last);
   const [one] = shown.asked.filter((_, place) => !others.includes(place));
   const group = namesAt(others);
-  const lacks = onPage(others.map((place) => shown.asked[place])) || data.live ? "" : ", which this page does not hold";
-  const example = others === within ? "" : shareOf(row, others);
   const same = new Intl.ListFormat("en").format(others.map((place) => nameOf(shown.asked[place])));
-  const choose = others === within || lacks ? "" : `choose “each ${group}” from the list “Percentages of” above the table. By hand, `;
-  return ` For the share of the rows with the same ${same} that are in one category of ${nameOf(one)}, ${choose}divide a count of this table by the count of the same line without ${nameOf(one)}: it stands in the table ${group}${lacks}.`
-    + `${example && ` For example, ${example}.`}`;
+  const which = `the share of the ${data.row_name} with the same ${same} that are in one category of ${nameOf(one)}`;
+  if (!onPage(others.map((place) => shown.asked[place])) && !data.live) return ` This page has no bounds for ${which}: it does not hold the table ${group}.`;
+  return others === within ? "" : ` For ${which}, choose “each ${group}” from the list “Percentages of” above the table.`;
 }
 
-/** The share of a line in the rows with the same categories at some places of the table, in words; empty without bounds. */
-function shareOf(row, places) {
-  const all = wholesAt(places)(row);
+/** The share of a line as the table shows it, with its bounds as texts, what it is of, and what those have; null without bounds. */
+function shareOf(row) {
+  const all = wholesAt(within)(row);
   const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all) : null;
-  if (!ends) return "";
+  if (!ends) return null;
   const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
-  const having = told(row.labels.map((_, place) => place).filter((place) => !places.includes(place)));
-  const of = places.length ? `${allRows()} with ${told(places)}` : allRows();
-  return `${ends.join(" to ")} of ${of} have ${having}`;
+  const rest = shown.asked.map((_, place) => place).filter((place) => !within.includes(place));
+  return { share: shareIn(row, sums()), ends, isPublic: false, of: told(within), have: told(rest) };
 }
 
 /** What counts lack if only some rows of a person were counted, or that the publisher states that they lack none. */
@@ -125,6 +153,12 @@ function leftOut() {
   if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two rows have" : `at most ${rows} rows have`} the same “${unit}”, so none was left out.`;
   return ` At most ${rows} of the ${data.row_name} of each ${data.unit_name} ${rows === 1 ? "was" : "were"} counted. So counts and totals may be too low, and percentages are of the counted ${data.row_name}: whoever has more weighs less. How many were not counted is not known here.`;
 }
+
+/** Whether the bounds of a number with noise allow that it counts nobody. */
+const mayBeNobody = (row) => !row.known && row.low <= 0;
+
+/** What such a number does not say. */
+const nobody = () => `The low bound is not above 0, so there may be no such ${data.row_name}: ${isEstimate() ? "noise or an estimate" : "noise"} alone can make such a count. Do not write that there are some.`;
 
 /** How often bounds miss, and what small counts with noise do not say. In one table of estimates, many bounds may miss. */
 function misses() {
@@ -142,8 +176,9 @@ function misses() {
  * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. It holds for percentages, too: half the
  * width of their bounds is at least that of their errors; see `sharing`. */
 function differences(rows) {
-  const isRuled = rows.length === 2 && limited().length && shown.source === "measured" && !together().length;
-  if (!isRuled || rows.some((row) => row.known || !isKnown(row.low))) return "";
+  const isContrast = together().some(isContrasted);
+  const isRuled = rows.length === 2 && shown.source === "measured" && (isContrast || (limited().length && !together().length));
+  if (!isRuled || rows.some((row) => row.known || !isKnown(row.low) || !isMeasured({ source: shown.source, ...row }))) return "";
   // Numbers as the table shows them, so that readers find the difference there.
   const counts = rows.map((row) => ({ value: shownNumber(row.count), low: row.low, high: row.high }));
   const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
@@ -188,15 +223,14 @@ function boundsOfSum(rows) {
   const { count, ends, isLine, known, source } = sumAt(places);
   const isSmaller = places.length < shown.asked.length;
   const share = shareOfSum();
-  const all = sumAt(places.filter((place) => within.includes(place))).count;
-  const percentage = share && `${percent.format(count / all)}: ${share}.`;
-  const said = share && ` The percentage of the sum is ${percentage}`;
+  const percentage = share && `${percent.format(share.share)}: ${share.ends.join(" to ")} of ${allRows()}${share.of && ` with ${share.of}`} have ${share.have}.`;
+  const said = share ? ` The percentage of the sum is ${percentage}` : "";
   // The shown table tells how it was made itself, but not how another one was.
   const made = source === shown.source || !(source in KINDS) ? "" : ` (${KINDS[source]})`;
   // The same rows may have another number in a smaller table.
   if (isSmaller && ends && isOther(count, rows)) {
     const quotes = isMeasured({ source }) ? " Quote this number, not the sum of the lines." : "";
-    return ` In the table ${namesAt(places)}${made}, the number of the same rows is ${whole.format(count)}, with bounds of ${range(...ends)}.${share && ` Its percentage is ${percentage}`}${quotes}`;
+    return ` In the table ${namesAt(places)}${made}, the number of the same rows is ${whole.format(count)}, with bounds of ${range(...ends)}.${share ? ` Its percentage is ${percentage}` : ""}${quotes}`;
   }
   if (isLine) return isSmaller ? ` The table ${namesAt(places)}${made} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
   if (known) return "";
@@ -206,13 +240,15 @@ function boundsOfSum(rows) {
   return sum ? ` This page has no bounds for the last line of the table, “${sum.name}”${advice}.` : "";
 }
 
-/** The same in words; empty if it has none. */
+/** The same as a record of `shareOf`; null if it has none. */
 function shareOfSum() {
   const places = limited();
   const own = places.filter((place) => within.includes(place));
   const ends = shareEndsOfSum();
   const rest = places.filter((place) => !own.includes(place));
-  return ends ? `${ends.join(" to ")} of ${allRows()}${own.length ? ` with ${condition(Infinity, own)}` : ""} have ${condition(Infinity, rest)}` : "";
+  const [part, all] = [sumAt(places), sumAt(own)];
+  const isPublic = [part, all].every(({ known, source }) => known || source === "known");
+  return ends && { share: shareOfNumber(part.count, all.count), ends, isPublic, of: own.length ? condition(Infinity, own) : "", have: condition(Infinity, rest) };
 }
 
 /** That the limits of numbers in the table are the only ones, once for all attributes with bands. */
@@ -230,6 +266,9 @@ function joinedLines(rows) {
   const made = source in KINDS ? `The count and the bounds of each line are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
   const told = made || (lacking < rows.length ? "The bounds of each line are those of the sum of its categories. " : "");
-  return `In each line, the chosen categories of ${listed(together().map((place) => nameOf(shown.asked[place])))} are together as one`
-    + ` (${condition()}). ${told}${lacking ? without : ""}`;
+  const named = (places) => listed(places.map((place) => nameOf(shown.asked[place])));
+  const against = together().filter(isContrasted);
+  const rest = against.length ? `, and all other categories of ${named(against)} as another one` : "";
+  return `In each line, the chosen categories of ${named(together())} are together as one`
+    + ` (${condition(MOST_TOLD, [...new Set([...conditioned(), ...against])].sort((one, other) => one - other))})${rest}. ${told}${lacking ? without : ""}`;
 }
