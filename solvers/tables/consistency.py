@@ -22,9 +22,6 @@ from ..zeros import Links
 from .lattice import intersection_lattice
 from .tables import Axes, Tables
 
-_SPLIT = 2
-"""A view is split if it has at least this many cells for each of its sums over single axes."""
-
 
 class Consistency(Protocol):
     """A function from tables to consistent tables: any two have equal marginals on shared axes.
@@ -69,75 +66,6 @@ class ResidualConsistency:
         return components.tables(components.estimate(tables.values))
 
 
-class Packed(NamedTuple):
-    """The views and their blocks in flat arrays, for compiled loops.
-
-    A *block* is a table whose coefficients are computed by a transform. Most views are one block.
-    A view that is *split* has one block for each axis: the sums of its cells over this axis. Its
-    full component belongs to no block (`Components.split`).
-
-    View v has the cells ``bounds[v]:bounds[v + 1]`` of the vector of all cells, the axis sizes
-    ``sizes[axes[v]:axes[v + 1]]``, and the entries ``starts[v]:starts[v + 1]`` of the vector of all
-    blocks. `split` tells which views are split, and `binary` which views have only axes of two
-    categories. `widest` is the number of cells of the largest block, or of the largest part of a
-    split view with one category of the first axis.
-    """
-
-    bounds: Integers
-    axes: Integers
-    sizes: Integers
-    starts: Integers
-    split: NDArray[np.bool_]
-    binary: NDArray[np.bool_]
-    widest: int
-
-
-class Goals(NamedTuple):
-    """The observed values of the coefficients and their weights, arranged for compiled loops.
-
-    `JointProjection` minimises a sum of weight x (coefficient - observed value)**2. An *entry* is a
-    coefficient of one block; there are e entries. The blocks of a split view have coefficients in
-    common. One entry stands for each of these, and the others are left out. A coefficient that only
-    one view holds is an entry alone. The k other coefficients, which several views hold, are called
-    shared: their entries must become equal.
-
-    Attributes
-    ----------
-    pull
-        The weight of each entry that is alone; zero for entries of shared coefficients, and
-        infinite for entries that are left out, shape (e,).
-    pulled
-        The weight times the observed value of each entry that is alone; else zero, shape (e,).
-    bounds
-        Shared coefficient i has the entries ``bounds[i]:bounds[i + 1]`` of the next four arrays,
-        shape (k + 1,).
-    places
-        The positions of these entries among all e.
-    into, out
-        Factors of these entries: from the entry to its part of the mean, and from the mean back.
-    holder
-        The view that holds each of these entries.
-    weight, observed
-        The weights and the observed values of the shared coefficients, shape (k,).
-    full
-        The weight of the full component of each split view; zero for other views, shape (views,).
-    whole
-        The observed full components of the split views, in cells; zero in other views, shape (n,).
-    """
-
-    pull: Floats
-    pulled: Floats
-    bounds: Integers
-    places: Integers
-    into: Floats
-    out: Floats
-    holder: Integers
-    weight: Floats
-    observed: Floats
-    full: Floats
-    whole: Floats
-
-
 class Components:
     """The coefficients of the tables of several views, with those that views have in common.
 
@@ -155,6 +83,13 @@ class Components:
         The precision (1 / variance) of the best linear estimate of each distinct coefficient from
         independent tables, shape (m,). If one coefficient changes by one, the sum over all cells of
         (change**2 / variance) is this number.
+    distinct
+        The position of each view's coefficients among the distinct ones, shape (n,).
+    spread
+        The root of the number of cells that a cell of the marginal on the component sums, for each
+        view's coefficients, shape (n,).
+    own_precision
+        The precision of each view's coefficients by its own cells alone, shape (n,).
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -162,7 +97,7 @@ class Components:
         layout = _layout(tables.sizes, tables.views)
         self._rows = layout.rows
         self._turns = layout.turns
-        self._shared = layout.numbers
+        self.distinct = layout.numbers
         self._groups = [(transform(shape), where) for shape, where in layout.groups]
         variances = np.array(tables.variances)[self._rows]
         cells = np.array([tables.values[row].size for row in self._rows])
@@ -175,17 +110,17 @@ class Components:
             views = (where.stop - where.start) // basis.cells
             spreads.append(np.tile(outside_roots(basis.shape), views))
             orders.append(np.tile(basis.order.astype(np.int8), views))
-        self._spread: Floats = np.concatenate(spreads)
+        self.spread: Floats = np.concatenate(spreads)
         self._weigh()
         self.order = np.zeros(len(self.metric), dtype=np.int8)
-        self.order[self._shared] = np.concatenate(orders)
+        self.order[self.distinct] = np.concatenate(orders)
 
     def _weigh(self) -> None:
         """Compute the precision of each coefficient of each view, and of each distinct one."""
-        weight = self.deviation * self._spread
+        weight = self.deviation * self.spread
         np.square(weight, out=weight)
-        self._weight: Floats = np.divide(1.0, weight, out=weight)
-        self.metric: Floats = np.bincount(self._shared, weights=weight).astype(
+        self.own_precision: Floats = np.divide(1.0, weight, out=weight)
+        self.metric: Floats = np.bincount(self.distinct, weights=weight).astype(
             np.float64,
             copy=False,
         )
@@ -224,11 +159,11 @@ class Components:
         for basis, where in self._groups:
             tables = cells[where].reshape(-1, basis.cells)
             coefficients[where] = basis.analyse(tables).ravel()
-        return coefficients * self._spread
+        return coefficients * self.spread
 
     def average(self, coefficients: Floats) -> Floats:
         """Average equal coefficients of the views, weighted by precision, shape (n,) to (m,)."""
-        return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
+        return np.bincount(self.distinct, weights=coefficients * self.own_precision) / self.metric
 
     def estimate(self, values: Iterable[Floats]) -> Floats:
         """The best linear estimate of the distinct coefficients, shape (m,).
@@ -249,9 +184,9 @@ class Components:
         found = np.zeros(len(self.metric), np.bool_)
         if self._source.known is None:
             return found
-        for axes, where, shape in self._views:
+        for axes, where, shape in self.views:
             own = self._source.known.components(np.array([axes], dtype=np.int64))[0]
-            found[self._shared[where]] = own[transform(shape).component]
+            found[self.distinct[where]] = own[transform(shape).component]
         return found
 
     @property
@@ -262,7 +197,7 @@ class Components:
     def known_sums(self) -> Any:
         """The known sums of cells as a sparse matrix, shape (sums, n)."""
         known = self._source.known
-        blocks = [] if known is None else [known.equations(axes)[0] for axes, _, _ in self._views]
+        blocks = [] if known is None else [known.equations(axes)[0] for axes, _, _ in self.views]
         return scipy.sparse.block_diag(blocks)
 
     def fixed(self, cells: Floats) -> Floats:
@@ -271,7 +206,7 @@ class Components:
         if known is None:
             return cells
         found = np.empty_like(cells)
-        for axes, where, shape in self._views:
+        for axes, where, shape in self.views:
             found[where] = known.fixed(axes, cells[where].reshape(shape)).ravel()
         return found
 
@@ -281,12 +216,12 @@ class Components:
         if known is None or not known.grouped:
             return shared
         cells = self.synthesise(shared)
-        for axes, where, shape in self._views:
+        for axes, where, shape in self.views:
             cells[where] = known.left_open(axes, cells[where].reshape(shape)).ravel()
         return self.average(self.analyse(cells))
 
     @cached_property
-    def _views(self) -> list[tuple[Axes, slice, tuple[int, ...]]]:
+    def views(self) -> list[tuple[Axes, slice, tuple[int, ...]]]:
         """For each view its axes as they are turned, its slice of the cells, and its shape."""
         found = []
         start = 0
@@ -318,8 +253,8 @@ class Components:
         """For each view its axes as they are turned, and the number of the distinct coefficient of
         each of its coefficients, with one axis for each of these axes."""
         found: list[tuple[Axes, Integers]] = [((), np.empty(0, np.int64))] * len(self._rows)
-        for row, (axes, where, shape) in zip(self._rows.tolist(), self._views, strict=True):
-            found[row] = axes, self._shared[where].reshape(shape)
+        for row, (axes, where, shape) in zip(self._rows.tolist(), self.views, strict=True):
+            found[row] = axes, self.distinct[where].reshape(shape)
         return found
 
     def emptied(
@@ -344,7 +279,7 @@ class Components:
 
         empty = np.flatnonzero(False if self.empty is None else self.empty)
         scale = 1 / np.sqrt(weight)
-        cells = np.zeros(len(self._shared))
+        cells = np.zeros(len(self.distinct))
 
         def required(coefficients: Floats) -> Floats:
             """What must be zero: cells, and differences of sums of different views."""
@@ -358,8 +293,8 @@ class Components:
 
         def pulled(values: Floats) -> Floats:
             cells[empty] = np.ravel(values)[: len(empty)]
-            coefficients = self.analyse(cells) / self._spread**2
-            summed = np.bincount(self._shared, weights=coefficients).astype(np.float64)
+            coefficients = self.analyse(cells) / self.spread**2
+            summed = np.bincount(self.distinct, weights=coefficients).astype(np.float64)
             if links is not None:
                 summed += links.matrix.T @ np.ravel(values)[len(empty) :]
             return scale * self._left_open(summed)
@@ -384,7 +319,7 @@ class Components:
 
     def synthesise(self, shared: Floats) -> Floats:
         """Compute the cells of all views from the distinct coefficients, shape (m,) to (n,)."""
-        coefficients = shared[self._shared] / self._spread
+        coefficients = shared[self.distinct] / self.spread
         cells = np.empty_like(coefficients)
         for basis, where in self._groups:
             own = coefficients[where].reshape(-1, basis.cells)
@@ -400,13 +335,13 @@ class Components:
         cells = [self._source.values[row].size for row in self._rows]
         # The last basis function of a view varies on all its axes. So only this view and views that
         # contain it hold its coefficient.
-        last = self._shared[np.cumsum(cells) - 1]
-        every = np.bincount(self._shared)
+        last = self.distinct[np.cumsum(cells) - 1]
+        every = np.bincount(self.distinct)
         equal = np.bincount(last, minlength=len(every))
         first = np.unique(last, return_index=True)[1]
         counts = np.zeros(len(cells), np.bool_)
         counts[first] = every[last[first]] == equal[last[first]]
-        counted = self._shared[np.repeat(counts, cells)]
+        counted = self.distinct[np.repeat(counts, cells)]
         return np.bincount(counted, minlength=len(every))
 
     @property
@@ -416,7 +351,7 @@ class Components:
         The largest such number over the views that hold the component.
         """
         largest = np.ones(len(self.metric))
-        np.maximum.at(largest, self._shared, self._spread**2)
+        np.maximum.at(largest, self.distinct, self.spread**2)
         return largest
 
     @property
@@ -426,9 +361,9 @@ class Components:
         It is the median over its components of (variance of the estimate) / (variance by the cells
         of the view), which counts as 1 for what is known, shape (views,).
         """
-        precision = self.precision[self._shared]
-        is_open = np.isfinite(precision) & ~self.known[self._shared]
-        gain = np.where(is_open, self._weight / precision, 1.0)
+        precision = self.precision[self.distinct]
+        is_open = np.isfinite(precision) & ~self.known[self.distinct]
+        gain = np.where(is_open, self.own_precision / precision, 1.0)
         found = np.empty(len(self._rows))
         start = 0
         for basis, where in self._groups:
@@ -445,8 +380,8 @@ class Components:
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
             blocks += [basis.synthesise(np.eye(basis.cells)).T] * views
-        rows = np.arange(len(self._shared))
-        scatter = scipy.sparse.csr_array((1 / self._spread, (rows, self._shared)))
+        rows = np.arange(len(self.distinct))
+        scatter = scipy.sparse.csr_array((1 / self.spread, (rows, self.distinct)))
         return scipy.sparse.csr_array(scipy.sparse.block_diag(blocks) @ scatter)
 
     @cached_property
@@ -467,136 +402,10 @@ class Components:
             own = slice(start, start + basis.cells)
             # `precisions` are for total x moment, which is the coefficient times the root of the
             # number of cells of its marginal.
-            cells = basis.cells / self._spread[own] ** 2
-            precision[self._shared[own]] = known[row][masks] * cells
+            cells = basis.cells / self.spread[own] ** 2
+            precision[self.distinct[own]] = known[row][masks] * cells
             start += basis.cells
         return precision
-
-    @cached_property
-    def _shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each view as its axes are turned, in the order of the cells."""
-        return [shape for _, _, shape in self._views]
-
-    def split(self, weight: Floats) -> NDArray[np.bool_]:
-        """Which views the compiled loops split into sums over their axes, shape (views,).
-
-        The full component of a view varies on all its axes. If no other view holds it, its
-        coefficients have one weight, so an iteration needs it only in cells, without a transform:
-        it is what the sums over the axes leave. This pays if the sums have far fewer cells than the
-        view. Views with cells that must be zero are not split. `weight` is that of each distinct
-        coefficient in the objective, shape (m,).
-        """
-        found = np.zeros(len(self._shapes), np.bool_)
-        if self.empty is not None:
-            return found
-        holders = np.bincount(self._shared)
-        for row, (_, where, shape) in enumerate(self._views):
-            cells = math.prod(shape)
-            sums = sum(cells // size for size in shape)
-            full = self._shared[where.stop - 1]
-            alone = holders[full] == 1 and bool(np.isfinite(weight[full]))
-            found[row] = min(shape, default=1) > 1 and alone and _SPLIT * sums <= cells
-        return found
-
-    def packed(self, split: NDArray[np.bool_]) -> Packed:
-        """The views and blocks in flat arrays, with some views `split`; see `Packed`."""
-        shapes = self._shapes
-        cells = [math.prod(shape) for shape in shapes]
-        entries = cells.copy()
-        widest = cells.copy()
-        for row in np.flatnonzero(split).tolist():
-            entries[row] = sum(cells[row] // size for size in shapes[row])
-            # Axes are sorted by size, so the last axis leaves the largest sums.
-            widest[row] = cells[row] // shapes[row][-1]
-        return Packed(
-            bounds=np.cumsum([0, *cells]).astype(np.int64),
-            axes=np.cumsum([0, *map(len, shapes)]).astype(np.int64),
-            sizes=np.array([size for shape in shapes for size in shape], dtype=np.int64),
-            starts=np.cumsum([0, *entries]).astype(np.int64),
-            split=split,
-            binary=np.array([bool(shape) and set(shape) == {2} for shape in shapes]),
-            widest=max(widest),
-        )
-
-    def _entries(self, split: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
-        """For each entry of all blocks the position of its coefficient among all n, and whether it
-        stands for this coefficient, both of shape (e,)."""
-        places = []
-        counted = []
-        for is_split, (_, where, shape) in zip(split.tolist(), self._views, strict=True):
-            own = np.arange(where.start, where.stop).reshape(shape)
-            if not is_split:
-                places.append(own.ravel())
-                counted.append(np.ones(own.size, np.bool_))
-                continue
-            component = transform(shape).component.reshape(shape)
-            for axis in range(len(shape)):
-                # The sums over the first axis on which a coefficient is constant stand for it.
-                before = (1 << axis) - 1
-                places.append(own.take(0, axis=axis).ravel())
-                counted.append((component.take(0, axis=axis) & before == before).ravel())
-        return np.concatenate(places), np.concatenate(counted)
-
-    def goals(
-        self,
-        weight: Floats,
-        observed: Floats,
-        split: NDArray[np.bool_],
-    ) -> Goals:
-        """Arrange weights and observed values for compiled loops; see `Goals`.
-
-        Parameters
-        ----------
-        weight
-            The weight of each distinct coefficient in the objective, shape (m,).
-        observed
-            Its observed value, shape (m,).
-        split
-            Which views are split, shape (views,).
-        """
-        position, counted = self._entries(split)
-        holder = np.repeat(np.arange(len(split)), np.diff(self.packed(split).starts))
-        number = self._shared[position]
-        spread = self._spread[position]
-        # The loops' functions have mean square one. Hence the root of the number of cells.
-        root = np.sqrt([math.prod(shape) for shape in self._shapes])[holder]
-        out = 1 / (spread * root)
-        distinct, turn = np.unique(number, return_inverse=True)
-        holders = np.bincount(turn[counted])
-        weights = weight[distinct]
-        values = observed[distinct]
-        several = (holders > 1) | np.isinf(weights)
-        alone = np.where(several, 0.0, weights)
-        # The entries of shared coefficients, by coefficient.
-        places = np.flatnonzero(several[turn] & counted)
-        places = places[np.argsort(turn[places], kind="stable")]
-        shared = number[places]
-        # The full components of split views.
-        last = self._shared[np.cumsum([math.prod(shape) for shape in self._shapes]) - 1]
-        return Goals(
-            pull=np.where(counted, alone[turn], np.inf),
-            pulled=np.where(counted, (alone * values)[turn] * out, 0.0),
-            bounds=np.concatenate([[0], np.cumsum(holders[several])]),
-            places=places,
-            into=(self._weight[position] * spread * root)[places] / self.metric[shared],
-            out=out[places],
-            holder=holder[places],
-            weight=weights[several],
-            observed=values[several],
-            full=np.where(split, weight[last], 0.0),
-            whole=self._full_components(observed, split),
-        )
-
-    def _full_components(self, observed: Floats, split: NDArray[np.bool_]) -> Floats:
-        """The full components of the split views, in cells; zero in other views, shape (n,)."""
-        found = np.zeros(len(self._shared))
-        for is_split, (_, where, shape) in zip(split.tolist(), self._views, strict=True):
-            if is_split:
-                basis = transform(shape)
-                full = basis.order == len(shape)
-                coefficients = np.where(full, observed[self._shared[where]], 0.0)
-                found[where] = basis.synthesise(coefficients)
-        return found
 
     def tables(self, shared: Floats) -> Tables:
         """The consistent tables that have these distinct coefficients, shape (m,)."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...compiled import compiled, compiled_finite, copied, means, sums
 from ...types import Flags, Floats, Integers
-from ..consistency import Goals, Packed
+from .packing import Goals, Packed
 
 __all__ = ["State", "agree", "analyse", "clip"]
 

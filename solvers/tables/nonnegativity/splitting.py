@@ -8,6 +8,7 @@ from ...fitted import RELAXATION, WORTH_THREADS
 from ...threads import in_parts, processors
 from ...types import Floats
 from ..consistency import Components
+from .packing import goals, packed, split_views
 
 __all__ = ["CompiledSplitting", "Splitting"]
 
@@ -100,19 +101,18 @@ class CompiledSplitting:
         loops: Any,
     ) -> None:
         self.loops = loops
-        split = components.split(weight)
-        views = components.packed(split)
-        goals = components.goals(weight, observed, split)
+        views = packed(components, split_views(components, weight))
+        aims = goals(components, views, weight, observed)
         empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self._state = loops.State(
             relaxed=np.maximum(cells, 0.0, out=cells),
             blocks=np.empty(views.starts[-1]),
             empty=empty,
             deviation=components.deviations,
-            worst=np.zeros((len(split), 2)),
+            worst=np.zeros((len(views.split), 2)),
         )
-        self._shared = len(goals.weight)
-        self._records = (tuple(views), tuple(goals), tuple(self._state))
+        self._shared = len(aims.weight)
+        self._records = (tuple(views), tuple(aims), tuple(self._state))
         self._threads = processors() if cells.size > WORTH_THREADS else 1
 
     def consistent(self, rho: float) -> Floats:

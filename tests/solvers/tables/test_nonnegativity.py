@@ -20,7 +20,7 @@ from margin.solvers import (
 from margin.solvers.basis import transform
 from margin.solvers.known.known import KnownTable
 from margin.solvers.tables.consistency import Components
-from margin.solvers.tables.nonnegativity import joint_projection, splitting
+from margin.solvers.tables.nonnegativity import joint_projection, packing, splitting
 from margin.solvers.zeros import Zeros
 
 METHODS = [Clip(), Simplex(), Simplex(rounds=100), Ripple(), JointProjection()]
@@ -356,7 +356,7 @@ def test_compiled_loops_give_numpys_numbers_for_wide_views(is_known, threads, mo
         known=Known(sizes, [pair]) if is_known else None,
     )
     components = Components(ResidualConsistency()(tables))
-    assert components.split(np.ones(len(components.metric))).sum() == 3
+    assert packing.split_views(components, np.ones(len(components.metric))).sum() == 3
     check_compiled_loops(tables, threads, monkeypatch)
 
 
