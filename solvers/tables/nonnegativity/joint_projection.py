@@ -55,16 +55,17 @@ class JointProjection:
 
     The method is ADMM (the alternating direction method of multipliers). Both of its steps have
     closed forms: an average of coefficients, and a clip. The iteration may leave some cells
-    slightly below zero. Then a share of the uniform table is mixed in, so that the result is
-    exactly consistent and exactly non-negative. If the total is not positive, all tables become
-    zero.
+    slightly below zero. Then a share of other tables is mixed in, so that the result is exactly
+    consistent and exactly non-negative. These are uniform, or have their counts where cells are
+    below zero, whichever needs the smaller share. The second share is small even if tables have far
+    more cells than rows. If the total is not positive, all tables become zero.
 
     The steps of the multipliers in a view are in units of the variance of its cells. But other
     views may measure the components of a view far better. Then its steps would be far too small for
-    these, and many cells would still be below zero in the end. The uniform table would then get
-    many rows, and sums would be off by more than their noise. So the unit is at most `STEP_RANGE`
-    times the variance that cells would have if the median component stood for all. The solution
-    does not depend on it.
+    these, and many cells would still be below zero in the end. The tables that are mixed in would
+    then get many rows, and sums would be off by more than their noise. So the unit is at most
+    `STEP_RANGE` times the variance that cells would have if the median component stood for all. The
+    solution does not depend on it.
 
     Known components do not change. The table that is mixed in agrees with what is known; the
     iteration goes on until its share is small.
@@ -129,7 +130,7 @@ class JointProjection:
         cells = components.synthesise(observed)
         if components.empty is not None:
             cells[components.empty] = 0.0
-        # Where little is known, the share is small anyway.
+        # If nothing but the total is known, `_filling` keeps the share small.
         is_bound = tables.known is not None and tables.known.more
         bound = _inner(components, tables, total) if is_bound else None
         if cells.min() < 0:
@@ -137,6 +138,8 @@ class JointProjection:
                 cells = self._solve(components, observed, weight, cells, bound)
         inner = _inner(components, tables, total) if bound is None else bound
         share = _share(cells, inner)
+        if tables.zeros is None and not is_bound:
+            share, inner = _filling(components, cells, total, share, inner)
         # In place: the cells may be as many as memory allows.
         cells *= 1 - share
         inner *= share
@@ -195,6 +198,39 @@ def _share(cells: Floats, inner: Floats) -> float:
     inside = inner[negative]
     shares = low / np.where(inside > 0, low - inside, -np.inf)
     return float(np.max(shares, initial=0.0))
+
+
+def _filling(
+    components: Components,
+    cells: Floats,
+    total: float,
+    share: float,
+    inner: Floats,
+) -> tuple[float, Floats]:
+    """Tables that have their counts where cells are below zero, and the share of them to mix in.
+
+    Let the missing counts of a view be max(-cells, 0). Take them as the table of a distribution
+    that is uniform over all other axes, and add these distributions over all views. The marginals
+    of the sum are consistent and non-negative, and in each view at least its missing counts. So
+    their sum with the cells is nowhere negative. A division restores the total.
+
+    The coefficients of such a distribution are those of the missing counts, and zero for components
+    that vary on other axes.
+
+    Parameters
+    ----------
+    share, inner
+        Of the tables that are mixed in otherwise: they are returned if they need the smaller share.
+    """
+    missing = np.maximum(-cells, 0.0)
+    count = float(missing.sum())
+    own = count / (count + total)
+    if own >= share:
+        return share, inner
+    coefficients = components.analyse(missing)
+    shared = np.bincount(components.distinct, weights=coefficients).astype(np.float64, copy=False)
+    shared *= total / count
+    return own, components.synthesise(shared)
 
 
 def importance(

@@ -424,3 +424,48 @@ def test_a_solver_that_is_missing_is_told():
 
 def test_a_general_solver_too_ends_a_negative_total_in_zeros():
     assert not ProjectionQP()(one_table(np.full((2, 2), -3.0))).values[0].any()
+
+
+def test_what_is_mixed_in_has_its_counts_where_cells_are_below_zero():
+    """It is compared with the marginals of a table over all axes."""
+    sizes = (3, 4, 2, 5)
+    views = ((0, 1, 2), (1, 2, 3), (0, 3), (3,))
+    rng = np.random.default_rng(7)
+    exact = tables_of(rng.poisson(0.5, sizes).astype(float), views)
+    noisy = exact.with_values([value + rng.normal(0, 3, value.shape) for value in exact.values])
+    tables = ResidualConsistency()(noisy)
+    components = Components(tables)
+    cells = components.flatten(tables.values)
+    total = float(tables.values[0].sum())
+    joint = np.zeros(sizes)
+    for view, value in zip(views, tables.values, strict=True):
+        others = tuple(axis for axis in range(len(sizes)) if axis not in view)
+        cells_of_one = np.prod([sizes[axis] for axis in others])
+        joint += np.expand_dims(np.maximum(-value, 0.0), others) / cells_of_one
+    share, inner = joint_projection._filling(components, cells, total, 1.0, cells)
+    assert share == pytest.approx(joint.sum() / (joint.sum() + total))
+    expected = tables_of(joint * (total / joint.sum()), views)
+    for found, value in zip(components.with_cells(inner).values, expected.values, strict=True):
+        assert found == pytest.approx(value, abs=1e-9)
+    assert ((1 - share) * cells + share * inner).min() > -1e-9
+    # Tables that need a smaller share are kept.
+    kept = share / 2
+    assert joint_projection._filling(components, cells, total, kept, cells) == (kept, cells)
+
+
+@pytest.mark.parametrize(("iterations", "left"), [(1, 600), (5, 900)])
+def test_a_short_iteration_moves_few_rows_of_sparse_tables(iterations, left):
+    """The uniform table would leave 276 or 696 of 1,000 rows in the only cell that holds any."""
+    sizes = (20, 15, 30)
+    exact = np.zeros(sizes)
+    exact[0, 0, 0] = 1000.0
+    rng = np.random.default_rng(8)
+    marginals = tables_of(exact, ((0, 1, 2), (0, 2), (1,)))
+    noisy = [value + rng.normal(0, 0.5, value.shape) for value in marginals.values]
+    tables = dataclasses.replace(
+        marginals, values=tuple(noisy), variances=(0.25,) * len(marginals.values)
+    )
+    found = JointProjection(iterations=iterations)(tables)
+    assert disagreement(found) < 1e-9
+    assert min(value.min() for value in found.values) >= 0
+    assert found.values[0][0, 0, 0] > left
