@@ -212,7 +212,9 @@ def _filling(
     Let the missing counts of a view be max(-cells, 0). Take them as the table of a distribution
     that is uniform over all other axes, and add these distributions over all views. The marginals
     of the sum are consistent and non-negative, and in each view at least its missing counts. So
-    their sum with the cells is nowhere negative. A division restores the total.
+    their sum with the cells is nowhere negative, and a division restores the total. This is a share
+    of count / (count + total), where count is the sum of all missing counts. A smaller share is
+    enough where the distributions of several views add up.
 
     The coefficients of such a distribution are those of the missing counts, and zero for components
     that vary on other axes.
@@ -224,13 +226,15 @@ def _filling(
     """
     missing = np.maximum(-cells, 0.0)
     count = float(missing.sum())
-    own = count / (count + total)
-    if own >= share:
+    if count == 0:
         return share, inner
+    missing /= count
     coefficients = components.analyse(missing)
     shared = np.bincount(components.distinct, weights=coefficients).astype(np.float64, copy=False)
-    shared *= total / count
-    return own, components.synthesise(shared)
+    filling = components.synthesise(shared) * total
+    # The bound holds without rounding errors, which are large relative to the smallest cells.
+    own = min(_share(cells, filling), count / (count + total))
+    return (own, filling) if own < share else (share, inner)
 
 
 def importance(
