@@ -230,8 +230,11 @@ def _filling(
         return share, inner
     missing /= count
     coefficients = components.analyse(missing)
+    del missing  # it may be as large as all tables
     shared = np.bincount(components.distinct, weights=coefficients).astype(np.float64, copy=False)
-    filling = components.synthesise(shared) * total
+    del coefficients
+    shared *= total
+    filling = components.synthesise(shared)
     # The bound holds without rounding errors, which are large relative to the smallest cells.
     own = min(_share(cells, filling), count / (count + total))
     return (own, filling) if own < share else (share, inner)
