@@ -5,8 +5,9 @@ procedure.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -65,56 +66,6 @@ class ResidualConsistency:
         return components.tables(components.estimate(tables.values))
 
 
-class Packed(NamedTuple):
-    """The shapes of the views in flat arrays, for compiled loops.
-
-    View v has the cells ``bounds[v]:bounds[v + 1]`` of the vector of all cells, and the axis sizes
-    ``sizes[axes[v]:axes[v + 1]]``. `binary` tells which views have only axes of two categories.
-    `widest` is the number of cells of the largest view.
-    """
-
-    bounds: Integers
-    axes: Integers
-    sizes: Integers
-    binary: NDArray[np.bool_]
-    widest: int
-
-
-class Goals(NamedTuple):
-    """The observed values of the coefficients and their weights, arranged for compiled loops.
-
-    `JointProjection` minimises a sum of weight x (coefficient - observed value)**2. An *entry* is a
-    coefficient of one view; there are n entries. A coefficient that only one view holds is an entry
-    alone. The k other coefficients, which several views hold, are called shared: their entries must
-    become equal.
-
-    Attributes
-    ----------
-    pull
-        The weight of each entry that is alone; zero for entries of shared coefficients, shape (n,).
-    pulled
-        The weight times the observed value of each entry that is alone; else zero, shape (n,).
-    bounds
-        Shared coefficient i has the entries ``bounds[i]:bounds[i + 1]`` of the next three arrays,
-        shape (k + 1,).
-    places
-        The positions of these entries among all n.
-    into, out
-        Factors of these entries: from the entry to its part of the mean, and from the mean back.
-    weight, observed
-        The weights and the observed values of the shared coefficients, shape (k,).
-    """
-
-    pull: Floats
-    pulled: Floats
-    bounds: Integers
-    places: Integers
-    into: Floats
-    out: Floats
-    weight: Floats
-    observed: Floats
-
-
 class Components:
     """The coefficients of the tables of several views, with those that views have in common.
 
@@ -126,12 +77,19 @@ class Components:
     ----------
     order
         The number of axes of each distinct coefficient, shape (m,).
-    deviation
-        The cells' standard deviations, shape (n,).
+    deviations
+        The standard deviation of the cells of each view, in the order of the cells, shape (views,).
     metric
         The precision (1 / variance) of the best linear estimate of each distinct coefficient from
         independent tables, shape (m,). If one coefficient changes by one, the sum over all cells of
         (change**2 / variance) is this number.
+    distinct
+        The position of each view's coefficients among the distinct ones, shape (n,).
+    spread
+        The root of the number of cells that a cell of the marginal on the component sums, for each
+        view's coefficients, shape (n,).
+    own_precision
+        The precision of each view's coefficients by its own cells alone, shape (n,).
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -139,23 +97,51 @@ class Components:
         layout = _layout(tables.sizes, tables.views)
         self._rows = layout.rows
         self._turns = layout.turns
-        self._shared = layout.numbers
+        self.distinct = layout.numbers
         self._groups = [(transform(shape), where) for shape, where in layout.groups]
         variances = np.array(tables.variances)[self._rows]
         cells = np.array([tables.values[row].size for row in self._rows])
-        self.deviation = np.sqrt(np.repeat(variances, cells))
+        self.deviations: Floats = np.sqrt(variances)
+        self._cells = cells
         # Views of equal shape have equal coefficients: their numbers are repeated.
         spreads = []
         orders = []
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
             spreads.append(np.tile(outside_roots(basis.shape), views))
-            orders.append(np.tile(basis.order, views))
-        self._spread: Floats = np.concatenate(spreads)
-        self._weight = 1 / (self.deviation * self._spread) ** 2
-        self.metric: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
-        self.order = np.zeros(len(self.metric), dtype=np.int64)
-        self.order[self._shared] = np.concatenate(orders)
+            orders.append(np.tile(basis.order.astype(np.int8), views))
+        self.spread: Floats = np.concatenate(spreads)
+        self._weigh()
+        self.order = np.zeros(len(self.metric), dtype=np.int8)
+        self.order[self.distinct] = np.concatenate(orders)
+
+    def _weigh(self) -> None:
+        """Compute the precision of each coefficient of each view, and of each distinct one."""
+        weight = self.deviation * self.spread
+        np.square(weight, out=weight)
+        self.own_precision: Floats = np.divide(1.0, weight, out=weight)
+        self.metric: Floats = np.bincount(self.distinct, weights=weight).astype(
+            np.float64,
+            copy=False,
+        )
+
+    def in_units(self, variances: Sequence[float]) -> "Components":
+        """The same components if the cells of the views have other variances, one for each view.
+
+        `order` and the numbers of the coefficients are not copied: they may be as large as all
+        tables.
+        """
+        found = copy(self)
+        found.__dict__.pop("precision", None)
+        found._source = replace(self._source, variances=tuple(variances))
+        found.deviations = np.sqrt(np.array(variances)[self._rows])
+        found._weigh()
+        return found
+
+    @property
+    def deviation(self) -> Floats:
+        """The cells' standard deviations, shape (n,)."""
+        return np.repeat(self.deviations, self._cells)
 
     def flatten(self, values: Iterable[Floats]) -> Floats:
         """Write the tables of the views into one vector of cells, shape (n,)."""
@@ -173,11 +159,11 @@ class Components:
         for basis, where in self._groups:
             tables = cells[where].reshape(-1, basis.cells)
             coefficients[where] = basis.analyse(tables).ravel()
-        return coefficients * self._spread
+        return coefficients * self.spread
 
     def average(self, coefficients: Floats) -> Floats:
         """Average equal coefficients of the views, weighted by precision, shape (n,) to (m,)."""
-        return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
+        return np.bincount(self.distinct, weights=coefficients * self.own_precision) / self.metric
 
     def estimate(self, values: Iterable[Floats]) -> Floats:
         """The best linear estimate of the distinct coefficients, shape (m,).
@@ -198,9 +184,9 @@ class Components:
         found = np.zeros(len(self.metric), np.bool_)
         if self._source.known is None:
             return found
-        for axes, where, shape in self._views:
+        for axes, where, shape in self.views:
             own = self._source.known.components(np.array([axes], dtype=np.int64))[0]
-            found[self._shared[where]] = own[transform(shape).component]
+            found[self.distinct[where]] = own[transform(shape).component]
         return found
 
     @property
@@ -211,7 +197,7 @@ class Components:
     def known_sums(self) -> Any:
         """The known sums of cells as a sparse matrix, shape (sums, n)."""
         known = self._source.known
-        blocks = [] if known is None else [known.equations(axes)[0] for axes, _, _ in self._views]
+        blocks = [] if known is None else [known.equations(axes)[0] for axes, _, _ in self.views]
         return scipy.sparse.block_diag(blocks)
 
     def fixed(self, cells: Floats) -> Floats:
@@ -220,7 +206,7 @@ class Components:
         if known is None:
             return cells
         found = np.empty_like(cells)
-        for axes, where, shape in self._views:
+        for axes, where, shape in self.views:
             found[where] = known.fixed(axes, cells[where].reshape(shape)).ravel()
         return found
 
@@ -230,12 +216,12 @@ class Components:
         if known is None or not known.grouped:
             return shared
         cells = self.synthesise(shared)
-        for axes, where, shape in self._views:
+        for axes, where, shape in self.views:
             cells[where] = known.left_open(axes, cells[where].reshape(shape)).ravel()
         return self.average(self.analyse(cells))
 
     @cached_property
-    def _views(self) -> list[tuple[Axes, slice, tuple[int, ...]]]:
+    def views(self) -> list[tuple[Axes, slice, tuple[int, ...]]]:
         """For each view its axes as they are turned, its slice of the cells, and its shape."""
         found = []
         start = 0
@@ -267,8 +253,8 @@ class Components:
         """For each view its axes as they are turned, and the number of the distinct coefficient of
         each of its coefficients, with one axis for each of these axes."""
         found: list[tuple[Axes, Integers]] = [((), np.empty(0, np.int64))] * len(self._rows)
-        for row, (axes, where, shape) in zip(self._rows.tolist(), self._views, strict=True):
-            found[row] = axes, self._shared[where].reshape(shape)
+        for row, (axes, where, shape) in zip(self._rows.tolist(), self.views, strict=True):
+            found[row] = axes, self.distinct[where].reshape(shape)
         return found
 
     def emptied(
@@ -293,7 +279,7 @@ class Components:
 
         empty = np.flatnonzero(False if self.empty is None else self.empty)
         scale = 1 / np.sqrt(weight)
-        cells = np.zeros(len(self._shared))
+        cells = np.zeros(len(self.distinct))
 
         def required(coefficients: Floats) -> Floats:
             """What must be zero: cells, and differences of sums of different views."""
@@ -307,8 +293,8 @@ class Components:
 
         def pulled(values: Floats) -> Floats:
             cells[empty] = np.ravel(values)[: len(empty)]
-            coefficients = self.analyse(cells) / self._spread**2
-            summed = np.bincount(self._shared, weights=coefficients).astype(np.float64)
+            coefficients = self.analyse(cells) / self.spread**2
+            summed = np.bincount(self.distinct, weights=coefficients).astype(np.float64)
             if links is not None:
                 summed += links.matrix.T @ np.ravel(values)[len(empty) :]
             return scale * self._left_open(summed)
@@ -333,14 +319,14 @@ class Components:
 
     def synthesise(self, shared: Floats) -> Floats:
         """Compute the cells of all views from the distinct coefficients, shape (m,) to (n,)."""
-        coefficients = shared[self._shared] / self._spread
+        coefficients = shared[self.distinct] / self.spread
         cells = np.empty_like(coefficients)
         for basis, where in self._groups:
             own = coefficients[where].reshape(-1, basis.cells)
             cells[where] = basis.synthesise(own).ravel()
         return cells
 
-    @cached_property
+    @property
     def holders(self) -> Integers:
         """The number of views that hold each distinct coefficient, shape (m,).
 
@@ -349,23 +335,23 @@ class Components:
         cells = [self._source.values[row].size for row in self._rows]
         # The last basis function of a view varies on all its axes. So only this view and views that
         # contain it hold its coefficient.
-        last = self._shared[np.cumsum(cells) - 1]
-        every = np.bincount(self._shared)
+        last = self.distinct[np.cumsum(cells) - 1]
+        every = np.bincount(self.distinct)
         equal = np.bincount(last, minlength=len(every))
         first = np.unique(last, return_index=True)[1]
         counts = np.zeros(len(cells), np.bool_)
         counts[first] = every[last[first]] == equal[last[first]]
-        counted = self._shared[np.repeat(counts, cells)]
+        counted = self.distinct[np.repeat(counts, cells)]
         return np.bincount(counted, minlength=len(every))
 
-    @cached_property
+    @property
     def summed(self) -> Floats:
         """How many cells of a view a cell of the marginal on the component sums, shape (m,).
 
         The largest such number over the views that hold the component.
         """
         largest = np.ones(len(self.metric))
-        np.maximum.at(largest, self._shared, self._spread**2)
+        np.maximum.at(largest, self.distinct, self.spread**2)
         return largest
 
     @property
@@ -375,9 +361,9 @@ class Components:
         It is the median over its components of (variance of the estimate) / (variance by the cells
         of the view), which counts as 1 for what is known, shape (views,).
         """
-        precision = self.precision[self._shared]
-        is_open = np.isfinite(precision) & ~self.known[self._shared]
-        gain = np.where(is_open, self._weight / precision, 1.0)
+        precision = self.precision[self.distinct]
+        is_open = np.isfinite(precision) & ~self.known[self.distinct]
+        gain = np.where(is_open, self.own_precision / precision, 1.0)
         found = np.empty(len(self._rows))
         start = 0
         for basis, where in self._groups:
@@ -394,8 +380,8 @@ class Components:
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
             blocks += [basis.synthesise(np.eye(basis.cells)).T] * views
-        rows = np.arange(len(self._shared))
-        scatter = scipy.sparse.csr_array((1 / self._spread, (rows, self._shared)))
+        rows = np.arange(len(self.distinct))
+        scatter = scipy.sparse.csr_array((1 / self.spread, (rows, self.distinct)))
         return scipy.sparse.csr_array(scipy.sparse.block_diag(blocks) @ scatter)
 
     @cached_property
@@ -416,62 +402,10 @@ class Components:
             own = slice(start, start + basis.cells)
             # `precisions` are for total x moment, which is the coefficient times the root of the
             # number of cells of its marginal.
-            cells = basis.cells / self._spread[own] ** 2
-            precision[self._shared[own]] = known[row][masks] * cells
+            cells = basis.cells / self.spread[own] ** 2
+            precision[self.distinct[own]] = known[row][masks] * cells
             start += basis.cells
         return precision
-
-    @cached_property
-    def packed(self) -> Packed:
-        """The shapes of the views in flat arrays; see `Packed`."""
-        shapes: list[tuple[int, ...]] = []
-        for basis, where in self._groups:
-            views = (where.stop - where.start) // basis.cells
-            shapes += [basis.shape] * views
-        bounds = np.cumsum([0, *(math.prod(shape) for shape in shapes)]).astype(np.int64)
-        return Packed(
-            bounds=bounds,
-            axes=np.cumsum([0, *(len(shape) for shape in shapes)]).astype(np.int64),
-            sizes=np.array([size for shape in shapes for size in shape], dtype=np.int64),
-            binary=np.array([bool(shape) and set(shape) == {2} for shape in shapes]),
-            widest=int(np.diff(bounds).max()),
-        )
-
-    def goals(
-        self,
-        weight: Floats,
-        observed: Floats,
-    ) -> Goals:
-        """Arrange weights and observed values for compiled loops; see `Goals`.
-
-        Parameters
-        ----------
-        weight
-            The weight of each distinct coefficient in the objective, shape (m,).
-        observed
-            Its observed value, shape (m,).
-        """
-        # The loops' functions have mean square one. Hence the root of the number of cells.
-        cells = np.diff(self.packed.bounds)
-        root = np.sqrt(np.repeat(cells, cells))
-        out = 1 / (self._spread * root)
-        holders = np.bincount(self._shared)
-        several = (holders > 1) | np.isinf(weight)
-        alone = np.where(several, 0.0, weight)
-        # The entries of shared coefficients, by coefficient.
-        places = np.flatnonzero(several[self._shared])
-        places = places[np.argsort(self._shared[places], kind="stable")]
-        numbers = self._shared[places]
-        return Goals(
-            pull=alone[self._shared],
-            pulled=(alone * observed)[self._shared] * out,
-            bounds=np.concatenate([[0], np.cumsum(holders[several])]),
-            places=places,
-            into=(self._weight * self._spread * root)[places] / self.metric[numbers],
-            out=out[places],
-            weight=weight[several],
-            observed=observed[several],
-        )
 
     def tables(self, shared: Floats) -> Tables:
         """The consistent tables that have these distinct coefficients, shape (m,)."""

@@ -1,6 +1,6 @@
 """`JointProjection`: the nearest tables that are both consistent and non-negative."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,16 +55,17 @@ class JointProjection:
 
     The method is ADMM (the alternating direction method of multipliers). Both of its steps have
     closed forms: an average of coefficients, and a clip. The iteration may leave some cells
-    slightly below zero. Then a share of the uniform table is mixed in, so that the result is
-    exactly consistent and exactly non-negative. If the total is not positive, all tables become
-    zero.
+    slightly below zero. Then a share of other tables is mixed in, so that the result is exactly
+    consistent and exactly non-negative. These are uniform, or have their counts where cells are
+    below zero, whichever needs the smaller share. The second share is small even if tables have far
+    more cells than rows. If the total is not positive, all tables become zero.
 
     The steps of the multipliers in a view are in units of the variance of its cells. But other
     views may measure the components of a view far better. Then its steps would be far too small for
-    these, and many cells would still be below zero in the end. The uniform table would then get
-    many rows, and sums would be off by more than their noise. So the unit is at most `STEP_RANGE`
-    times the variance that cells would have if the median component stood for all. The solution
-    does not depend on it.
+    these, and many cells would still be below zero in the end. The tables that are mixed in would
+    then get many rows, and sums would be off by more than their noise. So the unit is at most
+    `STEP_RANGE` times the variance that cells would have if the median component stood for all. The
+    solution does not depend on it.
 
     Known components do not change. The table that is mixed in agrees with what is known; the
     iteration goes on until its share is small.
@@ -121,23 +122,30 @@ class JointProjection:
         strength = components.precision * importance(components, self.decay, self.growth)
         # From here on, variances are only the units of steps.
         shrunk = np.minimum(1.0, STEP_RANGE * components.median_gain)
-        units = tuple((shrunk * tables.variances).tolist())
-        components = Components(replace(tables, variances=units))
+        components = components.in_units((shrunk * tables.variances).tolist())
         # An infinite weight keeps the total fixed.
         weight = strength / components.metric
+        del strength  # it may be as large as all tables
         weight = np.where((components.order > 0) & ~components.known, weight, np.inf)
         cells = components.synthesise(observed)
         if components.empty is not None:
             cells[components.empty] = 0.0
-        inner = total * components.flatten(map(tables.inner, range(len(tables.views))))
+        # If nothing but the total is known, `_filling` keeps the share small.
+        is_bound = tables.known is not None and tables.known.more
+        bound = _inner(components, tables, total) if is_bound else None
         if cells.min() < 0:
-            # Where little is known, the share is small anyway.
-            bound = inner if tables.known is not None and tables.known.more else None
             with single_thread():
                 cells = self._solve(components, observed, weight, cells, bound)
+        inner = _inner(components, tables, total) if bound is None else bound
         share = _share(cells, inner)
-        mixed = np.maximum((1 - share) * cells + share * inner, 0.0)
-        return tables.with_values(components.with_cells(mixed).values)
+        if tables.zeros is None and not is_bound:
+            share, inner = _filling(components, cells, total, share, inner)
+        # In place: the cells may be as many as memory allows.
+        cells *= 1 - share
+        inner *= share
+        cells += inner
+        np.maximum(cells, 0.0, out=cells)
+        return tables.with_values(components.with_cells(cells).values)
 
     def _solve(
         self,
@@ -147,14 +155,14 @@ class JointProjection:
         cells: Floats,
         inner: Floats | None,
     ) -> Floats:
-        """Run ADMM from the given cells; returns consistent cells, shape (n,).
+        """Run ADMM from the given cells, which are overwritten; returns consistent cells, (n,).
 
         It goes on until little of the cells `inner` is needed, if they are given.
         """
         loops = None
         if not components.known_by_group and components.links is None:
             loops = _compiled_loops(NUMPY_SECONDS_A_CELL * cells.size)
-        state: Splitting
+        state: Splitting | CompiledSplitting
         if loops is None:
             state = Splitting(components, observed, weight, cells)
         else:
@@ -164,23 +172,72 @@ class JointProjection:
         for iteration in range(self.iterations):
             primal, change = state.step(rho)
             still = primal < self.tolerance and change < self.tolerance
-            if still and (inner is None or _share(state.cells, inner) <= _MIXED):
+            if still and (inner is None or _share(state.consistent(rho), inner) <= _MIXED):
                 break
             if iteration == patience:
                 # Convergence is slow if many cells change sign repeatedly: use larger steps.
                 rho *= 2
                 patience *= 2
-                state.dual /= 2
+                state.halve_dual()
+        found = state.consistent(rho)
         if components.empty is None and components.links is None:
-            return state.cells
-        shared = components.average(components.analyse(state.cells))
+            return found
+        shared = components.average(components.analyse(found))
         return components.synthesise(components.emptied(shared, weight * components.metric))
+
+
+def _inner(components: Components, tables: Tables, total: float) -> Floats:
+    """The cells of the tables that are mixed in, shape (n,)."""
+    return total * components.flatten(map(tables.inner, range(len(tables.views))))
 
 
 def _share(cells: Floats, inner: Floats) -> float:
     """The smallest share t for which (1 - t) cells + t inner is nowhere negative."""
-    low = np.minimum(cells, 0.0)
-    return float(np.max(low / np.where(inner > 0, low - inner, -np.inf)))
+    negative = cells < 0
+    low = cells[negative]
+    inside = inner[negative]
+    shares = low / np.where(inside > 0, low - inside, -np.inf)
+    return float(np.max(shares, initial=0.0))
+
+
+def _filling(
+    components: Components,
+    cells: Floats,
+    total: float,
+    share: float,
+    inner: Floats,
+) -> tuple[float, Floats]:
+    """Tables that have their counts where cells are below zero, and the share of them to mix in.
+
+    Let the missing counts of a view be max(-cells, 0). Take them as the table of a distribution
+    that is uniform over all other axes, and add these distributions over all views. The marginals
+    of the sum are consistent and non-negative, and in each view at least its missing counts. So
+    their sum with the cells is nowhere negative, and a division restores the total. This is a share
+    of count / (count + total), where count is the sum of all missing counts. A smaller share is
+    enough where the distributions of several views add up.
+
+    The coefficients of such a distribution are those of the missing counts, and zero for components
+    that vary on other axes.
+
+    Parameters
+    ----------
+    share, inner
+        Of the tables that are mixed in otherwise: they are returned if they need the smaller share.
+    """
+    missing = np.maximum(-cells, 0.0)
+    count = float(missing.sum())
+    if count == 0:
+        return share, inner
+    missing /= count
+    coefficients = components.analyse(missing)
+    del missing  # it may be as large as all tables
+    shared = np.bincount(components.distinct, weights=coefficients).astype(np.float64, copy=False)
+    del coefficients
+    shared *= total
+    filling = components.synthesise(shared)
+    # The bound holds without rounding errors, which are large relative to the smallest cells.
+    own = min(_share(cells, filling), count / (count + total))
+    return (own, filling) if own < share else (share, inner)
 
 
 def importance(

@@ -3,7 +3,7 @@ import itertools
 
 import numpy as np
 import pytest
-from cases import disagreement, random_tables, seeds
+from cases import disagreement, random_tables, seeds, tables_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +18,9 @@ from margin.solvers import (
     Tables,
 )
 from margin.solvers.basis import transform
+from margin.solvers.known.known import KnownTable
 from margin.solvers.tables.consistency import Components
-from margin.solvers.tables.nonnegativity import joint_projection, splitting
+from margin.solvers.tables.nonnegativity import joint_projection, packing, splitting
 from margin.solvers.zeros import Zeros
 
 METHODS = [Clip(), Simplex(), Simplex(rounds=100), Ripple(), JointProjection()]
@@ -330,8 +331,37 @@ def test_a_decay_may_be_a_whole_number():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     """With views that share everything, something and nothing, and any division among threads."""
-    loops = pytest.importorskip("margin.solvers.tables.nonnegativity.projection_loops")
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
+    check_compiled_loops(tables, threads, monkeypatch)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_compiled_loops_give_numpys_numbers_for_wide_views(is_known, threads, monkeypatch):
+    """Three views have far fewer sums over one axis than cells, and are split.
+
+    Some pairs and triples belong to one view only, some to several, and one view to another.
+    """
+    sizes = (9, 8, 13, 2, 11, 6)
+    views = ((0, 1, 2), (0, 2, 4), (1, 2, 4, 5), (1, 5), (2, 3), (0, 3))
+    rng = np.random.default_rng(5)
+    exact = rng.poisson(0.01, sizes).astype(float)
+    marginals = tables_of(exact, views)
+    noisy = [value + rng.normal(0, 4, value.shape) for value in marginals.values]
+    pair = KnownTable((0, 2), (None, None), exact.sum((1, 3, 4, 5)))
+    tables = dataclasses.replace(
+        marginals,
+        values=tuple(noisy),
+        variances=(16.0, 9.0, 25.0, 16.0, 4.0, 1.0),
+        known=Known(sizes, [pair]) if is_known else None,
+    )
+    components = Components(ResidualConsistency()(tables))
+    assert packing.split_views(components, np.ones(len(components.metric))).sum() == 3
+    check_compiled_loops(tables, threads, monkeypatch)
+
+
+def check_compiled_loops(tables, threads, monkeypatch):
+    loops = pytest.importorskip("margin.solvers.tables.nonnegativity.projection_loops")
     found = []
     for module in (None, loops):
         monkeypatch.setattr(
@@ -394,3 +424,49 @@ def test_a_solver_that_is_missing_is_told():
 
 def test_a_general_solver_too_ends_a_negative_total_in_zeros():
     assert not ProjectionQP()(one_table(np.full((2, 2), -3.0))).values[0].any()
+
+
+def test_what_is_mixed_in_has_its_counts_where_cells_are_below_zero():
+    """It is compared with the marginals of a table over all axes."""
+    sizes = (3, 4, 2, 5)
+    views = ((0, 1, 2), (1, 2, 3), (0, 3), (3,))
+    rng = np.random.default_rng(7)
+    exact = tables_of(rng.poisson(0.5, sizes).astype(float), views)
+    noisy = exact.with_values([value + rng.normal(0, 3, value.shape) for value in exact.values])
+    tables = ResidualConsistency()(noisy)
+    components = Components(tables)
+    cells = components.flatten(tables.values)
+    total = float(tables.values[0].sum())
+    joint = np.zeros(sizes)
+    for view, value in zip(views, tables.values, strict=True):
+        others = tuple(axis for axis in range(len(sizes)) if axis not in view)
+        cells_of_one = np.prod([sizes[axis] for axis in others])
+        joint += np.expand_dims(np.maximum(-value, 0.0), others) / cells_of_one
+    share, inner = joint_projection._filling(components, cells, total, 1.0, cells)
+    assert share <= joint.sum() / (joint.sum() + total)
+    expected = tables_of(joint * (total / joint.sum()), views)
+    for found, value in zip(components.with_cells(inner).values, expected.values, strict=True):
+        assert found == pytest.approx(value, abs=1e-9)
+    # No smaller share is enough.
+    assert ((1 - share) * cells + share * inner).min() == pytest.approx(0, abs=1e-9)
+    # Tables that need a smaller share are kept.
+    kept = share / 2
+    assert joint_projection._filling(components, cells, total, kept, cells) == (kept, cells)
+
+
+@pytest.mark.parametrize(("iterations", "left"), [(1, 600), (5, 900)])
+def test_a_short_iteration_moves_few_rows_of_sparse_tables(iterations, left):
+    """The uniform table would leave 276 or 696 of 1,000 rows in the only cell that holds any."""
+    sizes = (20, 15, 30)
+    exact = np.zeros(sizes)
+    exact[0, 0, 0] = 1000.0
+    rng = np.random.default_rng(8)
+    marginals = tables_of(exact, ((0, 1, 2), (0, 2), (1,)))
+    noisy = [value + rng.normal(0, 0.5, value.shape) for value in marginals.values]
+    tables = dataclasses.replace(
+        marginals, values=tuple(noisy), variances=(0.25,) * len(marginals.values)
+    )
+    found = JointProjection(iterations=iterations)(tables)
+    assert disagreement(found) < 1e-9
+    assert min(value.min() for value in found.values) >= 0
+    assert found.values[0][0, 0, 0] > left
