@@ -22,7 +22,6 @@ from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible, reconstruction_for
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import usual_workload
-from ..by_table import of_components
 from ..fitted import (
     FIRST_PART,
     LOOK_CHOICE_NOISE,
@@ -34,6 +33,7 @@ from ..fitted import (
     TREE_SINGLES,
 )
 from ..ordered.level_counts import LevelCounts
+from .again import chosen_again
 from .asked_candidates import measured_as_asked
 from .auto import counted_rows
 from .begin import begin
@@ -80,7 +80,7 @@ class Adaptive:
 
     Under concentrated differential privacy the candidate is measured with half of what is left. The
     structure is learnt again from all tables, and the rest measures the candidate that is best
-    together with them.
+    together with them (`chosen_again`).
 
     Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
     far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
@@ -430,21 +430,16 @@ class _Course:
         tables = self.evidence.tables()
         self.rows = max(1.0, tables.total)
         self.strength = learned(tables, Strength.of(self.mechanism.structure))
-        return self.considered.combined(
-            of_components(self.domain, self._measured()),
+        again, self.evidence = chosen_again(
+            self.domain,
+            self.considered,
+            self.evidence,
             chosen,
             self.strength,
             self.rows,
-            variance=variance_after(self.budget, self.spent),
-        )[0]
-
-    def _measured(self) -> dict[View, float]:
-        """The precision of each component that has been measured."""
-        names = self.domain.attributes
-        return {
-            tuple(names[axis] for axis in axes): precision
-            for axes, precision in self.evidence.precision.items()
-        }
+            variance_after(self.budget, self.spent),
+        )
+        return again
 
     def _solver(self, chosen: Candidate) -> Solver:
         assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked

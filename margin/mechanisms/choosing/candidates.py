@@ -26,7 +26,7 @@ from .residual import Residual
 from .strength import Strength
 from .tree import SpanningTree
 
-__all__ = ["Candidate", "Candidates", "nearly"]
+__all__ = ["Candidate", "Candidates", "Combined", "nearly"]
 
 
 _SAMPLE = 200
@@ -77,6 +77,26 @@ class Candidate:
     def error(self) -> float:
         """The expected squared error: `noise + missed`."""
         return self.noise + self.missed
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Combined:
+    """A candidate that follows earlier measurements, with its expected error together with them.
+
+    Attributes
+    ----------
+    candidate
+        The candidate; its errors are those after both measurements.
+    keeps
+        Whether all earlier measurements are kept. If not, only those of the components that the
+        candidate measures itself are kept.
+    """
+
+    candidate: Candidate
+    keeps: bool
 
 
 class Candidates:
@@ -174,7 +194,7 @@ class Candidates:
         rows: float,
         *,
         variance: float,
-    ) -> list[Candidate]:
+    ) -> list[Combined]:
         """Compute the expected error of each candidate together with earlier measurements.
 
         The result is sorted, the best first. A spanning tree is left out: other measurements would
@@ -201,20 +221,32 @@ class Candidates:
         for (offer, known), left in zip(self._found, lefts, strict=True):
             if offer.tree is not None:
                 continue
-            together = [
-                _together(one, before, variance * left)
-                for one, before in zip(known, earlier, strict=True)
-            ]
-            noise, missed = self._asked.errors(together, strength, rows, 1.0)
-            found.append(
-                Candidate(
+            for keeps in (True, False):
+                together = [
+                    _together(one, before, variance * left, keeps)
+                    for one, before in zip(known, earlier, strict=True)
+                ]
+                noise, missed = self._asked.errors(together, strength, rows, 1.0)
+                candidate = Candidate(
                     mechanism=offer.mechanism,
                     note=offer.note,
                     noise=noise,
                     missed=missed,
                 )
-            )
-        return sorted(found, key=lambda candidate: nearly(candidate.error))
+                found.append(
+                    Combined(
+                        candidate=candidate,
+                        keeps=keeps,
+                    )
+                )
+        return sorted(found, key=lambda one: nearly(one.candidate.error))
+
+    def precision(self, candidate: Candidate) -> Precision:
+        """How precisely a candidate measures each component."""
+        (found,) = (
+            offer.precision for offer, _ in self._found if offer.mechanism is candidate.mechanism
+        )
+        return found
 
     def _left(
         self,
@@ -262,6 +294,7 @@ def _together(
     known: _Known,
     earlier: Floats,
     variance: float,
+    keeps: bool,
 ) -> _Known:
     """How precisely components are measured by a mechanism and earlier measurements together.
 
@@ -273,8 +306,11 @@ def _together(
         Those of the earlier measurements.
     variance
         A factor for the variance of the noise of the mechanism.
+    keeps
+        Whether earlier measurements of other components are kept.
     """
-    precision = known.precision / variance + earlier
+    kept = earlier if keeps else np.where(known.precision > 0, earlier, 0.0)
+    precision = known.precision / variance + kept
     return _Known(
         precision=precision,
         depth=_depths(precision > 0),

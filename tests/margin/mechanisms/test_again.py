@@ -9,12 +9,13 @@ import pytest
 from watched import Watched
 
 import margin
-from margin import ZCDP, Adaptive, Domain, PriView, PureDP, Workload
+from margin import ZCDP, Adaptive, Domain, PureDP, Workload
 from margin.mechanisms.by_table import of_components
+from margin.mechanisms.choosing.again import chosen_again
 from margin.mechanisms.choosing.candidates import Candidates
-from margin.mechanisms.choosing.offers import offers
 from margin.mechanisms.choosing.probes import variance_after
 from margin.mechanisms.choosing.strength import Strength
+from margin.solvers import Evidence
 
 BUDGET = ZCDP("0.02")
 ROWS = 20_000.0
@@ -38,14 +39,15 @@ def candidate(found, note):
     return one
 
 
-def precision(domain, budget, note):
-    """How precisely the mechanism with this note measures each component."""
-    (found,) = (
-        offer.precision
-        for offer in offers(domain, Workload.all_kway(domain, 3), budget)
-        if offer.note == note
-    )
-    return found
+def measured(domain, order, variance):
+    """Evidence of all components of up to `order` attributes, all of whose moments are zero."""
+    evidence = Evidence(sizes=domain.sizes)
+    axes = range(len(domain))
+    parts = [part for size in range(order + 1) for part in itertools.combinations(axes, size)]
+    for part in parts:
+        total = np.array(ROWS) if not part else np.zeros((1,) * len(part))
+        evidence.add_component(part, total, variance)
+    return evidence
 
 
 @pytest.mark.parametrize("note", ["one-way tables", "components of up to 2 attributes"])
@@ -60,7 +62,7 @@ def test_two_halves_are_as_good_as_the_whole(note):
     whole = candidate(prices.priced(strength, rows), note)
     half = variance_after(BUDGET, Fraction(1, 2))
 
-    offered = precision(domain, BUDGET, note)
+    offered = prices.precision(whole)
     both = prices.combined(
         lambda axes: offered(axes) / half,
         whole,
@@ -68,7 +70,8 @@ def test_two_halves_are_as_good_as_the_whole(note):
         rows,
         variance=half,
     )
-    together = candidate(both, note)
+    kept = [one.candidate for one in both if one.keeps]
+    together = candidate(kept, note)
     assert together.noise == pytest.approx(whole.noise, rel=1e-6)
     assert together.missed == pytest.approx(whole.missed, rel=1e-9)
 
@@ -85,7 +88,7 @@ def test_the_removal_of_negative_counts_acts_on_both_halves():
     even = candidate(prices.priced(replace(strength, spread=1.0), rows, variance=half), note)
     assert first.noise < 0.7 * even.noise
 
-    offered = precision(domain, ZCDP("0.5"), note)
+    offered = prices.precision(first)
     both = prices.combined(
         lambda axes: offered(axes) / half,
         first,
@@ -93,7 +96,7 @@ def test_the_removal_of_negative_counts_acts_on_both_halves():
         rows,
         variance=half,
     )
-    together = candidate(both, note)
+    together = candidate([one.candidate for one in both if one.keeps], note)
     # A half, but for the largest size that noise can have.
     assert together.noise == pytest.approx(first.noise / 2, rel=0.05)
 
@@ -104,41 +107,47 @@ def test_a_tree_does_not_follow():
     prices = considered(domain)
     first = prices.priced(STRENGTHS["medium"], ROWS)[0]
     both = prices.combined(held, first, STRENGTHS["medium"], ROWS, variance=2.0)
-    assert "a spanning tree of pairs" not in {one.note for one in both}
-    errors = [one.error for one in both]
+    assert "a spanning tree of pairs" not in {one.candidate.note for one in both}
+    errors = [one.candidate.error for one in both]
     assert errors == pytest.approx(sorted(errors), rel=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("strength", "held", "order"),
+    ("strength", "order", "keeps"),
     [
-        # What is asked is measured whole, whatever was measured before.
-        ("strong", 1, 3),
-        ("strong", 2, 3),
-        # Pairs say nothing, so nothing but single attributes is measured.
-        ("none", 1, 1),
-        # The noise of pairs that were measured stays in the answers, and is made smaller.
-        ("none", 2, 2),
+        # What is asked is measured whole, beside what was measured before.
+        ("strong", 3, True),
+        # Pairs say nothing: their measurements are left out.
+        ("none", 1, False),
     ],
 )
-def test_it_follows_what_was_learnt(strength, held, order):
+def test_it_follows_what_was_learnt(strength, order, keeps):
     domain = binary(8)
     prices = considered(domain)
-    first = candidate(
-        prices.priced(STRENGTHS["medium"], ROWS),
-        f"components of up to {held} attributes" if held else "the total alone",
-    )
-    parts = [part for size in range(held + 1) for part in itertools.combinations(domain, size)]
-    chosen = prices.combined(
-        of_components(domain, dict.fromkeys(parts, 1 / 4e4)),
+    first = candidate(prices.priced(STRENGTHS["medium"], ROWS), "components of up to 2 attributes")
+    evidence = measured(domain, 2, 4e4)
+    chosen, left = chosen_again(
+        domain,
+        prices,
+        evidence,
         first,
         STRENGTHS[strength],
         ROWS,
-        variance=variance_after(BUDGET, Fraction(1, 2)),
-    )[0]
-    views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
-    deepest = chosen.mechanism.order if views is None else max(map(len, views))
-    assert min(deepest, 3) == order
+        variance_after(BUDGET, Fraction(1, 2)),
+    )
+    deepest = max(
+        size
+        for size in range(4)
+        if (prices.precision(chosen)(np.array([list(range(size))]))[0, -1]) > 0
+    )
+    assert deepest == order
+    orders = {len(axes) for axes in left.precision}
+    assert orders == ({0, 1, 2} if keeps else {0, 1})
+    for axes, precision in left.precision.items():
+        assert precision == evidence.precision[axes]
+        assert np.array_equal(left.weighted[axes], evidence.weighted[axes])
+    # What is left is a set of tables that can be answered from.
+    assert left.tables().total == pytest.approx(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -149,13 +158,12 @@ def test_it_follows_what_was_learnt(strength, held, order):
 def test_concentrated_privacy_alone_has_a_second_choice(monkeypatch, budget, choices):
     """The first choice has half of what the number of rows left, and all of it is spent."""
     left = []
-    combined = Candidates.combined
 
-    def spy(self, *asked, variance):
-        left.append(variance)
-        return combined(self, *asked, variance=variance)
+    def spy(*asked):
+        left.append(asked[-1])
+        return chosen_again(*asked)
 
-    monkeypatch.setattr(Candidates, "combined", spy)
+    monkeypatch.setattr("margin.mechanisms.choosing.adaptive.chosen_again", spy)
     monkeypatch.setattr("margin.mechanisms.choosing.adaptive.pays", lambda *_: False)
     monkeypatch.setattr("margin.mechanisms.choosing.adaptive._Course._look_share", lambda _: None)
     watched = Watched(Adaptive(rounds=0))
