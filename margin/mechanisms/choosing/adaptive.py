@@ -3,6 +3,7 @@
 import itertools
 import logging
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,6 +45,7 @@ from .look import Judge, look_share
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
 from .rounds import CHOICE, Rounds
+from .scales import told_scales
 from .strength import Strength, Structure, learned
 from .strong_pairs import StrongPairs
 from .tree import SpanningTree
@@ -412,17 +414,26 @@ class _Course:
             )
             # The probes would close cycles: answers are exact for the tables of the tree alone.
             return tree.measure_and_judge(self.private, self.workload, 1 - self.spent)
+        left_out: Evidence | None = None
         if not isinstance(self.budget, PureDP) and not math.isnan(chosen.error):
-            chosen = self._after_a_part(chosen)
+            chosen, left_out = self._after_a_part(chosen)
         self._measure_candidate(chosen, None)
-        return self._synopsis(self._solver(chosen))
+        synopsis = self._synopsis(self._solver(chosen))
+        if left_out is None:
+            return synopsis
+        # What is left out still tells how strong the structure is that the answers then miss.
+        depth = _depth(self.evidence)
+        self.evidence.add_evidence(left_out)
+        everything = self._synopsis(self._solver(chosen))
+        return replace(synopsis, scales=told_scales(everything, (depth, depth + 1)))
 
-    def _after_a_part(self, chosen: Candidate) -> Candidate:
+    def _after_a_part(self, chosen: Candidate) -> tuple[Candidate, Evidence | None]:
         """Measure a candidate with a part of what is left, and choose again: the second choice.
 
         Under concentrated differential privacy two measurements of one candidate are together as
         precise as a single one with both budgets. So a second choice costs nothing, and it knows
-        far more: the strength of the structure is learnt from all that has been measured.
+        far more: the strength of the structure is learnt from all that has been measured. The
+        result is what to measure next, and the measurements that are left out.
         """
         part = (1 - self.spent) * FIRST_PART
         self._measure_candidate(chosen, part)
@@ -430,7 +441,7 @@ class _Course:
         tables = self.evidence.tables()
         self.rows = max(1.0, tables.total)
         self.strength = learned(tables, Strength.of(self.mechanism.structure))
-        again, self.evidence = chosen_again(
+        again, self.evidence, left_out = chosen_again(
             self.domain,
             self.considered,
             self.evidence,
@@ -439,7 +450,7 @@ class _Course:
             self.rows,
             variance_after(self.budget, self.spent),
         )
-        return again
+        return again, left_out
 
     def _solver(self, chosen: Candidate) -> Solver:
         assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked
@@ -525,6 +536,16 @@ class _Course:
             reconstruction=solver,
             kurtosis=self.budget.kurtosis,
         )
+
+
+def _depth(evidence: Evidence) -> int:
+    """The largest number t such that the components of all sets of t attributes are measured."""
+    orders = Counter(map(len, evidence.precision))
+    varying = sum(size > 1 for size in evidence.sizes)
+    depth = 0
+    while depth < varying and orders[depth + 1] == math.comb(varying, depth + 1):
+        depth += 1
+    return depth
 
 
 def _part(share: float) -> Fraction:

@@ -23,7 +23,7 @@ def chosen_again(
     strength: Strength,
     rows: float,
     variance: float,
-) -> tuple[Candidate, Evidence]:
+) -> tuple[Candidate, Evidence, Evidence | None]:
     """Choose the candidate that is best together with what has been measured.
 
     Each candidate is judged twice: with all earlier measurements, and with those alone of the
@@ -46,14 +46,14 @@ def chosen_again(
     Returns
     -------
     tuple
-        The candidate to measure with the rest of the budget, and the earlier measurements that are
-        kept.
+        The candidate to measure with the rest of the budget; the earlier measurements that are
+        kept; and those that are left out, None if there are none.
     """
     held = of_components(domain, _by_names(domain, evidence.precision))
     best = considered.combined(held, first, strength, rows, variance=variance)[0]
     if best.keeps:
-        return best.candidate, evidence
-    return best.candidate, _within(evidence, considered.precision(best.candidate))
+        return best.candidate, evidence, None
+    return best.candidate, *_parted(evidence, considered.precision(best.candidate))
 
 
 def _by_names(domain: Domain, precision: Mapping[Axes, float]) -> dict[View, float]:
@@ -62,21 +62,22 @@ def _by_names(domain: Domain, precision: Mapping[Axes, float]) -> dict[View, flo
     return {tuple(names[axis] for axis in axes): own for axes, own in precision.items()}
 
 
-def _within(evidence: Evidence, measured: Precision) -> Evidence:
-    """The measurements of the components that another mechanism measures, and of the total."""
-
-    def kept(axes: Axes) -> bool:
-        varying = [axis for axis in axes if evidence.sizes[axis] > 1]
-        return not varying or float(measured(np.array([varying]))[0, -1]) > 0
-
-    left = Evidence(
-        sizes=evidence.sizes,
-        zeros=evidence.zeros,
-        known=evidence.known,
+def _parted(evidence: Evidence, measured: Precision) -> tuple[Evidence, Evidence]:
+    """The measurements of the components that another mechanism measures, and those of others."""
+    kept, others = (
+        Evidence(
+            sizes=evidence.sizes,
+            zeros=evidence.zeros,
+            known=evidence.known,
+        )
+        for _ in range(2)
     )
-    for axes in filter(kept, evidence.precision):
-        left.precision[axes] = evidence.precision[axes]
-        left.weighted[axes] = evidence.weighted[axes]
-    # The noise of a table's cells is in all of its components: those that stay, too.
-    left.measured.extend(evidence.measured)
-    return left
+    for axes, precision in evidence.precision.items():
+        # The total is kept in any case.
+        is_kept = not axes or float(measured(np.array([axes]))[0, -1]) > 0
+        part = kept if is_kept else others
+        part.precision[axes] = precision
+        part.weighted[axes] = evidence.weighted[axes]
+    # The noise of a table's cells is in all of its components: in those that stay, too.
+    kept.measured.extend(evidence.measured)
+    return kept, others

@@ -10,10 +10,8 @@ from ..._types import Floats
 from ...domain.workload import Workload
 from ...solvers import (
     Evidence,
-    Newton,
     NonNegativity,
     ResidualConsistency,
-    Structure,
     Tables,
 )
 from ...solvers.basis import transform
@@ -21,17 +19,12 @@ from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
 from ..fitted import DROWNED
 from .offers import Axes
+from .scales import told_scales
 
 __all__ = ["without_drowned"]
 
 _MOST_VIEWS = 200
 """Largest number of views from which signal and noise are estimated."""
-
-_MOST_ASKED = 12
-"""Largest number of attributes of marginals whose scales of structure are told."""
-
-_LEARNT = 4
-"""Largest number of attributes of the parts of views from which such scales are learnt."""
 
 _DEVIATIONS = 2.0
 """Number of standard deviations that are added to the estimated signal."""
@@ -90,37 +83,7 @@ def without_drowned(
         reconstruction=synopsis.reconstruction,
         kurtosis=synopsis.kurtosis,
     )
-    return dataclasses.replace(left, scales=_scales(synopsis, known))
-
-
-def _scales(synopsis: ViewSynopsis, known: int) -> Mapping[tuple[int, int], float]:
-    """The scales of structure that the tables tell before some of them are left out.
-
-    The tables that are left say nothing of the structure of the others. Those that are left out do:
-    they were left out because it is small.
-
-    Parameters
-    ----------
-    synopsis
-        The release with all its tables.
-    known
-        The number of attributes up to which moments are kept: 0 or 1.
-
-    Returns
-    -------
-    Mapping
-        As `ViewSynopsis.scales`; empty for solvers whose answers tell nothing of them.
-    """
-    solver = synopsis.reconstruction
-    if not (isinstance(solver, Newton) and solver.bars):
-        return {}
-    structure = Structure(synopsis.held, solver)
-    most = min(_MOST_ASKED, len(synopsis.domain))
-    return {
-        (depth, count): structure.scale(depth, min(count, _LEARNT))
-        for depth in range(known, 2)
-        for count in range(depth + 1, most + 1)
-    }
+    return dataclasses.replace(left, scales=told_scales(synopsis, range(known, 2)))
 
 
 class _Worth:

@@ -126,7 +126,7 @@ def test_it_follows_what_was_learnt(strength, order, keeps):
     prices = considered(domain)
     first = candidate(prices.priced(STRENGTHS["medium"], ROWS), "components of up to 2 attributes")
     evidence = measured(domain, 2, 4e4)
-    chosen, left = chosen_again(
+    chosen, left, others = chosen_again(
         domain,
         prices,
         evidence,
@@ -143,9 +143,14 @@ def test_it_follows_what_was_learnt(strength, order, keeps):
     assert deepest == order
     orders = {len(axes) for axes in left.precision}
     assert orders == ({0, 1, 2} if keeps else {0, 1})
-    for axes, precision in left.precision.items():
-        assert precision == evidence.precision[axes]
-        assert np.array_equal(left.weighted[axes], evidence.weighted[axes])
+    # Nothing is lost, and nothing is counted twice.
+    parts = [left] if keeps else [left, others]
+    assert others is None or not keeps
+    for part in parts:
+        for axes, precision in part.precision.items():
+            assert precision == evidence.precision[axes]
+            assert np.array_equal(part.weighted[axes], evidence.weighted[axes])
+    assert sum(len(part.precision) for part in parts) == len(evidence.precision)
     # What is left is a set of tables that can be answered from.
     assert left.tables().total == pytest.approx(ROWS)
 
