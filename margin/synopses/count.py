@@ -16,6 +16,9 @@ _MOST_G = 0.05
 which the delta method is near Fieller's interval (Finney, Statistical Method in Biological Assay,
 1978)."""
 
+_MANY = 1e6
+"""Standard deviation, in rows, beside which a single row does not matter."""
+
 _Z = 1.96
 """The quantile in g, for intervals of 95 %."""
 
@@ -182,15 +185,23 @@ class Count:
     kw_only=True,
 )
 class Difference(Count):
-    """The difference of two estimated numbers of rows; it may be negative.
+    """The difference of two estimated numbers of rows, or of two ratios; it may be negative.
 
-    The attributes are those of `Count`. The variances allow for the errors that the two numbers
-    share.
+    The attributes are those of `Count`, and one more. The variances allow for the errors that the
+    two numbers share.
+
+    Attributes
+    ----------
+    is_whole
+        Whether the true difference is a whole number, as that of two numbers of rows is.
     """
+
+    is_whole: bool = True
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the true difference; see `Count.interval`."""
-        half = _half_width(self.variance, level, self.noise_kurtosis)
+        half_width = _half_width if self.is_whole else _half_width_of_ratio
+        half = half_width(self.variance, level, self.noise_kurtosis)
         return self.estimate - half, self.estimate + half
 
     @classmethod
@@ -294,6 +305,7 @@ class Difference(Count):
             estimate=later.estimate - earlier.estimate,
             noise_variance=variance,
             noise_kurtosis=min(LAPLACE_KURTOSIS, fourth / variance**2) if variance > 0 else 0.0,
+            is_whole=_is_whole(later),
         )
 
 
@@ -380,6 +392,13 @@ class Ratio(Count):
         return half / math.sqrt(variance)
 
 
+def _is_whole(number: Count) -> bool:
+    """Whether the true number is a whole number."""
+    if isinstance(number, Difference):
+        return number.is_whole
+    return not isinstance(number, Ratio)
+
+
 def is_too_uncertain(denominator: float, variance: float) -> bool:
     """Whether a denominator is too uncertain for the delta method."""
     return not _Z**2 * variance <= _MOST_G * denominator**2
@@ -408,6 +427,20 @@ def _half_width(
 ) -> float:
     """Half the width of an interval for a number that may be negative."""
     return float(half_widths(0.0, variance, 0.0, level=level, kurtosis=kurtosis))
+
+
+def _half_width_of_ratio(
+    variance: float,
+    level: float,
+    kurtosis: float,
+) -> float:
+    """Half the width of an interval for a number that is not whole, in its own unit.
+
+    That of numbers of rows allows for steps of a whole row. For a very large variance they do not
+    matter, and the half-width is in proportion to the standard deviation.
+    """
+    deviations = _half_width(_MANY**2, level, kurtosis) / _MANY
+    return deviations * math.sqrt(variance)
 
 
 def _at_least_zero(bound: float) -> float:

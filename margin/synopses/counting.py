@@ -282,6 +282,7 @@ class Counting:
             noise_kurtosis=kurtosis,
             source=self._least_certain(asked.codes),
             asked=asked,
+            is_whole=not asked.is_ratio,
         )
 
     def is_same_release(self, other: Asks) -> bool:

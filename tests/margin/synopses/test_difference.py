@@ -217,3 +217,39 @@ def test_a_mean_of_bins_takes_their_middles():
             made().synopsis.mean("b", wrong)
     few = made(rows=codes()[:30], budget=margin.ZCDP("0.001")).synopsis
     assert math.isnan(few.mean("b", NUMBERS, {"a": 1, "c": 0}).interval()[0])
+
+
+NOT_WHOLE = {
+    "shares": lambda one, _: (
+        one.ratio(*QUESTIONS["two groups"][0]) - one.ratio(*QUESTIONS["two groups"][1])
+    ),
+    "means": lambda one, _: one.mean("b", {0: 0.001, 1: 0.002, 2: 0.004}),
+    "the change of a share": lambda one, other: Difference.between_releases(
+        *(each.ratio({"a": 1}, {}) for each in (one, other))
+    ),
+    "the change of a mean": lambda one, other: Difference.between_releases(
+        *(each.mean("b", {0: 0.001, 1: 0.002, 2: 0.004}) for each in (one, other))
+    ),
+}
+
+
+@pytest.mark.parametrize("budget", [margin.ZCDP("0.1"), margin.PureDP(1)], ids=repr)
+@pytest.mark.parametrize("number", NOT_WHOLE.values(), ids=NOT_WHOLE)
+def test_numbers_that_are_not_whole_have_no_room_for_a_row(budget, number):
+    """Their half-width is between that of normal noise, 1.96 deviations, and that of a single draw
+    of Laplace noise, 2.12. That of a difference of counts allows for steps of a row."""
+    one, other = (made(seed, budget=budget).synopsis for seed in (1, 2))
+    found = number(one, other)
+    low, high = found.interval(0.95)
+    assert 1.95 < (high - low) / 2 / math.sqrt(found.variance) < 2.13
+    counts = one.difference({"a": 1}, {"a": 0})
+    assert not found.is_whole and counts.is_whole
+
+
+def test_a_release_of_few_rows_has_the_width_of_whole_rows():
+    """The noise of two tables of one row each, with variances below 1: the bounds are steps."""
+    less = Count(estimate=3.0, noise_variance=0.1, noise_kurtosis=3.0)
+    change = Difference.between_releases(less, less)
+    assert change.is_whole
+    low, high = change.interval(0.95)
+    assert (high - low) / 2 > 2.13 * math.sqrt(change.variance)
