@@ -194,7 +194,7 @@ def nothing_is_left(local):
     "mechanism",
     [
         margin.mechanisms.PrioritySample(size=5000),
-        margin.mechanisms.Dyadic(margin.HighPass(theta=1), check=False),
+        margin.mechanisms.Dyadic(margin.HighPass(theta=1), attributes=["a", "b"], check=False),
     ],
 )
 def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
