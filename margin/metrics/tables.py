@@ -5,6 +5,7 @@ the true counts: the number of rows, or of items if rows are sets.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,8 +31,24 @@ __all__ = [
 ]
 
 
+class _OfViews(ABC):
+    """A metric that judges each view by itself."""
+
+    @abstractmethod
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+
+    def __call__(
+        self,
+        answers: Sequence[Marginal],
+        truths: Sequence[Marginal],
+        /,
+    ) -> list[float]:
+        return _by_view(self.of_view, answers, truths)
+
+
 @dataclass(frozen=True)
-class L2:
+class L2(_OfViews):
     """The L2 distance as a share of the rows: |a - t|_2 / N, for each view.
 
     Source: Qardaji, Yang and Li, SIGMOD 2014, sections 2 and 5 (error distance, normalised).
@@ -40,20 +57,13 @@ class L2:
     name: ClassVar[str] = "L2/N"
     larger_is_better: ClassVar[bool] = False
 
-    def __call__(
-        self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        def distance(answer: Floats, truth: Floats) -> float:
-            return float(np.linalg.norm(answer - truth)) / true_rows(truth)
-
-        return _by_view(distance, answers, truths)
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+        return float(np.linalg.norm(answer - truth)) / true_rows(truth)
 
 
 @dataclass(frozen=True)
-class L1:
+class L1(_OfViews):
     """The L1 distance as a share of the rows: sum_i |a_i - t_i| / N, for each view.
 
     Half of it is the total variation distance if the answer sums to N. Source: Barak et al., PODS
@@ -63,40 +73,26 @@ class L1:
     name: ClassVar[str] = "L1/N"
     larger_is_better: ClassVar[bool] = False
 
-    def __call__(
-        self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        def distance(answer: Floats, truth: Floats) -> float:
-            return float(np.abs(answer - truth).sum()) / true_rows(truth)
-
-        return _by_view(distance, answers, truths)
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+        return float(np.abs(answer - truth).sum()) / true_rows(truth)
 
 
 @dataclass(frozen=True)
-class AbsoluteError:
+class AbsoluteError(_OfViews):
     """The mean absolute error of the cells: mean_i |a_i - t_i|, in rows, for each view; see
     `AskedError` for the queries that a workload asks."""
 
     name: ClassVar[str] = "abs. error"
     larger_is_better: ClassVar[bool] = False
 
-    def __call__(
-        self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        def mean(answer: Floats, truth: Floats) -> float:
-            return float(np.abs(answer - truth).mean())
-
-        return _by_view(mean, answers, truths)
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+        return float(np.abs(answer - truth).mean())
 
 
 @dataclass(frozen=True)
-class JensenShannon:
+class JensenShannon(_OfViews):
     """The Jensen-Shannon divergence, for each view, in nats; see `jensen_shannon`.
 
     Source: Qardaji, Yang and Li, SIGMOD 2014, equation (1); Lin, IEEE Trans. Inf. Theory 37 (1991).
@@ -105,17 +101,13 @@ class JensenShannon:
     name: ClassVar[str] = "JS"
     larger_is_better: ClassVar[bool] = False
 
-    def __call__(
-        self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        return _by_view(jensen_shannon, answers, truths)
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+        return jensen_shannon(answer, truth)
 
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariation(_OfViews):
     """The total variation distance of the shares of the cells, for each view; see
     `total_variation`.
 
@@ -126,13 +118,9 @@ class TotalVariation:
     name: ClassVar[str] = "TV"
     larger_is_better: ClassVar[bool] = False
 
-    def __call__(
-        self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        return _by_view(total_variation, answers, truths)
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+        return total_variation(answer, truth)
 
 
 @dataclass(frozen=True)
@@ -156,7 +144,7 @@ class LargestError:
 
 
 @dataclass(frozen=True)
-class RelativeError:
+class RelativeError(_OfViews):
     """The mean relative error of the cells: mean_i |a_i - t_i| / max(t_i, sanity N), for each view.
 
     The sanity bound limits the weight of cells with small counts. Source: Xiao, Wang and Gehrke,
@@ -185,17 +173,10 @@ class RelativeError:
         """The heading of its column in a table."""
         return f"relative({self.sanity:g})"
 
-    def __call__(
-        self,
-        answers: Sequence[Marginal],
-        truths: Sequence[Marginal],
-        /,
-    ) -> list[float]:
-        def relative(answer: Floats, truth: Floats) -> float:
-            bound = self.sanity * true_rows(truth)
-            return float((np.abs(answer - truth) / np.maximum(truth, bound)).mean())
-
-        return _by_view(relative, answers, truths)
+    def of_view(self, answer: Floats, truth: Floats) -> float:
+        """The error of one table."""
+        bound = self.sanity * true_rows(truth)
+        return float((np.abs(answer - truth) / np.maximum(truth, bound)).mean())
 
 
 @dataclass(frozen=True)

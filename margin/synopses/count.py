@@ -53,7 +53,7 @@ class Asked:
         The derivative of the number by each of the n numbers of rows: exact for counts and their
         differences, and the delta method for ratios.
     is_ratio
-        Whether it is a ratio, or a difference of ratios, and no number of rows.
+        Whether it is a ratio, a mean, or a difference of such numbers, and no number of rows.
     is_uncertain
         Whether a denominator is too uncertain for the delta method.
     """

@@ -1,7 +1,8 @@
 """What the forms of `margin count` share: shares, and numbers with their bounds in words."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
@@ -12,10 +13,10 @@ if TYPE_CHECKING:
     import margin
 
     from ...domain.attribute import Value
-    from ...synopses.count import Count, Ratio
+    from ...synopses.count import Count, Difference, Ratio
     from ...synopses.source import Source
 
-__all__ = ["not_counted", "ratio_of", "signed", "told", "uncertainty"]
+__all__ = ["not_counted", "ratio_of", "shown", "signed_lines", "told", "uncertainty"]
 
 
 def ratio_of(
@@ -57,15 +58,17 @@ def told(
     count: "Count",
     source: "Source",
     name: str,
-    shown: Callable[[float], str],
 ) -> tuple[str, dict[str, Any]]:
-    """A number with its bounds and how it was made: as a text, and as JSON values. `name` says what
-    it is, and `shown` writes it."""
+    """A number with its bounds and how it was made: as a text, and as JSON values.
+
+    `name` is "count" or "share".
+    """
+    write = partial(shown, is_share=name == "share")
     low, high = count.interval(0.95)
-    lines = {name: shown(count.estimate)}
+    lines = {name: write(count.estimate)}
     has_bounds = not math.isnan(low)
     if has_bounds:
-        lines["95 %"] = f"{shown(low)} to {shown(high)}"
+        lines["95 %"] = f"{write(low)} to {write(high)}"
     meaning = explained(synopsis, source, has_bounds=has_bounds)
     values = {
         **uncertainty(count, name),
@@ -98,7 +101,28 @@ def not_counted(outside: "Mapping[str, Sequence[Value]]") -> list[str]:
     return lines
 
 
-def signed(number: float, is_share: bool) -> str:
+def shown(number: float, *, is_share: bool) -> str:
+    """A number of rows, or a share in percent."""
+    return f"{100 * number:.2f} %" if is_share else f"{number:,.1f}"
+
+
+def signed_lines(
+    name: str,
+    number: "Difference",
+    *,
+    is_share: bool,
+) -> dict[str, str]:
+    """A change or a difference with its bounds, if they are known: a text for each title. Those of
+    shares are in percentage points."""
+    unit = " points" if is_share else ""
+    low, high = number.interval(0.95)
+    lines = {name: f"{_signed(number.estimate, is_share)}{unit}"}
+    if not math.isnan(low):
+        lines["95 %"] = f"{_signed(low, is_share)} to {_signed(high, is_share)}{unit}"
+    return lines
+
+
+def _signed(number: float, is_share: bool) -> str:
     """A change or a difference with its sign; that of shares in percentage points."""
     digits = 2 if is_share else 1
     scaled = round(100 * number if is_share else number, digits)

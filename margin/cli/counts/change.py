@@ -11,7 +11,7 @@ from ...errors import FileError
 from ..arguments.categories import is_done
 from ..arguments.conditions import outside_order, where_of
 from ..common import Said, left_out, opened, printable, titled
-from .asking import not_counted, ratio_of, signed
+from .asking import not_counted, ratio_of, shown, signed_lines
 
 if TYPE_CHECKING:
     import margin
@@ -63,14 +63,9 @@ def change_of(parsed: argparse.Namespace) -> Said:
     low, high = change.interval(0.95)
     has_bounds = not math.isnan(low)
 
-    # A change of shares is one of percentage points.
-    unit = " points" if is_share else ""
-    lines = {"change": f"{signed(change.estimate, is_share)}{unit}"}
-    if has_bounds:
-        lines["95 %"] = f"{signed(low, is_share)} to {signed(high, is_share)}{unit}"
+    lines = signed_lines("change", change, is_share=is_share)
     for title, path, number in zip(("from", "to"), paths, numbers, strict=True):
-        one = f"{number.estimate:.2%}" if is_share else f"{number.estimate:,.1f}"
-        lines[title] = f"{one.replace('%', ' %')} ({path})"
+        lines[title] = f"{shown(number.estimate, is_share=is_share)} ({path})"
     meaning = _INDEPENDENT if change.variance else _NO_NOISE
     about = [meaning if has_bounds else _NO_BOUNDS]
     limits = list(dict.fromkeys(filter(None, map(left_out, releases))))

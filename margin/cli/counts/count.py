@@ -108,7 +108,7 @@ def _count(parsed: argparse.Namespace) -> Said:
     count = synopsis.count(where)
     source = count.source
     assert source is not None
-    text, values = told(synopsis, count, source, "count", lambda number: f"{number:,.1f}")
+    text, values = told(synopsis, count, source, "count")
     outside = outside_order(synopsis.domain, parsed.conditions)
     values = {"where": where, **values, "not_in_order": outside}
     return Said("\n".join([text, *not_counted(outside)]), values)
@@ -132,7 +132,7 @@ def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     where, of, ratio = ratio_of(synopsis, parsed.conditions, parsed.of)
     # The rows of the numerator are chosen by all attributes of both conditions.
     source = ratio.source or synopsis.source(chosen_codes(synopsis.domain, where))
-    text, values = told(synopsis, ratio, source, "share", lambda number: f"{100 * number:.2f} %")
+    text, values = told(synopsis, ratio, source, "share")
     outside = outside_order(synopsis.domain, [*parsed.conditions, *parsed.of])
     numbers = {"count": ratio.numerator.estimate, "of_count": ratio.denominator.estimate}
     values = {"where": where, "of": of, **numbers, **values, "not_in_order": outside}

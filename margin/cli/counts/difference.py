@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arguments.conditions import outside_order, where_of
 from ..common import Said, explained, left_out, titled
-from .asking import not_counted, ratio_of, signed, uncertainty
+from .asking import not_counted, ratio_of, shown, signed_lines, uncertainty
 
 if TYPE_CHECKING:
     import margin
@@ -42,17 +42,12 @@ def difference_of(
     difference = numbers[0] - numbers[1]
     source = _source(synopsis, difference, wheres)
 
-    # A difference of shares is one of percentage points.
-    unit = " points" if is_share else ""
-    low, high = difference.interval(0.95)
-    has_bounds = not math.isnan(low)
-    lines = {"difference": f"{signed(difference.estimate, is_share)}{unit}"}
-    if has_bounds:
-        lines["95 %"] = f"{signed(low, is_share)} to {signed(high, is_share)}{unit}"
+    lines = signed_lines("difference", difference, is_share=is_share)
     groups = (of, minus) if of is not None else (conditions, minus)
     for title, number, group in zip(("of", "less"), numbers, groups, strict=True):
-        one = f"{100 * number.estimate:.2f} %" if is_share else f"{number.estimate:,.1f}"
+        one = shown(number.estimate, is_share=is_share)
         lines[title] = f"{one} ({' '.join(group) or 'all rows'})"
+    has_bounds = not math.isnan(difference.variance)
     meaning = explained(synopsis, source, has_bounds=has_bounds)
     if not has_bounds and is_share:
         meaning = f"{_FEW}\n{meaning}"

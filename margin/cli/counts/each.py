@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import DomainError
 from ..arguments.conditions import outside_order, where_of
 from ..common import Said, explained, left_out, printable
-from .asking import not_counted, uncertainty
+from .asking import not_counted, shown, uncertainty
 
 if TYPE_CHECKING:
     import margin
@@ -56,8 +56,8 @@ def each_of(
     categories: list[dict[str, Any]] = []
     for label, number, source in found:
         values = uncertainty(number, name)
-        shown = [_shown(values[key], is_share=of is not None) for key in (name, "low", "high")]
-        rows.append([str(label), *shown])
+        texts = [_text(values[key], is_share=of is not None) for key in (name, "low", "high")]
+        rows.append([str(label), *texts])
         made = {"reconstructed": number.reconstructed, "source": source.value}
         categories.append({"category": label, **values, **made})
     meanings = _meanings(synopsis, [(source, _has_bounds(one)) for _, one, source in found])
@@ -99,12 +99,10 @@ def _meanings(
     return [explained(synopsis, source, has_bounds=has_bounds) for source, has_bounds in ways]
 
 
-def _shown(number: float | None, *, is_share: bool) -> str:
+def _text(number: float | None, *, is_share: bool) -> str:
     """A number of rows, or a share in percent; a dash if it is not known, as the share of a number
     of rows that is not positive."""
-    if number is None:
-        return "-"
-    return f"{100 * number:.2f} %" if is_share else f"{number:,.1f}"
+    return "-" if number is None else shown(number, is_share=is_share)
 
 
 def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -11,6 +11,7 @@ from ..determined import checked_determined
 from ..domain import Domain, View
 from ..level_views import split_level
 from ..rules import Rule, checked_rules
+from .grouped_view import sums_of_groups
 
 __all__ = ["determining", "new_known", "new_rules"]
 
@@ -70,7 +71,7 @@ def new_known(
             group: Integers | None = groups[own]
             if level is not None:
                 group = _nodes(domain[own], attributes[own], groups[own], level)
-            table = None if group is None else _summed(table, group, axis)
+            table = None if group is None else sums_of_groups(table, group, axis)
         if table is not None:
             yield names, table
 
@@ -89,11 +90,3 @@ def _nodes(
     nodes = new.groups[new.index(level)][group]
     _, first = np.unique(old.groups[old.index(level)], return_index=True)
     return np.asarray(nodes[first])
-
-
-def _summed(table: Integers, group: Integers, axis: int) -> Integers:
-    """The sums of a table over groups of an axis."""
-    shape = (*table.shape[:axis], int(group.max()) + 1, *table.shape[axis + 1 :])
-    summed = np.zeros(shape, np.int64)
-    np.add.at(np.moveaxis(summed, axis, 0), group, np.moveaxis(table, axis, 0))
-    return summed

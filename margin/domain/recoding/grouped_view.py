@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._types import Floats, Integers
 from ..domain import Domain, View
 
-__all__ = ["GroupedView"]
+__all__ = ["GroupedView", "sums_of_groups"]
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(
@@ -41,10 +45,7 @@ class GroupedView:
         """Sum the cells of a table on `view` to the cells of this view."""
         for axis, group in enumerate(self.groups):
             if group is not None:
-                shape = (*table.shape[:axis], int(group.max()) + 1, *table.shape[axis + 1 :])
-                summed = np.zeros(shape)
-                np.add.at(np.moveaxis(summed, axis, 0), group, np.moveaxis(table, axis, 0))
-                table = summed
+                table = sums_of_groups(table, group, axis)
         return table
 
     def codes(self, cell: Sequence[int]) -> dict[str, tuple[int, ...]]:
@@ -56,3 +57,18 @@ class GroupedView:
             if len(own) < self.domain[name].size:
                 found[name] = own
         return {name: found[name] for name in self.domain if name in found}
+
+
+def sums_of_groups(
+    table: NDArray[Number],
+    group: Integers,
+    axis: int,
+) -> NDArray[Number]:
+    """The sums of a table over groups of the categories of an axis.
+
+    `group` is the group of each category, shape (categories,).
+    """
+    shape = (*table.shape[:axis], int(group.max()) + 1, *table.shape[axis + 1 :])
+    summed = np.zeros(shape, table.dtype)
+    np.add.at(np.moveaxis(summed, axis, 0), group, np.moveaxis(table, axis, 0))
+    return summed

@@ -14,7 +14,7 @@ from ..models.model import Model
 from .ended import Ended
 from .library import Library
 
-__all__ = ["ClarabelEngine", "conic", "row_dual"]
+__all__ = ["ClarabelEngine", "conic", "dual_of_conic"]
 
 _STATUS = {
     "Solved": Status.OPTIMAL,
@@ -84,7 +84,7 @@ class ClarabelEngine(Library):
             point=np.array(found.x) if answered else None,
             bound=float(found.obj_val_dual) + model.offset if status is Status.OPTIMAL else None,
             work=int(found.iterations),
-            dual=row_dual(model, equal, below, above, np.array(found.z)) if answered else None,
+            dual=dual_of_conic(model, equal, below, above, np.array(found.z)) if answered else None,
             detail=str(found.status),
         )
 
@@ -114,7 +114,7 @@ def conic(model: Model) -> tuple[Any, Any, Any, Any, Floats]:
     return equal, below, above, rows, right
 
 
-def row_dual(model: Model, equal: Any, below: Any, above: Any, dual: Floats) -> Floats:
+def dual_of_conic(model: Model, equal: Any, below: Any, above: Any, dual: Floats) -> Floats:
     """The multipliers of the rows of the model, from those of the stacked rows of `conic`."""
     whole = np.zeros(model.rows + model.columns)
     # The multipliers of the cones come last, and are left out.

@@ -10,7 +10,7 @@ from scipy import sparse
 from ...status import Status
 from ...types import Floats
 from ..models.model import Model
-from .clarabel import conic, row_dual
+from .clarabel import conic, dual_of_conic
 from .ended import Ended
 from .library import Library
 
@@ -84,7 +84,7 @@ class EcosEngine(Library):
             status=status,
             point=point if has_point else None,
             work=int(found["info"]["iter"]),
-            dual=row_dual(model, equal, below, above, stacked) if has_point else None,
+            dual=dual_of_conic(model, equal, below, above, stacked) if has_point else None,
             detail=str(found["info"]["infostring"]),
         )
 

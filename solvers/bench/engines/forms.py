@@ -9,7 +9,7 @@ from scipy import sparse
 from ...types import Floats
 from ..models.model import Model
 
-__all__ = ["Boxed", "boxed", "equations", "row_dual"]
+__all__ = ["Boxed", "boxed", "dual_of_equations", "equations"]
 
 FAR = 1e20
 """A bound beyond this number means no bound."""
@@ -76,7 +76,7 @@ def equations(model: Model) -> tuple[Any, Floats, Any, Floats, Floats]:
     )
 
 
-def row_dual(model: Model, equal: Floats, others: Floats) -> Floats:
+def dual_of_equations(model: Model, equal: Floats, others: Floats) -> Floats:
     """The multipliers of all rows, from those of the two parts of `equations`."""
     same = model.lower == model.upper
     whole = np.zeros(model.rows)

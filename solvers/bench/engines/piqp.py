@@ -10,7 +10,7 @@ from scipy import sparse
 from ...status import Status
 from ..models.model import Model
 from .ended import Ended
-from .forms import equations, row_dual
+from .forms import dual_of_equations, equations
 from .library import Library
 
 __all__ = ["PiqpEngine"]
@@ -69,7 +69,9 @@ class PiqpEngine(Library):
         point = np.array(result.x, np.float64)
         has_point = status in (Status.OPTIMAL, Status.ITERATION_LIMIT)
         # The other rows have two multipliers >= 0: of the lower and of the upper bound.
-        dual = row_dual(model, -np.array(result.y), np.array(result.z_l) - np.array(result.z_u))
+        dual = dual_of_equations(
+            model, -np.array(result.y), np.array(result.z_l) - np.array(result.z_u)
+        )
         return Ended(
             status=status,
             point=point if has_point else None,

@@ -10,7 +10,7 @@ from scipy import sparse
 from ...status import Status
 from ..models.model import Model
 from .ended import Ended
-from .forms import FAR, equations, row_dual
+from .forms import FAR, dual_of_equations, equations
 from .library import Library
 
 __all__ = ["ProxQpEngine"]
@@ -71,7 +71,7 @@ class ProxQpEngine(Library):
         has_point = status in (Status.OPTIMAL, Status.ITERATION_LIMIT)
         # The multipliers of the bounds of the columns come last.
         of_rows = np.array(solver.results.z, np.float64)[: rows.shape[0]]
-        dual = row_dual(model, -np.array(solver.results.y, np.float64), -of_rows)
+        dual = dual_of_equations(model, -np.array(solver.results.y, np.float64), -of_rows)
         return Ended(
             status=status,
             point=point if has_point else None,

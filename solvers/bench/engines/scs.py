@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ...status import Status
 from ..models.model import Model
-from .clarabel import conic, row_dual
+from .clarabel import conic, dual_of_conic
 from .ended import Ended
 from .library import Library
 
@@ -69,6 +69,6 @@ class ScsEngine(Library):
             status=status,
             point=point,
             work=int(found["info"]["iter"]),
-            dual=row_dual(model, equal, below, above, np.array(found["y"], np.float64)),
+            dual=dual_of_conic(model, equal, below, above, np.array(found["y"], np.float64)),
             detail=str(found["info"]["status"]),
         )
