@@ -345,7 +345,8 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
         "did not check this" in declared
         and "'person_id'" in enforced
         and "Of the rows of one person_id, the software counted at most 3, chosen at random, so "
-        "totals may be too low" in enforced
+        "totals may be too low"
+        in enforced
         and "percentages are of the counted rows" in enforced
     )
     assert "check" not in one and "counted" not in one
