@@ -1497,7 +1497,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     child = domain["children"].captions[2]
     tick_category(browser, 1, child)
     assert rows_of(browser) == whole[6:7]
-    quoted = f"rows (region: {region}, children: {child}). "
+    quoted = f"rows (region: {region}; children: {child}). "
     assert quoted in texts(browser, "#quoted")[0]
     (added,) = texts(browser, "#total")
     assert f"region: {region}; children: {child} add up to {table.counts[1, 2]:,.0f}, and" in added
@@ -1736,7 +1736,7 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     assert of in said
     assert f"the true percentage is from {least} to {most};".replace(" %", "%") in said
     browser.execute_script(choose, "")
-    assert f"of the rows have school: {names[0]}, year: {names[1]}. " in " ".join(
+    assert f"of the rows have school: {names[0]}; year: {names[1]}. " in " ".join(
         texts(browser, "#quoted-share")
     )
     # The list has the share of a group, so nobody has to divide.

@@ -250,7 +250,7 @@ def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
         assert rows_of(browser) == expected
         if codes != [0, 2, 3] and attribute != "named":
             assert texts(browser, "#choices summary")[0] == f"{attribute}: {name}, together as one"
-            assert f"({attribute}: {name}, sex: " in texts(browser, "#quoted")[0]
+            assert f"({attribute}: {name}; sex: " in texts(browser, "#quoted")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-cm-sex-chosen.csv"
     until(written(file))
@@ -296,7 +296,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert name not in drawn
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
-    quoted = f"rows (children: {labels[largest]}, region: {name}). "
+    quoted = f"rows (children: {labels[largest]}; region: {name}). "
     assert quoted in texts(browser, "#quoted")[0]
     (quoted,) = texts(browser, "#quoted-share")
     assert f"% of the rows with region: {name} have children: {labels[largest]}. " in quoted

@@ -191,7 +191,8 @@ function table() {
   fit();
 }
 
-/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
+/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. A narrow screen then
+ * breaks words. */
 function fit() {
   const box = element("table").parentElement;
   box.classList.remove("tight", "stacked");
