@@ -30,6 +30,7 @@ _SCRIPTS = (
     "state",
     "picker",
     "lines",
+    "shares",
     "words",
     "choices",
     "table",

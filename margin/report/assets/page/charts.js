@@ -19,11 +19,13 @@ function drawing() {
   }
   const sumOf = sums();
   const wholeOf = wholesAt(within);
+  const restOf = restsAt(together());
   const of = (row) => {
     const value = shareIn(row, sumOf);
     const all = wholeOf(row);
-    const [low, high] = shareBounds(row, all) ?? [NaN, NaN];
-    return { value, low, high, text: percentOf(value), bounds: shareEnds(row, all)?.join(" to ") ?? "" };
+    const rest = restOf(row, all);
+    const [low, high] = shareBounds(row, all, rest) ?? [NaN, NaN];
+    return { value, low, high, text: percentOf(value), bounds: shareEnds(row, all, rest)?.join(" to ") ?? "" };
   };
   return { title: shareName(), axis: { format: ".2~%" }, of };
 }

@@ -143,7 +143,7 @@ function shareOfGroup() {
 /** The share of a line as the table shows it, with its bounds as texts, what it is of, and what those have; null without bounds. */
 function shareOf(row) {
   const all = wholesAt(within)(row);
-  const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all) : null;
+  const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all, restsAt(together())(row, all)) : null;
   if (!ends) return null;
   const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join("; ");
   const rest = shown.asked.map((_, place) => place).filter((place) => !within.includes(place));
