@@ -1800,6 +1800,37 @@ def test_bounds_of_a_sum_or_difference_of_two_lines_hold(variances, kurtosis):
                     assert laws[0] @ same >= 0.95, (what, one, other)
 
 
+@pytest.mark.parametrize("variances", [(8.0, 8.0), (8.0, 50.0), (50.0, 8.0)])
+@pytest.mark.parametrize("kurtosis", [0.0, 3.0])
+def test_bounds_of_a_share_hold_with_those_that_the_others_leave(variances, kurtosis):
+    """By exact laws: the narrower ends of the share of a part, and of 1 minus that of the others,
+    hold as often as they should. The counts of both add up to that of all."""
+    laws = [law(variance, kurtosis) for variance in variances]
+    both = ERRORS[:, None] + ERRORS
+    # The sum of two errors is nearer to the normal law.
+    of_sum = kurtosis * (np.array(variances) ** 2).sum() / sum(variances) ** 2
+    narrower = 0
+    for part, others in itertools.product([0, 1, 5, 40, 100], repeat=2):
+        if part + others == 0:
+            continue
+        low, high = ends(part, variances[0], kurtosis)
+        low_, high_ = ends(others, variances[1], kurtosis)
+        counts = part + others + both
+        half = half_widths(counts, sum(variances), 0.0, level=0.95, kurtosis=of_sum)
+        least, most = whole_bounds(np.maximum(counts - half, 0), np.maximum(counts + half, 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = low[:, None] / most, np.where(least > 0, high[:, None] / least, 1)
+            rest = low_ / most, np.where(least > 0, high_ / least, 1)
+        start = np.maximum(own[0], 1 - np.minimum(rest[1], 1))
+        end = np.minimum(np.minimum(own[1], 1), 1 - rest[0])
+        share = part / (part + others)
+        # Where the page shows nobody, it shows no share.
+        holds = (counts <= 0) | ((start - 1e-12 <= share) & (share <= end + 1e-12))
+        assert laws[0] @ holds @ laws[1] >= 0.95, (part, others)
+        narrower += laws[0] @ ((start > own[0]) | (end < np.minimum(own[1], 1))) @ laws[1]
+    assert narrower > 2
+
+
 @pytest.mark.slow
 def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(
     browser, screen, schools, tmp_path

@@ -15,6 +15,7 @@ from browsing import (
     pick,
     put_together,
     rows_of,
+    share_of_line,
     texts,
     tick_category,
     until,
@@ -394,12 +395,10 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     if whole is not None:
         choose(browser, "whole", str(names.index(whole)))
     count = released.count(wanted)
-    of = released.count({whole: wanted[whole]} if whole else {})
-    low, high = whole_bounds(*count.interval(0.95))
-    least, most = whole_bounds(*of.interval(0.95))
-    ends = np.floor(1000 * low / most) / 10, np.ceil(1000 * high / least) / 10
+    share, low, high = share_of_line(released, wanted, [whole] if whole else [])
+    ends = np.floor(1000 * low) / 10, np.ceil(1000 * high) / 10
     name, *numbers = texts(browser, "#table tfoot tr > *")
-    share = f"{100 * count.estimate / of.estimate:.1f}%"
+    share = f"{100 * share:.1f}%"
     between = f"{ends[0]:.1f}% to {ends[1]:.1f}%"
     expected = line(count)
     both = "" if whole is None else either(wanted[whole])
@@ -434,11 +433,8 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
 def percentage(released, line, whole):
     """The percentage of a line in the rows with its categories of `whole`, and its bounds, as a
     file has them: in tenths, with the bounds rounded outwards."""
-    group = {name: line[name] for name in whole}
-    part, of = released.count(line), released.count(group)
-    (low, high), (least, most) = (whole_bounds(*one.interval(0.95)) for one in (part, of))
-    numbers = [np.floor(1000 * part.estimate / of.estimate + 0.5)]
-    numbers += [np.floor(1000 * low / most), np.ceil(1000 * min(high / least, 1))]
+    share, low, high = share_of_line(released, line, whole)
+    numbers = np.floor(1000 * share + 0.5), np.floor(1000 * low), np.ceil(1000 * high)
     return [f"{number:.0f}" for number in numbers]
 
 
