@@ -51,7 +51,7 @@ function barLayers({ y, below }, { title, axis: own }, width, bounds) {
 }
 
 /** A text without its middle, of about `most` letters. It keeps whole words, since a part of "30" is another number, unless a single word is too long. */
-function ends(text, most) {
+function withoutMiddle(text, most) {
   const half = Math.floor(most / 2);
   // The letter behind says whether the last word is whole, and the letter before whether the first one is.
   const [start, end] = [text.slice(0, half + 1).replace(/\s\S*$/, ""), text.slice(-half - 1).replace(/^\S*\s/, "")];
@@ -60,7 +60,7 @@ function ends(text, most) {
 
 /** Texts of at most `most` letters that stay different: the middle of a long one is left out. */
 function shortened(texts, most) {
-  const cut = texts.map((text) => (text.length > most ? ends(text, most) : text));
+  const cut = texts.map((text) => (text.length > most ? withoutMiddle(text, most) : text));
   return cut.map((text, place) => {
     const before = cut.slice(0, place).filter((other) => other === text).length;
     return before ? `${text} (${before + 1})` : text;
