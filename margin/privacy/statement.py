@@ -34,8 +34,9 @@ ONE_ROW = (
 """What the protection of one row means for those whom it is about."""
 
 OTHER_RELEASES = (
-    "This statement is about the releases that it names. Whoever is in other ones as well, such as "
-    "those of other periods, is protected less: the guarantees add up."
+    "This is about one release: all numbers that were made from the table in one run of the "
+    "software, wherever they are published. Whoever is in other releases as well, such as those of "
+    "other periods, is protected less: the guarantees add up."
 )
 """What the statement of one release leaves out. A ledger adds up the releases of a data set."""
 

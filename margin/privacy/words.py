@@ -162,10 +162,11 @@ def _who(statement: Statement, found: Strength, unit_name: str | None) -> str:
     rows, unit = statement.rows, statement.unit
     one = unit is None and rows == 1
     if unit is not None:
-        whose = f"All rows of one {unit_name or unit} are protected together"
+        name = unit_name or unit
+        whose = f"All rows of one {name} are protected together"
         bound = (
-            f" The software counted at most {rows} of them, chosen at random, so totals may be too "
-            "low, and percentages are of the counted rows."
+            f" Of the rows of one {name}, the software counted at most {rows}, chosen at random, "
+            "so totals may be too low, and percentages are of the counted rows."
         )
         if statement.none_left_out:
             bound = f" {statement.none_left_out} The software did not check this."

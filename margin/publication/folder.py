@@ -33,6 +33,7 @@ from .numbers import LEVEL, NUMBERS, farthest_bound
 from .quality import LIMIT, QUALITY, check_limit, quality_of, write_quality
 from .readme import README, readme
 from .rows import unsaid
+from .units import by_unit
 
 __all__ = ["FORMAT", "MANIFEST", "check_folder", "publish"]
 
@@ -134,7 +135,8 @@ def publish(
     _check_names(synopsis)
     tables = synopsis.tables(workload, integers=True, seed=seed)
     title = title or target.name
-    manifest = _about(synopsis, tables, seed, title=title, imprint=imprint or Imprint())
+    imprint = imprint or Imprint()
+    manifest = _about(synopsis, tables, seed, title=title, imprint=imprint)
     manifest["uncertain_above"] = float(uncertain)
     with _replacing(target) as part:
         for number, table in enumerate(tables, 1):
@@ -154,7 +156,9 @@ def publish(
             manifest["tables"].append(entry)
         write_quality(part / QUALITY, manifest, spreadsheet=spreadsheet)
         manifest["quality"] = _listed(part / QUALITY)
-        (part / README).write_text(readme(manifest), encoding="utf-8")
+        statement = Statement.from_json(manifest["statement"])
+        several = by_unit(statement, imprint.row_name, imprint.unit_name)
+        (part / README).write_text(readme(manifest, several), encoding="utf-8")
         manifest["readme"] = _listed(part / README)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
         (part / MANIFEST).write_text(text + "\n", encoding="utf-8")

@@ -84,13 +84,15 @@ _CHECK = (
 )
 
 
-def readme(manifest: dict[str, Any]) -> str:
+def readme(manifest: dict[str, Any], several: str = "") -> str:
     """Describe a folder in words: who publishes it, its tables and columns, and the guarantee.
 
     Parameters
     ----------
     manifest
         The manifest, with all tables.
+    several
+        That several rows may be of one unit; see `by_unit`.
     """
     title = _line(manifest["title"])
     parts = [f"{title}\n{'=' * len(title)}\n"]
@@ -100,7 +102,7 @@ def readme(manifest: dict[str, Any]) -> str:
         parts.append(_paragraph(manifest["unsaid"]))
     lines = [f"{head}: {_line(text)}\n" for head, text in manifest["imprint"].items()]
     parts.append("".join(lines))
-    parts.append(_heading("Which numbers to quote") + _paragraph(_quoting(manifest)))
+    parts.append(_heading("Which numbers to quote") + _paragraph(_quoting(manifest, several)))
     parts.append(_heading("Tables") + "".join(map(_table, manifest["tables"])))
     # Each way in which tables were made is told once.
     parts += [_paragraph(how) for how in dict.fromkeys(one["how"] for one in manifest["tables"])]
@@ -139,11 +141,12 @@ def readme(manifest: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _quoting(manifest: dict[str, Any]) -> str:
-    """Which numbers to quote."""
-    if any(entry["reconstructed"] for entry in manifest["tables"]):
-        return f"{_QUOTING} {ADDED_UP}"
-    return _QUOTING
+def _quoting(manifest: dict[str, Any], several: str) -> str:
+    """Which numbers to quote, and as numbers of what."""
+    reconstructed = any(entry["reconstructed"] for entry in manifest["tables"])
+    added_up = ADDED_UP if reconstructed else ""
+    parts = [_QUOTING, added_up, several]
+    return " ".join(part for part in parts if part)
 
 
 def _has_smaller(manifest: dict[str, Any]) -> bool:

@@ -27,6 +27,7 @@ from ..publication.coverage import covered
 from ..publication.imprint import Imprint
 from ..publication.rows import unsaid
 from ..publication.spreadsheets import OPENING
+from ..publication.units import by_unit, units
 from ..synopses import ViewSynopsis
 from ..synopses.source import Source
 from ..synopses.synopsis import Synopsis
@@ -136,6 +137,18 @@ def content(
     silent = unsaid(
         description=description, unit=provenance.statement.unit, contact=imprint.contact
     )
+    total = _total(synopsis) if views or answers or live else None
+    number_of_units = (
+        ""
+        if total is None
+        else units(
+            provenance.statement,
+            imprint.row_name,
+            imprint.unit_name,
+            low=total["low"],
+            high=total["high"],
+        )
+    )
     words = in_words(
         provenance.statement,
         synopsis.released.domain,
@@ -162,9 +175,11 @@ def content(
         "sums": known is None or not known.more,
         "sources": sources,
         "left_out": about_rows,
-        "total": _total(synopsis) if views or answers or live else None,
+        "total": total,
+        "units": number_of_units,
+        "by_unit": by_unit(provenance.statement, imprint.row_name, imprint.unit_name),
         # Whoever explores a release with a server is no reader of a publication, either.
-        "covered": "" if live else covered(imprint.coverage, imprint.row_name),
+        "covered": "" if live else covered(imprint.coverage, imprint.row_name, imprint.population),
         "live": live,
         "description": description,
         "row_name": imprint.row_name,

@@ -30,6 +30,7 @@ _SCRIPTS = (
     "state",
     "picker",
     "lines",
+    "shares",
     "words",
     "choices",
     "table",
@@ -130,6 +131,7 @@ def page(holds: dict[str, Any]) -> str:
         "SILENT": _shown(bool(holds["unsaid"])),
         "TOTAL": html.escape(_total(holds)),
         "COVERED": _linked(holds["covered"] if has_tables else ""),
+        "UNITS": html.escape(holds["by_unit"]),
         "ROWS": html.escape(holds["row_name"]),
         "TRUE": html.escape(f"of counted {holds['row_name']}" if left_out else "in the table"),
         "SIMULATION": _shown(not holds["private"]),
@@ -182,11 +184,12 @@ def _total(holds: dict[str, Any]) -> str:
     if total is None:
         return ""
     statement = holds["statement"]
-    rows, limit, beware, counted = holds["row_name"], "", "", ""
+    rows, limit, counted = holds["row_name"], "", ""
+    beware = f" {holds['units']}" if holds["units"] else ""
     if _some_left_out(statement):
         counted = f" of counted {rows}"
         limit = f" (at most {statement['rows']} of each {holds['unit_name']})"
-        beware = f" How many {rows} were not counted is not known here."
+        beware += f" How many {rows} were not counted is not known here."
         rows = f"counted {rows}"
     if total["source"] == Source.KNOWN.value:
         return f"{total['count']:,} {rows}{limit} in all, a number that is public.{beware}"

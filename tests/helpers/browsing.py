@@ -83,6 +83,42 @@ def printed(marginal):
     return [[re.sub(r"^-(0\.?0*)$", r"\1", text) for text in row] for row in texts]
 
 
+def between(count):
+    """The bounds of a count of Python as the page has them: whole numbers."""
+    return tuple(float(bound) for bound in whole_bounds(*count.interval(0.95)))
+
+
+def share_between(part, whole, rest=None):
+    """The bounds of the share of some rows in others, from the bounds of both and, if the page can
+    tell them, from those of the rest."""
+
+    def share_of(low, high):
+        least, most = whole
+        return low / most, min(high / least, 1) if least > 0 else 1
+
+    low, high = share_of(*part)
+    if rest is None:
+        return low, high
+    rest_low, rest_high = share_of(*rest)
+    return max(low, 1 - rest_high), min(high, 1 - rest_low)
+
+
+def share_of_line(synopsis, line, whole):
+    """The share of a line in the rows with its categories of `whole`, and its bounds. A line has
+    one category, or several, of each attribute."""
+    group = {name: line[name] for name in whole}
+    part, of = synopsis.count(line), synopsis.count(group)
+    rest = None
+    outside = [name for name in line if name not in whole]
+    if len(outside) == 1:
+        (name,) = outside
+        own = line[name] if isinstance(line[name], list) else [line[name]]
+        labels = synopsis.domain[name].captions
+        others = [label for label in labels if label not in own]
+        rest = between(synopsis.count({**group, name: others})) if others else None
+    return part.estimate / of.estimate, *share_between(between(part), between(of), rest)
+
+
 def rows_of(browser):
     # A narrow screen has the bounds and the share in the cell of the count, too.
     script = """return Array.from(document.querySelectorAll("#table tbody td.number"),

@@ -4,11 +4,10 @@ import csv
 
 import numpy as np
 import pytest
-from browsing import choose, open_page, pick, texts, until, written
+from browsing import choose, open_page, pick, share_of_line, texts, until, written
 
 import margin
 from margin import Domain, PriView, PureDP
-from margin.domain.bounds import whole_bounds
 from margin.report import write_report
 
 DOMAIN = Domain(
@@ -52,17 +51,14 @@ def expected_shares(released, whole):
     """For each line, its share in its group and the bounds of this; None where its group has the
     count 0 as shown."""
     table, groups = released.marginal(NAMES), released.marginal(whole)
-    lows, highs = whole_bounds(*table.interval(0.95))
-    least, most = whole_bounds(*groups.interval(0.95))
     found = []
     for cell in np.ndindex(table.counts.shape):
         group = tuple(cell[NAMES.index(name)] for name in whole)
         if np.round(groups.counts[group]) == 0:
             found.append(None)
             continue
-        high = 1 if least[group] == 0 else min(highs[cell] / least[group], 1)
-        share = table.counts[cell] / groups.counts[group]
-        found.append((share, lows[cell] / most[group], high))
+        labels = [DOMAIN[name].captions[code] for name, code in zip(NAMES, cell, strict=True)]
+        found.append(share_of_line(released, dict(zip(NAMES, labels, strict=True)), whole))
     return found
 
 

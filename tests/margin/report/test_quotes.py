@@ -12,6 +12,7 @@ from browsing import (
     pick,
     put_together,
     rows_of,
+    share_of_line,
     texts,
     tick_category,
     until,
@@ -108,9 +109,8 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     table = TIMES.join(name for name in NAMES if name in codes)
     assert (f"is measured: the table {table} has it." in quoted) is measured
     # Its percentage has bounds if both numbers were measured, and no sign of an estimate.
-    low, high = whole_bounds(*count.interval(0.95))
-    least, most = whole_bounds(*released.count({}).interval(0.95))
-    share = f"{np.floor(1000 * low / most) / 10:.1f}% to {np.ceil(1000 * high / least) / 10:.1f}%"
+    _, low, high = share_of_line(released, labels, [])
+    share = f"{np.floor(1000 * low) / 10:.1f}% to {np.ceil(1000 * high) / 10:.1f}%"
     (said,) = texts(opened, "#quoted-share")
     number = f"{100 * count.estimate / released.count({}).estimate:.1f}%"
     start = f"A percentage, for example: “Among those counted, about {number} of the rows have "
@@ -199,12 +199,10 @@ def test_percentages_within_an_attribute_are_quoted_if_both_numbers_were_measure
     age, sex = (domain[name].captions[0] for name in ("age", "sex"))
     tick_category(opened, 0, age)
     tick_category(opened, 2, sex)
-    low, high = whole_bounds(*released.count({"age": age, "sex": sex}).interval(0.95))
     for place, name, label in ((0, "age", age), (2, "sex", sex)):
         choose(opened, "whole", str(place))
-        least, most = whole_bounds(*released.count({name: label}).interval(0.95))
-        first = f"{np.floor(1000 * low / most) / 10:.1f}%"
-        share = f"{first} to {np.ceil(1000 * high / least) / 10:.1f}%"
+        _, low, high = share_of_line(released, {"age": age, "sex": sex}, [name])
+        share = f"{np.floor(1000 * low) / 10:.1f}% to {np.ceil(1000 * high) / 10:.1f}%"
         (said,) = texts(opened, "#quoted-share")
         assert f"% of the rows with {name}: {label} have " in said
         assert f"the true percentage is from {share};" in said

@@ -15,6 +15,7 @@ from browsing import (
     pick,
     printed,
     rows_of,
+    share_of_line,
     texts,
     tick_category,
     until,
@@ -283,20 +284,20 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
 
-    def said(whole):
-        least, most = whole_bounds(*whole.interval(0.95))
-        first = f"{np.floor(1000 * low / most) / 10:.1f}%"
-        return f"{first} to {np.ceil(1000 * min(high / least, 1)) / 10:.1f}%"
+    def said(*whole):
+        line = {"place": "Elm", "work": ["employed", "retired"]}
+        _, least, most = share_of_line(synopsis, line, whole)
+        return f"{np.floor(1000 * least) / 10:.1f}% to {np.ceil(1000 * most) / 10:.1f}%"
 
     everybody = synopsis.count({}).estimate
-    share = f"{said(synopsis.count({}))} of all rows have {what}."
+    share = f"{said()} of all rows have {what}."
     (added,) = texts(opened, "#total")
     assert f" The percentage of the sum is {100 * chosen.estimate / everybody:.1f}%:" in added
     (quoted,) = texts(opened, "#quoted-share")
     assert share in added and f"% of the rows have {what}. With a probability" in quoted
-    assert f"the true percentage is from {said(synopsis.count({}))};" in quoted
+    assert f"the true percentage is from {said()};" in quoted
     choose(opened, "whole", "0")
-    share = f"{said(synopsis.count({'place': 'Elm'}))} of all rows with place: Elm have work: "
+    share = f"{said('place')} of all rows with place: Elm have work: "
     assert share in texts(opened, "#total")[0]
     choose(opened, "whole", "1")
     assert "of all rows with work: employed or retired have place: Elm." in " ".join(

@@ -344,7 +344,9 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
     assert (
         "did not check this" in declared
         and "'person_id'" in enforced
-        and "counted at most 3 of them, chosen at random, so totals may be too low" in enforced
+        and "Of the rows of one person_id, the software counted at most 3, chosen at random, so "
+        "totals may be too low"
+        in enforced
         and "percentages are of the counted rows" in enforced
     )
     assert "check" not in one and "counted" not in one
@@ -1495,7 +1497,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     child = domain["children"].captions[2]
     tick_category(browser, 1, child)
     assert rows_of(browser) == whole[6:7]
-    quoted = f"rows (region: {region}, children: {child}). "
+    quoted = f"rows (region: {region}; children: {child}). "
     assert quoted in texts(browser, "#quoted")[0]
     (added,) = texts(browser, "#total")
     assert f"region: {region}; children: {child} add up to {table.counts[1, 2]:,.0f}, and" in added
@@ -1734,7 +1736,7 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     assert of in said
     assert f"the true percentage is from {least} to {most};".replace(" %", "%") in said
     browser.execute_script(choose, "")
-    assert f"of the rows have school: {names[0]}, year: {names[1]}. " in " ".join(
+    assert f"of the rows have school: {names[0]}; year: {names[1]}. " in " ".join(
         texts(browser, "#quoted-share")
     )
     # The list has the share of a group, so nobody has to divide.
@@ -1796,6 +1798,37 @@ def test_bounds_of_a_sum_or_difference_of_two_lines_hold(variances, kurtosis):
             if variances[0] == variances[1]:
                 for same in (held_.diagonal(), held_[:, ::-1].diagonal()):
                     assert laws[0] @ same >= 0.95, (what, one, other)
+
+
+@pytest.mark.parametrize("variances", [(8.0, 8.0), (8.0, 50.0), (50.0, 8.0)])
+@pytest.mark.parametrize("kurtosis", [0.0, 3.0])
+def test_bounds_of_a_share_hold_with_those_that_the_others_leave(variances, kurtosis):
+    """By exact laws: the narrower ends of the share of a part, and of 1 minus that of the others,
+    hold as often as they should. The counts of both add up to that of all."""
+    laws = [law(variance, kurtosis) for variance in variances]
+    both = ERRORS[:, None] + ERRORS
+    # The sum of two errors is nearer to the normal law.
+    of_sum = kurtosis * (np.array(variances) ** 2).sum() / sum(variances) ** 2
+    narrower = 0
+    for part, others in itertools.product([0, 1, 5, 40, 100], repeat=2):
+        if part + others == 0:
+            continue
+        low, high = ends(part, variances[0], kurtosis)
+        low_, high_ = ends(others, variances[1], kurtosis)
+        counts = part + others + both
+        half = half_widths(counts, sum(variances), 0.0, level=0.95, kurtosis=of_sum)
+        least, most = whole_bounds(np.maximum(counts - half, 0), np.maximum(counts + half, 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = low[:, None] / most, np.where(least > 0, high[:, None] / least, 1)
+            rest = low_ / most, np.where(least > 0, high_ / least, 1)
+        start = np.maximum(own[0], 1 - np.minimum(rest[1], 1))
+        end = np.minimum(np.minimum(own[1], 1), 1 - rest[0])
+        share = part / (part + others)
+        # Where the page shows nobody, it shows no share.
+        holds = (counts <= 0) | ((start - 1e-12 <= share) & (share <= end + 1e-12))
+        assert laws[0] @ holds @ laws[1] >= 0.95, (part, others)
+        narrower += laws[0] @ ((start > own[0]) | (end < np.minimum(own[1], 1))) @ laws[1]
+    assert narrower > 2
 
 
 @pytest.mark.slow

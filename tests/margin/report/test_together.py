@@ -15,6 +15,7 @@ from browsing import (
     pick,
     put_together,
     rows_of,
+    share_of_line,
     texts,
     tick_category,
     until,
@@ -250,7 +251,7 @@ def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
         assert rows_of(browser) == expected
         if codes != [0, 2, 3] and attribute != "named":
             assert texts(browser, "#choices summary")[0] == f"{attribute}: {name}, together as one"
-            assert f"({attribute}: {name}, sex: " in texts(browser, "#quoted")[0]
+            assert f"({attribute}: {name}; sex: " in texts(browser, "#quoted")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = browser.downloads / f"{tmp_path.name}-cm-sex-chosen.csv"
     until(written(file))
@@ -296,7 +297,7 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert name not in drawn
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
-    quoted = f"rows (children: {labels[largest]}, region: {name}). "
+    quoted = f"rows (children: {labels[largest]}; region: {name}). "
     assert quoted in texts(browser, "#quoted")[0]
     (quoted,) = texts(browser, "#quoted-share")
     assert f"% of the rows with region: {name} have children: {labels[largest]}. " in quoted
@@ -394,12 +395,10 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
     if whole is not None:
         choose(browser, "whole", str(names.index(whole)))
     count = released.count(wanted)
-    of = released.count({whole: wanted[whole]} if whole else {})
-    low, high = whole_bounds(*count.interval(0.95))
-    least, most = whole_bounds(*of.interval(0.95))
-    ends = np.floor(1000 * low / most) / 10, np.ceil(1000 * high / least) / 10
+    share, low, high = share_of_line(released, wanted, [whole] if whole else [])
+    ends = np.floor(1000 * low) / 10, np.ceil(1000 * high) / 10
     name, *numbers = texts(browser, "#table tfoot tr > *")
-    share = f"{100 * count.estimate / of.estimate:.1f}%"
+    share = f"{100 * share:.1f}%"
     between = f"{ends[0]:.1f}% to {ends[1]:.1f}%"
     expected = line(count)
     both = "" if whole is None else either(wanted[whole])
@@ -434,11 +433,8 @@ def test_the_sum_of_chosen_lines_is_a_line(browser, released, domain, tmp_path, 
 def percentage(released, line, whole):
     """The percentage of a line in the rows with its categories of `whole`, and its bounds, as a
     file has them: in tenths, with the bounds rounded outwards."""
-    group = {name: line[name] for name in whole}
-    part, of = released.count(line), released.count(group)
-    (low, high), (least, most) = (whole_bounds(*one.interval(0.95)) for one in (part, of))
-    numbers = [np.floor(1000 * part.estimate / of.estimate + 0.5)]
-    numbers += [np.floor(1000 * low / most), np.ceil(1000 * min(high / least, 1))]
+    share, low, high = share_of_line(released, line, whole)
+    numbers = np.floor(1000 * share + 0.5), np.floor(1000 * low), np.ceil(1000 * high)
     return [f"{number:.0f}" for number in numbers]
 
 

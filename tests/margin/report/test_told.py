@@ -9,6 +9,7 @@ from browsing import (
     open_page,
     put_together,
     rows_of,
+    share_of_line,
     texts,
     tick,
     tick_category,
@@ -280,11 +281,9 @@ def percentages(released, chosen, whole):
     in tenths as the page shows them."""
     found = []
     for line in chosen:
-        part, of = released.count(line), released.count({whole: line[whole]})
-        (low, high), (least, most) = (whole_bounds(*one.interval(0.95)) for one in (part, of))
-        number = np.floor(1000 * part.estimate / of.estimate + 0.5)
-        ends = np.floor(1000 * low / most), np.ceil(1000 * min(high / least, 1))
-        found.append([int(one) for one in (number, *ends)])
+        share, low, high = share_of_line(released, line, [whole])
+        numbers = np.floor(1000 * share + 0.5), np.floor(1000 * low), np.ceil(1000 * high)
+        found.append([int(one) for one in numbers])
     return found
 
 

@@ -19,11 +19,13 @@ function drawing() {
   }
   const sumOf = sums();
   const wholeOf = wholesAt(within);
+  const restOf = restsAt(together());
   const of = (row) => {
     const value = shareIn(row, sumOf);
     const all = wholeOf(row);
-    const [low, high] = shareBounds(row, all) ?? [NaN, NaN];
-    return { value, low, high, text: percentOf(value), bounds: shareEnds(row, all)?.join(" to ") ?? "" };
+    const rest = restOf(row, all);
+    const [low, high] = shareBounds(row, all, rest) ?? [NaN, NaN];
+    return { value, low, high, text: percentOf(value), bounds: shareEnds(row, all, rest)?.join(" to ") ?? "" };
   };
   return { title: shareName(), axis: { format: ".2~%" }, of };
 }
@@ -48,10 +50,17 @@ function barLayers({ y, below }, { title, axis: own }, width, bounds) {
   return layers;
 }
 
+/** A text without its middle, of about `most` letters. It keeps whole words, since a part of "30" is another number, unless a single word is too long. */
+function withoutMiddle(text, most) {
+  const half = Math.floor(most / 2);
+  // The letter behind says whether the last word is whole, and the letter before whether the first one is.
+  const [start, end] = [text.slice(0, half + 1).replace(/\s\S*$/, ""), text.slice(-half - 1).replace(/^\S*\s/, "")];
+  return `${start.length > half ? text.slice(0, half) : start}…${end.length > half ? text.slice(-half) : end}`;
+}
+
 /** Texts of at most `most` letters that stay different: the middle of a long one is left out. */
 function shortened(texts, most) {
-  const half = Math.floor(most / 2);
-  const cut = texts.map((text) => (text.length > most ? `${text.slice(0, half)}…${text.slice(-half)}` : text));
+  const cut = texts.map((text) => (text.length > most ? withoutMiddle(text, most) : text));
   return cut.map((text, place) => {
     const before = cut.slice(0, place).filter((other) => other === text).length;
     return before ? `${text} (${before + 1})` : text;
@@ -60,12 +69,23 @@ function shortened(texts, most) {
 
 const lettersIn = (width) => Math.max(16, Math.floor(width / 18));
 
-/** Where the labels of bars stand: beside them or, if one were cut there, above them, over the whole width. */
+/** Pixels of a line of a label, and the largest number of lines. */
+const LABEL_LINE = 15;
+const MOST_LABEL_LINES = 3;
+
+/** Where the labels of bars stand: beside them or, if one were cut there, above them, over the whole width and in as many lines as they need. */
 function placed(labels, width) {
   const y = { field: "name", type: "nominal", sort: null, title: null };
   if (labels.every((label) => label.length <= lettersIn(width))) return { y, step: 20, below: 0, short: labels };
-  const axis = { labelAlign: "left", labelPadding: -3, labelOffset: -9, ticks: false, domain: false, zindex: 1 };
-  return { y: { ...y, axis }, step: 36, below: 8, short: shortened(labels, Math.floor(width / 7.5)) };
+  const letters = Math.floor(width / 7.5);
+  const lines = shortened(labels, MOST_LABEL_LINES * letters).map((label) => wrapped(label, letters));
+  // The first line stands where a single one does, and the bar as far below the last one.
+  const more = LABEL_LINE * (Math.max(...lines.map((own) => own.length)) - 1);
+  const axis = {
+    labelAlign: "left", labelPadding: -3, labelOffset: -9 - more / 2, labelLineHeight: LABEL_LINE, labelExpr: "split(datum.label, '\\n')",
+    ticks: false, domain: false, zindex: 1,
+  };
+  return { y: { ...y, axis }, step: 36 + more, below: 8 + more / 2, short: lines.map((own) => own.join("\n")) };
 }
 
 /** The words of a text in lines of at most `most` letters, but at least one word. */
@@ -171,7 +191,6 @@ function heat(rows, titles, labels, width, shows) {
   const wanted = twos.size * (5 * longest(values.map((value) => value.bounds)) + 4);
   const small = values.length <= 60 && wanted <= width - beside;
   const slanted = twos.size * 7 * (longest([...twos.values()]) + 1) > width - beside;
-  const most = Math.max(...values.map(({ value }) => value));
   const position = {
     x: { field: "two", type: "nominal", sort: null, title: null, axis: { labelAngle: slanted ? -40 : 0 } },
     y: { field: "one", type: "nominal", sort: null, title: null },
@@ -181,7 +200,9 @@ function heat(rows, titles, labels, width, shows) {
     encoding: { color: { field: "value", type: "quantitative", scale: { scheme: "viridis", reverse: true }, title: shows.title, legend: { ...shows.axis, orient: "bottom" } } },
   }];
   if (small) {
-    const ink = { condition: { test: `datum.value > ${most / 2}`, value: "white" }, value: "#1b1f24" };
+    // Of white and black, one has a contrast of at least 4.58 to any colour: the root of 21.
+    const contrast = (ink) => `contrast('${ink}', scale('color', datum.value))`;
+    const ink = { condition: { test: `${contrast("white")} > ${contrast("black")}`, value: "white" }, value: "black" };
     layers.push({ mark: { type: "text", fontSize: 11, dy: -6 }, encoding: { text: { field: "text" }, color: ink } });
     layers.push({ mark: { type: "text", fontSize: 9, dy: 7 }, encoding: { text: { field: "bounds" }, color: ink } });
   }

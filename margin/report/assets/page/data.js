@@ -18,6 +18,9 @@ const MANY_LINES = 3;
 /** The largest part of the height of the table's box that its head takes while the lines scroll. */
 const HEAD_SHARE = 1 / 3;
 
+/** The number of letters above which a word may break in a table on a narrow screen. */
+const LONG_WORD = 12;
+
 /** The number of categories from which such a list has a field to search in it. */
 const MANY_CATEGORIES = 13;
 

@@ -201,14 +201,29 @@ function usedSources() {
   return Object.entries(data.sources).filter(([name]) => data.live || used.has(name));
 }
 
+/** How to compute with the numbers of the tables that the page can show, as lines of a text: what “How to quote a number” says on the page. */
+function rules() {
+  const used = usedSources().map(([name]) => name);
+  const ofMeasured = [`${OVERLAP} ${APART_ENOUGH}`, data.adding, `In measured tables: ${BY_HAND}`];
+  const ofEstimates = `${notCompared("a reconstructed table")} Do not add up bounds of its lines either.`;
+  const own = [
+    data.by_unit,
+    ...(used.includes("measured") ? ofMeasured : []),
+    used.includes("reconstructed") ? ofEstimates : "",
+  ].filter((text) => text);
+  return own.length ? ["How to compute with these numbers", ...own.map((text) => `  ${text}`), ""] : [];
+}
+
 /** What a reader of the downloads must know, as text. */
 function downloadMeaning() {
   const lines = [
-    data.title, element("facts").textContent, data.unsaid, data.covered, "",
+    data.title, element("facts").textContent, data.unsaid, element("all-rows").textContent, data.covered, element("blanks").textContent.replace(/\s+/g, " "), "",
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
     "How to open the tables", data.opening, "",
     "Columns of the tables",
     `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
+    "  The lines of one table may add up to another number than those of another table, or than the number of all rows: each count is rounded by itself, and a table",
+    "  that was not measured may be an estimate of its own.",
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
     `${free("per_1000")}, ${free("per_1000_low")}, ${free("per_1000_high")}: the percentage of the line and its bounds, times 10, so that they are whole numbers: 331 stands for 33.1 %.`,
     `  Only the file of one measured table has them. ${free("per_1000_of")} says which rows they are of. Of 0 rows, there is no percentage: it is empty.`,
@@ -222,6 +237,7 @@ function downloadMeaning() {
     `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
     "  so never add up lines of different tables: choose the lines of one table first.",
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
+    ...rules(),
     ...meanings(),
     ...belonging(nameInFiles).flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,

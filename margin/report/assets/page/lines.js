@@ -1,52 +1,4 @@
-// The chosen lines of the table, their sums and shares, and the bounds of these.
-
-/** The sums of which the percentages are shares, for each line. Chosen categories are one at the places in `joint`. */
-function sums(joint = together()) {
-  const found = new Map();
-  const group = (row) => within.map((place) => codeAt(place, row.codes[place], joint)).join(",");
-  for (const row of shown.rows) found.set(group(row), (found.get(group(row)) ?? 0) + row.count);
-  return (row) => found.get(group(row));
-}
-
-/** The share of some rows in others; null if the number of these is 0 as shown: nobody has no percentages. */
-const shareOfNumber = (part, all) => (shownNumber(all) > 0 ? part / all : null);
-
-/** The share of a line in the sum of `sums`. */
-const shareIn = (row, sumOf) => shareOfNumber(row.count, sumOf(row));
-
-/** A share as text. */
-const percentOf = (share) => (share === null ? "–" : percent.format(share));
-
-const downwards = percents("floor");
-const upwards = percents("ceil");
-
-/** The bounds of the share of some rows in others, as `sharing` explains them; null without a share, or where bounds are not known.
- *
- * Let p and T be the true numbers, with p in T, so 0 <= p <= T. The share is p / T if T > 0, and there is none otherwise. If the bounds
- * of both hold, then p >= part.low and T <= all.high, so p / T >= part.low / all.high; and p <= part.high and T >= all.low, so
- * p / T <= part.high / all.low if all.low > 0. Every share is from 0 to 1: so the high bound is 1 where all.low is 0. */
-function shareBounds(part, all) {
-  // The comparisons are false for numbers that are not known, too.
-  if (!(shownNumber(all.count) > 0 && all.high > 0) || !isKnown(part.low)) return null;
-  const ends = [part.low / all.high, all.low > 0 ? part.high / all.low : 1];
-  return ends.map((end) => Math.min(Math.max(end, 0), 1));
-}
-
-/** The same as texts. */
-function shareEnds(part, all) {
-  const ends = shareBounds(part, all);
-  return ends && [downwards.format(ends[0]), upwards.format(ends[1])];
-}
-
-/** The share of each line with the bounds of it as texts, which are null where it has none. Chosen categories are one at the places in `joint`. */
-function shares(joint = together()) {
-  const sumOf = sums(joint);
-  const wholeOf = wholesAt(within, joint);
-  return (row) => ({ share: shareIn(row, sumOf), ends: hasShareEnds() ? shareEnds(row, wholeOf(row)) : null });
-}
-
-/** Whether the shares of the table have bounds. Those of estimates would invite to compare groups. */
-const hasShareEnds = () => shown.source === "measured";
+// The chosen lines of the table, their sums, and the bounds of these.
 
 /** The lines of the table of the attributes at some places of the shown one, by their codes. Of none, that is the number of all rows. */
 function linesAt(places, joint) {
@@ -119,7 +71,17 @@ function shareEndsOfSum() {
   const [part, all] = [sumAt(places), sumAt(own)];
   if (own.length === places.length || !part.ends || !all.ends || !isMeasured(part) || !isMeasured(all)) return null;
   const [one, other] = [part, all].map(({ count, ends: [low, high] }) => ({ count, low, high }));
-  return shareEnds(one, other);
+  return shareEnds(one, other, restOfSum(places, own, one, other));
+}
+
+/** The rows of `all` that are not in the chosen lines, with their bounds, if these lines are chosen by the categories of one attribute beside those in `own`. */
+function restOfSum(places, own, part, all) {
+  const [place, ...more] = places.filter((one) => !own.includes(one));
+  if (more.length) return null;
+  const axes = places.map((one) => shown.asked[one]);
+  const answer = onPage(axes);
+  const isRest = (code, at) => ticked[places[at]].has(code) !== (places[at] === place);
+  return remainder(part, all, axes, answer, records(axes, answer).filter(({ codes }) => codes.every(isRest)));
 }
 
 /** The bounds of the sum of some lines of a table; null if the page cannot compute them.

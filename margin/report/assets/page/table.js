@@ -130,6 +130,9 @@ function sumLine(rows) {
   writeNumbers(line, sum, shareOfNumber(sum.count, sum.all), sum.shareEnds);
 }
 
+/** The class of a cell whose words may break on a narrow screen, because one of them is very long. */
+const breaking = (text) => (text.split(/\s/).some((word) => word.length > LONG_WORD) ? "long" : "");
+
 function table() {
   const head = element("table").tHead;
   const body = element("table").tBodies[0];
@@ -147,7 +150,7 @@ function table() {
   if (!shown) return;
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, ${BOUNDED[shown.source] ?? "with bounds that may be far off"}`;
   const title = head.insertRow();
-  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis))));
+  shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis), breaking(nameOf(axis)))));
   element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), ...bands()].map((text) => cell("p", text, "quiet")));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
@@ -159,7 +162,7 @@ function table() {
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
     row.labels.forEach((label) => {
-      const name = cell("th", label);
+      const name = cell("th", label, breaking(label));
       name.scope = "row";
       line.append(name);
     });
@@ -188,7 +191,8 @@ function table() {
   fit();
 }
 
-/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. */
+/** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. A narrow screen then
+ * breaks words. */
 function fit() {
   const box = element("table").parentElement;
   box.classList.remove("tight", "stacked");

@@ -50,7 +50,7 @@ function quotable() {
     return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: condition(Infinity), row };
   }
   if (!left.length) return null;
-  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join(", ");
+  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join("; ");
   return { ...row, source: row.source ?? shown.source, from: row.from ?? "", what, row };
 }
 
@@ -104,11 +104,15 @@ const SUMMING = "For a sum of lines, choose their categories above the table: th
 
 /** What bounds say about which of two counts is larger. */
 function comparing() {
-  if (isEstimate()) return "Do not compare counts, shares or ratios of groups in this table, even if their bounds do not overlap: what distinguishes the groups may not be in these numbers. Compare groups in measured tables.";
-  const overlap = "If the bounds of two counts overlap, do not conclude from them that one true number is larger than the other.";
-  if (shown.source !== "measured") return overlap;
-  return `${overlap} If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.`;
+  if (isEstimate()) return notCompared("this table");
+  return shown.source === "measured" ? `${OVERLAP} ${APART_ENOUGH}` : OVERLAP;
 }
+
+const OVERLAP = "If the bounds of two counts overlap, do not conclude from them that one true number is larger than the other.";
+const APART_ENOUGH = "If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.";
+
+/** That groups in some tables must not be compared. */
+const notCompared = (which) => `Do not compare counts, shares or ratios of groups in ${which}, even if their bounds do not overlap: what distinguishes the groups may not be in these numbers. Compare groups in measured tables.`;
 
 /** How to give bounds to a share that no table of the page has.
  *
@@ -139,9 +143,9 @@ function shareOfGroup() {
 /** The share of a line as the table shows it, with its bounds as texts, what it is of, and what those have; null without bounds. */
 function shareOf(row) {
   const all = wholesAt(within)(row);
-  const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all) : null;
+  const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all, restsAt(together())(row, all)) : null;
   if (!ends) return null;
-  const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join(", ");
+  const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join("; ");
   const rest = shown.asked.map((_, place) => place).filter((place) => !within.includes(place));
   return { share: shareIn(row, sums()), ends, isPublic: false, of: told(within), have: told(rest) };
 }
@@ -269,6 +273,9 @@ function joinedLines(rows) {
   const named = (places) => listed(places.map((place) => nameOf(shown.asked[place])));
   const against = together().filter(isContrasted);
   const rest = against.length ? `, and all other categories of ${named(against)} as another one` : "";
+  // The chosen categories of other attributes say which lines are shown.
+  const chosen = limited().filter((place) => !together().includes(place));
+  const only = chosen.length ? `The table shows the lines with ${condition(MOST_TOLD, chosen)}. ` : "";
   return `In each line, the chosen categories of ${named(together())} are together as one`
-    + ` (${condition(MOST_TOLD, [...new Set([...conditioned(), ...against])].sort((one, other) => one - other))})${rest}. ${told}${lacking ? without : ""}`;
+    + ` (${condition(MOST_TOLD, together())})${rest}. ${only}${told}${lacking ? without : ""}`;
 }
