@@ -1,7 +1,9 @@
 """`compare`: every solver on every instance, each in a process of its own, judged by us."""
 
+import contextlib
 import datetime
 import importlib.metadata
+import itertools
 import json
 import logging
 import math
@@ -11,27 +13,29 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ....interrupts import Watch, shielded, watched
 from ..gaps import gap_to
 from ..instance import Instance
 from ..models.model import Model
 from . import rows as row_files
 from .answers import keep
+from .book import Book
 from .compiling import compile_loops
 from .locks import only_writer, own_folder
 from .machine import commit, machine
 from .plan import Entry, listed, named, planned
 from .process import Found, Limits, Task, run
-from .reconciled import reconciled
 from .verdict import Outcome, Verdict, judged
 
 __all__ = ["compare"]
 
 Row = dict[str, Any]
+_Pair = tuple[Instance, Entry]
 
 log = logging.getLogger("margin")
 
@@ -40,6 +44,12 @@ _TRIES = 3
 
 _WRITING = 5.0
 """Seconds between two times that the rows are written to the file."""
+
+_BEFORE = "interrupted before a solver began; no row has changed"
+"""What is told of an interrupt that comes before `Book.kept` is known."""
+
+_PAUSE = 0.1
+"""Seconds between two looks for a signal."""
 
 
 def compare(
@@ -125,6 +135,10 @@ def compare(
         instance, or the file has another ending or rows of another problem of the same name.
     OSError
         If the file cannot be written, or another comparison writes to it (BlockingIOError).
+    KeyboardInterrupt
+        After Ctrl-C. All that had ended is in the file, and the text says how many solves that are.
+        SIGTERM and SIGHUP print this text, and then end the process, unless the program handles
+        them itself.
 
     Examples
     --------
@@ -168,41 +182,70 @@ class _Comparison:
     again: bool
     answers: Path | None
 
-    def run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
+    def run(self, plan: list[_Pair]) -> list[Row]:
         """Run what is not done yet; the rows of everything that was asked for, in its order."""
-        with only_writer(self.to):
-            return self._run(plan)
+        with watched() as watch, only_writer(self.to):
+            watch.explain = lambda: _BEFORE
+            try:
+                return self._run(plan, watch)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(watch.explain()) from None
 
-    def _run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
-        done, others = self._held(plan)
-        missing = [pair for pair in plan if self.again or self._key(*pair) not in done]
+    def _run(self, plan: list[_Pair], watch: Watch) -> list[Row]:
+        book = self._held(plan)
+        watch.explain = book.kept
+        missing = [pair for pair in plan if self.again or self._key(*pair) not in book.done]
         if any(entry.has_loops for _, entry in missing):
             compile_loops()
-        stop = threading.Event()
-        slots = _slots(self.jobs, self.limits.threads)
-        written = time.monotonic()
         with own_folder() as folder:
             files = _files(missing, folder)
-            with ThreadPoolExecutor(self.jobs) as pool:
-                running = [
-                    pool.submit(self._one, *pair, files[id(pair[0])], slots, stop)
-                    for pair in missing
-                ]
-                try:
-                    for number, future in enumerate(as_completed(running), 1):
-                        made = future.result()
-                        done[row_files.key_of(made[0])] = made
-                        log.info("run %d of %d", number, len(missing))
-                        if time.monotonic() - written > _WRITING:
-                            self._write(plan, done, others)
-                            written = time.monotonic()
-                except BaseException:
-                    stop.set()
-                    pool.shutdown(cancel_futures=True)
-                    raise
-                finally:
-                    self._write(plan, done, others)
-        return self._reconciled(plan, done, others)[len(others) :]
+            while missing:
+                # An interrupt waits until all that has ended is in the file. It is raised at the
+                # end of the shield, unless the program has a handler of its own that goes on.
+                with shielded():
+                    missing = self._until_signal(missing, files, book, watch)
+        return book.rows()
+
+    def _until_signal(
+        self,
+        pairs: list[_Pair],
+        files: dict[int, Path],
+        book: Book,
+        watch: Watch,
+    ) -> list[_Pair]:
+        """Run solvers on instances until all have ended, or a signal has arrived under a shield.
+
+        Everything that has ended is in the book and in its file then, also after an error. The
+        result is what has not ended.
+        """
+        stop = threading.Event()
+        slots = _slots(self.jobs, self.limits.threads)
+        ended: queue.SimpleQueue[Future[list[Row]]] = queue.SimpleQueue()
+        left = len(pairs)
+        with ThreadPoolExecutor(self.jobs) as pool:
+            running = [
+                pool.submit(self._one, *pair, files[id(pair[0])], slots, stop) for pair in pairs
+            ]
+            for future in running:
+                future.add_done_callback(ended.put)
+            written = time.monotonic()
+            try:
+                while left and not watch.has_seen:
+                    with contextlib.suppress(queue.Empty):
+                        book.add(ended.get(timeout=_PAUSE).result())
+                        left -= 1
+                        log.info("run %d of %d", len(pairs) - left, len(pairs))
+                    if book.has_news and time.monotonic() - written > _WRITING:
+                        book.write()
+                        written = time.monotonic()
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                has_rows = [_has_rows(future) for future in running]
+                for future in itertools.compress(running, has_rows):
+                    book.add(future.result())
+                book.write()
+        return [pair for pair, has in zip(pairs, has_rows, strict=True) if not has]
 
     def _one(
         self,
@@ -212,7 +255,7 @@ class _Comparison:
         slots: "queue.Queue[tuple[int, ...]]",
         stop: threading.Event,
     ) -> list[Row]:
-        """Run one solver on one instance; returns its rows."""
+        """Run one solver on one instance; returns its rows, none if it was stopped."""
         processors = slots.get()
         try:
             load = os.getloadavg()[0]
@@ -293,23 +336,20 @@ class _Comparison:
     def _key(self, instance: Instance, entry: Entry) -> tuple[Any, ...]:
         return row_files.key_of(self._fixed(instance, entry))
 
-    def _held(
-        self, plan: list[tuple[Instance, Entry]]
-    ) -> tuple[dict[tuple[Any, ...], list[Row]], list[Row]]:
-        """The rows of the file, by their keys: those that were asked for, and all others.
+    def _held(self, plan: list[_Pair]) -> Book:
+        """The rows of the file: those that were asked for, by their keys, and all others.
 
         What was lost is run again. What a solver did before its code was edited is left out. A
         ValueError if the file holds rows of another problem of the same name.
         """
-        if self.to is None or not self.to.exists():
-            return {}, []
         problems = {one.name: (one.family.name, one.version, one.digest) for one, _ in plan}
-        asked = {self._key(*pair) for pair in plan}
+        asked = dict.fromkeys(self._key(*pair) for pair in plan)
         tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
         done: dict[tuple[Any, ...], list[Row]] = {}
         others = []
         lost = set()
-        for row in row_files.read(self.to):
+        held = [] if self.to is None or not self.to.exists() else row_files.read(self.to)
+        for row in held:
             name = row["instance"]
             problem = row["family"], row["version"], row["digest"]
             if problems.get(name, problem) != problem:
@@ -327,27 +367,13 @@ class _Comparison:
                 others.append(row)
         for key in lost & done.keys():
             del done[key]
-        return done, others
-
-    def _write(
-        self,
-        plan: list[tuple[Instance, Entry]],
-        done: dict[tuple[Any, ...], list[Row]],
-        others: list[Row],
-    ) -> None:
-        """Write all rows that there are to the file."""
-        if self.to is not None:
-            row_files.write(self._reconciled(plan, done, others), self.to)
-
-    def _reconciled(
-        self,
-        plan: list[tuple[Instance, Entry]],
-        done: dict[tuple[Any, ...], list[Row]],
-        others: list[Row],
-    ) -> list[Row]:
-        """The other rows, and those that were asked for and are there; see `reconciled`."""
-        ready = [row for pair in plan for row in done.get(self._key(*pair), [])]
-        return reconciled(others + ready)
+        return Book(
+            file=self.to,
+            asked=list(asked),
+            done=done,
+            others=others,
+            written=len(held),
+        )
 
 
 def _file(to: str | os.PathLike[str] | None) -> Path | None:
@@ -389,7 +415,13 @@ def _check(
             raise ValueError(f"{name} ({count}) must be >= {lowest}; pass a larger number")
 
 
-def _files(plan: list[tuple[Instance, Entry]], folder: Path) -> dict[int, Path]:
+def _has_rows(future: "Future[list[Row]]") -> bool:
+    """Whether a run came to its end, and gave rows."""
+    is_over = not future.cancelled() and future.exception() is None
+    return is_over and bool(future.result())
+
+
+def _files(plan: list[_Pair], folder: Path) -> dict[int, Path]:
     """The saved file of each instance, by the instance's identity."""
     files: dict[int, Path] = {}
     for instance, _ in plan:
