@@ -173,6 +173,7 @@ def test_a_programme_is_printed_with_its_symbols(capsys):
     assert family.statement() in said
     assert all(f"{symbol}: {words}" in said for symbol, words in family.symbols().items())
     assert f"columns of a file: {family.columns}" in said
+    assert f"rows of a file: {family.rows}" in said
 
 
 @pytest.mark.parametrize(
