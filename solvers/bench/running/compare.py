@@ -30,7 +30,7 @@ from .locks import only_writer, own_folder
 from .machine import commit, machine
 from .plan import Entry, listed, named, planned
 from .process import Found, Limits, Task, run
-from .verdict import Outcome, Verdict, judged
+from .verdict import Verdict, judged
 
 __all__ = ["compare"]
 
@@ -110,7 +110,9 @@ def compare(
         to the size of the best known objective, or of the bound, at least 0.001.
     to
         A file for the rows, in the format Parquet; its name ends in ``.parquet``. What it already
-        holds of the same solvers, options, instances and limits is kept, and not run again.
+        holds of the same solvers, options, instances and limits is kept, and not run again. If it
+        holds fewer repeats, the missing ones are run, in a process that is warmed up by one more
+        solve.
     again
         Run also what the file already holds; the new rows replace the old ones.
     answers
@@ -192,7 +194,7 @@ class _Comparison:
                 raise KeyboardInterrupt(watch.explain()) from None
 
     def _run(self, plan: list[_Pair], watch: Watch) -> list[Row]:
-        book = self._held(plan)
+        book = Book.opened(self.to, [self._fixed(*pair) for pair in plan], again=self.again)
         watch.explain = book.kept
         missing = [pair for pair in plan if self.again or self._key(*pair) not in book.done]
         if any(entry.has_loops for _, entry in missing):
@@ -204,6 +206,8 @@ class _Comparison:
                 # end of the shield, unless the program has a handler of its own that goes on.
                 with shielded():
                     missing = self._until_signal(missing, files, book, watch)
+        with shielded():
+            book.write_news()
         return book.rows()
 
     def _until_signal(
@@ -221,48 +225,57 @@ class _Comparison:
         stop = threading.Event()
         slots = _slots(self.jobs, self.limits.threads)
         ended: queue.SimpleQueue[Future[list[Row]]] = queue.SimpleQueue()
-        left = len(pairs)
+        taken: set[Future[list[Row]]] = set()
+        held = [book.repeats_of(self._key(*pair)) for pair in pairs]
         with ThreadPoolExecutor(self.jobs) as pool:
             running = [
-                pool.submit(self._one, *pair, files[id(pair[0])], slots, stop) for pair in pairs
+                pool.submit(self._one, *pair, had, files[id(pair[0])], slots, stop)
+                for pair, had in zip(pairs, held, strict=True)
             ]
             for future in running:
                 future.add_done_callback(ended.put)
             written = time.monotonic()
             try:
-                while left and not watch.has_seen:
+                while len(taken) < len(pairs) and not watch.has_seen:
                     with contextlib.suppress(queue.Empty):
-                        book.add(ended.get(timeout=_PAUSE).result())
-                        left -= 1
-                        log.info("run %d of %d", len(pairs) - left, len(pairs))
-                    if book.has_news and time.monotonic() - written > _WRITING:
-                        book.write()
+                        future = ended.get(timeout=_PAUSE)
+                        taken.add(future)
+                        book.add(future.result())
+                        log.info("run %d of %d", len(taken), len(pairs))
+                    if time.monotonic() - written > _WRITING:
+                        book.write_news()
                         written = time.monotonic()
             finally:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 has_rows = [_has_rows(future) for future in running]
                 for future in itertools.compress(running, has_rows):
-                    book.add(future.result())
-                book.write()
+                    if future not in taken:
+                        book.add(future.result())
+                book.write_news()
         return [pair for pair, has in zip(pairs, has_rows, strict=True) if not has]
 
     def _one(
         self,
         instance: Instance,
         entry: Entry,
+        held: int | None,
         file: Path,
         slots: "queue.Queue[tuple[int, ...]]",
         stop: threading.Event,
     ) -> list[Row]:
-        """Run one solver on one instance; returns its rows, none if it was stopped."""
+        """Run one solver on one instance; returns its rows, none if it was stopped.
+
+        `held` is the number of repeats that the file holds after a cold solve; None if it holds no
+        solve.
+        """
         processors = slots.get()
         try:
             load = os.getloadavg()[0]
             task = Task(
                 instance=file,
                 solver=entry.pickled,
-                repeats=self.repeats,
+                repeats=self.repeats - (held or 0),
                 limits=self.limits,
                 inside=entry.inside,
                 takes_model=entry.takes_model,
@@ -277,11 +290,18 @@ class _Comparison:
                 log.info("%s on %s had no processor; it starts again", entry.name, instance.name)
         finally:
             slots.put(processors)
-        if self.answers is not None:
-            for one in found:
-                keep(self.answers, instance, entry.name, one)
+        # The first solve of the process warms up: the file holds a cold one already. It counts only
+        # if the process ended with it.
+        if held is not None and len(found) > 1:
+            found = found[1:]
         model = row_files.programme_of(instance, found)
-        return [self._row(instance, entry, one, load, model) for one in found]
+        rows = [self._row(instance, entry, one, load, model) for one in found]
+        for one, row in zip(found, rows, strict=True):
+            if held is not None:
+                row["repeat"] = one.repeat = held + max(one.repeat, 1)
+            if self.answers is not None:
+                keep(self.answers, instance, entry.name, one)
+        return rows
 
     def _row(
         self,
@@ -335,45 +355,6 @@ class _Comparison:
 
     def _key(self, instance: Instance, entry: Entry) -> tuple[Any, ...]:
         return row_files.key_of(self._fixed(instance, entry))
-
-    def _held(self, plan: list[_Pair]) -> Book:
-        """The rows of the file: those that were asked for, by their keys, and all others.
-
-        What was lost is run again. What a solver did before its code was edited is left out. A
-        ValueError if the file holds rows of another problem of the same name.
-        """
-        problems = {one.name: (one.family.name, one.version, one.digest) for one, _ in plan}
-        asked = dict.fromkeys(self._key(*pair) for pair in plan)
-        tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
-        done: dict[tuple[Any, ...], list[Row]] = {}
-        others = []
-        lost = set()
-        held = [] if self.to is None or not self.to.exists() else row_files.read(self.to)
-        for row in held:
-            name = row["instance"]
-            problem = row["family"], row["version"], row["digest"]
-            if problems.get(name, problem) != problem:
-                raise ValueError(
-                    f"{self.to} must hold rows of one problem of each name, but it holds rows of "
-                    f"another problem that was named {name!r}; give the new instance another name, "
-                    "or write to another file"
-                )
-            key = row_files.key_of(row)
-            if row["outcome"] == Outcome.LOST:
-                lost.add(key)
-            if key in asked:
-                done.setdefault(key, []).append(row)
-            elif row_files.task_of(row) not in tasks:
-                others.append(row)
-        for key in lost & done.keys():
-            del done[key]
-        return Book(
-            file=self.to,
-            asked=list(asked),
-            done=done,
-            others=others,
-            written=len(held),
-        )
 
 
 def _file(to: str | os.PathLike[str] | None) -> Path | None:

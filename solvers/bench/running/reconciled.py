@@ -153,7 +153,7 @@ def _measure(row: Row, reference: _Fact) -> None:
     reached = row.get("trace_objectives")
     if reached is not None:
         row["trace_gaps"] = [primal_gap(sense, one, reference.objective) for one in reached]
-    elif reference.objective != row["best_known"]:
+    elif reference.objective != row.get("best_known"):
         row.update(tells=False, trace_seconds=[], trace_gaps=[])
 
 
