@@ -269,11 +269,14 @@ def _design(parsed: argparse.Namespace) -> Said:
         raise MarginError(problem)
     known = margin.designs.best_known(v, k, t)
     bound = margin.designs.schonheim_bound(v, k, t)
+    # For some designs that are larger than the bound, the table says that none is smaller.
+    by_table = known is not None and known.optimal and design.size == known.size
     values = {
         "blocks": [[int(point) for point in block] for block in design.blocks],
         "provenance": str(design.provenance),
         "best_known": None if known is None else known.size,
         "bound": bound,
+        "optimal": by_table or design.size == bound,
     }
     blocks = "\n".join(" ".join(map(str, block)) for block in design.blocks)
     if parsed.blocks:
@@ -282,6 +285,8 @@ def _design(parsed: argparse.Namespace) -> Said:
         above = "no smaller design exists"
     else:
         above = f"the design is {100 * (design.size / bound - 1):.1f} % larger"
+        if by_table:
+            above += ", but best possible: the table says that no smaller design exists"
     lines = {
         "size": f"{design.size} block{'' if design.size == 1 else 's'}, from {design.provenance}",
         "best known": "not in the table" if known is None else f"{known.size} ({known.source})",

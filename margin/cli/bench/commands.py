@@ -348,11 +348,6 @@ def _run(parsed: argparse.Namespace) -> Said:
             )
     except (TypeError, ValueError, OSError) as error:
         raise MarginError(str(error)) from None
-    except KeyboardInterrupt:
-        count = len(_marks(parsed.output))
-        held = f"{printable(parsed.output)} holds {count} solves, and the same command continues"
-        none = "no solve has ended, and the same command starts anew"
-        raise KeyboardInterrupt(f"interrupted; {held if count else none}") from None
     kept = sum(_mark(row) in before for row in rows)
     ran = {row["solver"] for row in rows}
     idle = [

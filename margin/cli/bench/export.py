@@ -64,6 +64,7 @@ def _export(parsed: argparse.Namespace) -> Said:
         lines += [instance.statement(), ""]
         lines += [f"{symbol}: {words}" for symbol, words in instance.family.symbols().items()]
         lines += ["", f"columns of a file: {instance.family.columns}"]
+        lines += ["", f"rows of a file: {instance.family.rows}"]
     if parsed.file is not None:
         endings = (*PROGRAMMES, ".npz")
         if parsed.file.suffix.lower() not in endings:
@@ -89,6 +90,7 @@ def _export(parsed: argparse.Namespace) -> Said:
         "statement": instance.statement(),
         "symbols": dict(instance.family.symbols()),
         "columns": instance.family.columns,
+        "rows": instance.family.rows,
         "written": None if parsed.file is None else str(parsed.file),
     }
     return Said("\n".join(lines), values, is_kept=parsed.file is not None)

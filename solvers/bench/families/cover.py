@@ -186,6 +186,7 @@ class CoverFamily(Family):
     unit: ClassVar[str] = "items that no chosen set holds"
 
     columns: ClassVar[str] = "x_j for each set j, 1 if it is chosen"
+    rows: ClassVar[str] = "for each item i: the sum of x_j over the sets j that hold i >= 1"
 
     def statement(self) -> str:
         return (

@@ -11,7 +11,7 @@ from ...reconstruct.problem import Problem
 from ...types import Floats
 from ..models.model import Model
 from .reconstruction import ReconstructionFamily
-from .tables_of_answers import CELLS, independent_rows, known_marginals
+from .tables_of_answers import CELLS, MOMENTS, SUM, independent_rows, known_marginals
 
 __all__ = ["ExactEntropy", "PenalisedEntropy", "divergence_of", "penalty_of", "scaled_moments"]
 
@@ -37,6 +37,12 @@ class ExactEntropy(ReconstructionFamily):
     group: ClassVar[str] = "entropy"
 
     columns: ClassVar[str] = f"{CELLS}; then t_i >= n p_i log(p_i / q_i) for each cell"
+    rows: ClassVar[str] = (
+        f"{SUM}; then, for each set A of axes that a known marginal holds, in ascending order of "
+        "the sum of 2^a over the axes a of A, and for each cell x of the marginal on A whose codes "
+        "are all >= 1, row by row: the sum of n p_i over the cells i in x = n m_A(x). All other "
+        "cells of the known marginals follow from these"
+    )
 
     def statement(self) -> str:
         return (
@@ -89,6 +95,7 @@ class PenalisedEntropy(ReconstructionFamily):
         f"{CELLS}; then t_i >= n p_i log(p_i / q_i) for each cell; then the miss of each known "
         "moment S, divided by the root of rho_S"
     )
+    rows: ClassVar[str] = MOMENTS
 
     def statement(self) -> str:
         return (

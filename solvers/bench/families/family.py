@@ -94,6 +94,8 @@ class Family(ABC):
     columns
         The columns of the programme as arrays, in their order and with their scale, in ASCII.
         `answer` maps them back.
+    rows
+        The rows of the programme as arrays, in their order and with their scale, in ASCII.
     """
 
     name: ClassVar[str]
@@ -106,6 +108,7 @@ class Family(ABC):
     tolerance: ClassVar[float] = 1e-6
     integral: ClassVar[bool] = False
     columns: ClassVar[str]
+    rows: ClassVar[str]
 
     @abstractmethod
     def statement(self) -> str:

@@ -13,7 +13,7 @@ from ..models.model import Model
 from .entropy import penalty_of, scaled_moments
 from .family import Check
 from .reconstruction import ReconstructionFamily
-from .tables_of_answers import CELLS, known_marginals
+from .tables_of_answers import CELLS, MOMENTS, SUM, known_marginals
 
 __all__ = ["LeastSquaresFamily", "MinimaxFamily"]
 
@@ -30,6 +30,7 @@ class LeastSquaresFamily(ReconstructionFamily):
     columns: ClassVar[str] = (
         f"{CELLS}; then the miss of each known moment S, divided by the root of rho_S"
     )
+    rows: ClassVar[str] = MOMENTS
 
     def statement(self) -> str:
         return (
@@ -81,6 +82,11 @@ class MinimaxFamily(ReconstructionFamily):
     group: ClassVar[str] = "reconstruction"
 
     columns: ClassVar[str] = f"{CELLS}; then n w, whose cost is 1 / n"
+    rows: ClassVar[str] = (
+        f"{SUM}; then, for each cell x of each known marginal, marginal after marginal, row by "
+        "row: the sum of n p_i over the cells i in x, less n w, <= n m_V(x); then for the same "
+        "cells x: this sum, plus n w, >= n m_V(x)"
+    )
 
     def statement(self) -> str:
         return (

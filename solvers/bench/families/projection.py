@@ -105,6 +105,12 @@ class ConsistencyFamily(_ProjectionFamily):
         "(x_V - y_V) / sigma_V for each cell of each view V, view after view, row by row of each "
         "table"
     )
+    rows: ClassVar[str] = (
+        "for each set A of axes that several views hold, in the order of tuples (the empty one "
+        "first), for each of these views V but the last, with W the next one, and for each cell z "
+        "of the marginal on A whose codes are all >= 1, row by row: M_A x_V = M_A x_W at z, as "
+        "M_A (x_V - y_V) - M_A (x_W - y_W) = M_A y_W - M_A y_V"
+    )
 
     def statement(self) -> str:
         return (
@@ -154,6 +160,12 @@ class NonNegativityFamily(_ProjectionFamily):
     columns: ClassVar[str] = (
         "(c_S - b_S) times the root of pi_S for each coefficient but the constant one, in the "
         "order of margin's residual basis"
+    )
+    rows: ClassVar[str] = (
+        "x_V >= 0 for each cell of each view V, as (x_V - B_V b) / sigma_V >= -B_V b / sigma_V. "
+        "The axes of each table stand in descending order of their sizes, equal ones in their own "
+        "order, and its cells row by row; views are sorted by these sizes, compared as tuples, "
+        "equal ones in their own order"
     )
 
     def statement(self) -> str:

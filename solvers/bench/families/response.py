@@ -36,6 +36,12 @@ class ResponseFamily(Family):
         "other (0 or 1), after values that no term and no constraint tells apart were merged; then "
         "one or two for each term of several literals"
     )
+    rows: ClassVar[str] = (
+        "for each attribute with columns for its classes: their sum = 1; then, of the terms of "
+        "several literals: one for each literal of a conjunction of positive weight, one for each "
+        "conjunction of negative weight, and one for each parity; then the constraints of the "
+        "problem"
+    )
 
     def statement(self) -> str:
         return (

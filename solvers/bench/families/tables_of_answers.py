@@ -12,13 +12,31 @@ from ...projection import projection
 from ...reconstruct.problem import Problem
 from ...types import Floats
 
-__all__ = ["CELLS", "broken", "cells_of", "independent_rows", "known_marginals", "marginal_rows"]
+__all__ = [
+    "CELLS",
+    "MOMENTS",
+    "SUM",
+    "broken",
+    "cells_of",
+    "independent_rows",
+    "known_marginals",
+    "marginal_rows",
+]
 
 CELLS = (
     "n p_i for each of the n cells that need not be zero, row by row of the table, whose last axis "
     "changes fastest (so their sum is n)"
 )
 """The first columns of the programmes over cells."""
+
+SUM = "the sum of n p_i = n"
+"""The first row of these programmes."""
+
+MOMENTS = (
+    f"{SUM}; then, for each known moment S in the order of the columns: (the sum of f_S(i) p_i) / "
+    "root of rho_S, less its miss / root of rho_S, = t_S / root of rho_S"
+)
+"""The rows of the programmes with ridges."""
 
 
 def cells_of(problem: Problem, answer: Any) -> Floats | str:

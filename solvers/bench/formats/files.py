@@ -34,6 +34,13 @@ _WRITERS = {".mps": mps, ".lp": lp, ".cbf": cbf}
 _COMMENTS = {".mps": "*", ".lp": "\\", ".cbf": "#"}
 """How a comment begins in these formats."""
 
+_ROWS = {
+    ".mps": "r0",
+    ".lp": "r0 (r0l for a lower bound, r0u for an upper one)",
+    ".cbf": "0, equations first, then lower and then upper bounds",
+}
+"""What the first row is called in these formats."""
+
 
 def export(instance: "Instance", path: Path) -> None:
     """Write the problem of an instance; see `Instance.export`."""
@@ -45,7 +52,7 @@ def write(model: Model, path: str | Path, *, name: str = "model") -> None:
 
     An engine that calls a program hands the model over so; see `Executable`. The columns are named
     x0, x1, ... in their order. `Instance.export` writes the model of an instance, with comments on
-    its columns.
+    its columns and rows.
 
     Parameters
     ----------
@@ -95,7 +102,7 @@ def _begun(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _lines(instance: "Instance", path: Path) -> Iterator[str]:
-    """The lines of the file, with comments on its columns after the first one."""
+    """The lines of the file, with comments on its columns and rows after the first one."""
     ending = path.suffix.lower()
     name = _one_word(instance.name)
     if ending == ".wcnf":
@@ -104,15 +111,16 @@ def _lines(instance: "Instance", path: Path) -> Iterator[str]:
         raise ValueError(_unknown(path))
     made = _WRITERS[ending](instance.model, name)
     first = next(made)
-    comments = [f"{_COMMENTS[ending]} {line}" for line in _columns(instance)]
+    comments = [f"{_COMMENTS[ending]} {line}" for line in _described(instance, ending)]
     return chain([first], comments, made)
 
 
-def _columns(instance: "Instance") -> list[str]:
-    """What the columns of a file are, in lines of text."""
+def _described(instance: "Instance", ending: str) -> list[str]:
+    """What the columns and rows of a file are, in lines of text."""
     family = instance.family
     told = [
         f"Columns, from x0 (CBF counts them from 0, too): {family.columns}.",
+        f"Rows, from {_ROWS[ending]}: {family.rows}.",
         f"Of the family {family.name}; in Python, family.answer(problem, point) maps a point to an "
         "answer, and margin bench export NAME --statement prints the programme.",
     ]

@@ -1,7 +1,9 @@
 """`compare`: every solver on every instance, each in a process of its own, judged by us."""
 
+import contextlib
 import datetime
 import importlib.metadata
+import itertools
 import json
 import logging
 import math
@@ -11,27 +13,29 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ....interrupts import Watch, shielded, watched
 from ..gaps import gap_to
 from ..instance import Instance
 from ..models.model import Model
 from . import rows as row_files
 from .answers import keep
+from .book import Book
 from .compiling import compile_loops
 from .locks import only_writer, own_folder
 from .machine import commit, machine
 from .plan import Entry, listed, named, planned
 from .process import Found, Limits, Task, run
-from .reconciled import reconciled
-from .verdict import Outcome, Verdict, judged
+from .verdict import Verdict, judged
 
 __all__ = ["compare"]
 
 Row = dict[str, Any]
+_Pair = tuple[Instance, Entry]
 
 log = logging.getLogger("margin")
 
@@ -40,6 +44,12 @@ _TRIES = 3
 
 _WRITING = 5.0
 """Seconds between two times that the rows are written to the file."""
+
+_BEFORE = "interrupted before a solver began; no row has changed"
+"""What is told of an interrupt that comes before `Book.kept` is known."""
+
+_PAUSE = 0.1
+"""Seconds between two looks for a signal."""
 
 
 def compare(
@@ -100,7 +110,9 @@ def compare(
         to the size of the best known objective, or of the bound, at least 0.001.
     to
         A file for the rows, in the format Parquet; its name ends in ``.parquet``. What it already
-        holds of the same solvers, options, instances and limits is kept, and not run again.
+        holds of the same solvers, options, instances and limits is kept, and not run again. If it
+        holds fewer repeats, the missing ones are run, in a process that is warmed up by one more
+        solve.
     again
         Run also what the file already holds; the new rows replace the old ones.
     answers
@@ -125,6 +137,10 @@ def compare(
         instance, or the file has another ending or rows of another problem of the same name.
     OSError
         If the file cannot be written, or another comparison writes to it (BlockingIOError).
+    KeyboardInterrupt
+        After Ctrl-C. All that had ended is in the file, and the text says how many solves that are.
+        SIGTERM and SIGHUP print this text, and then end the process, unless the program handles
+        them itself.
 
     Examples
     --------
@@ -168,58 +184,98 @@ class _Comparison:
     again: bool
     answers: Path | None
 
-    def run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
+    def run(self, plan: list[_Pair]) -> list[Row]:
         """Run what is not done yet; the rows of everything that was asked for, in its order."""
-        with only_writer(self.to):
-            return self._run(plan)
+        with watched() as watch, only_writer(self.to):
+            watch.explain = lambda: _BEFORE
+            try:
+                return self._run(plan, watch)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(watch.explain()) from None
 
-    def _run(self, plan: list[tuple[Instance, Entry]]) -> list[Row]:
-        done, others = self._held(plan)
-        missing = [pair for pair in plan if self.again or self._key(*pair) not in done]
+    def _run(self, plan: list[_Pair], watch: Watch) -> list[Row]:
+        book = Book.opened(self.to, [self._fixed(*pair) for pair in plan], again=self.again)
+        watch.explain = book.kept
+        missing = [pair for pair in plan if self.again or self._key(*pair) not in book.done]
         if any(entry.has_loops for _, entry in missing):
             compile_loops()
-        stop = threading.Event()
-        slots = _slots(self.jobs, self.limits.threads)
-        written = time.monotonic()
         with own_folder() as folder:
             files = _files(missing, folder)
-            with ThreadPoolExecutor(self.jobs) as pool:
-                running = [
-                    pool.submit(self._one, *pair, files[id(pair[0])], slots, stop)
-                    for pair in missing
-                ]
-                try:
-                    for number, future in enumerate(as_completed(running), 1):
-                        made = future.result()
-                        done[row_files.key_of(made[0])] = made
-                        log.info("run %d of %d", number, len(missing))
-                        if time.monotonic() - written > _WRITING:
-                            self._write(plan, done, others)
-                            written = time.monotonic()
-                except BaseException:
-                    stop.set()
-                    pool.shutdown(cancel_futures=True)
-                    raise
-                finally:
-                    self._write(plan, done, others)
-        return self._reconciled(plan, done, others)[len(others) :]
+            while missing:
+                # An interrupt waits until all that has ended is in the file. It is raised at the
+                # end of the shield, unless the program has a handler of its own that goes on.
+                with shielded():
+                    missing = self._until_signal(missing, files, book, watch)
+        with shielded():
+            book.write_news()
+        return book.rows()
+
+    def _until_signal(
+        self,
+        pairs: list[_Pair],
+        files: dict[int, Path],
+        book: Book,
+        watch: Watch,
+    ) -> list[_Pair]:
+        """Run solvers on instances until all have ended, or a signal has arrived under a shield.
+
+        Everything that has ended is in the book and in its file then, also after an error. The
+        result is what has not ended.
+        """
+        stop = threading.Event()
+        slots = _slots(self.jobs, self.limits.threads)
+        ended: queue.SimpleQueue[Future[list[Row]]] = queue.SimpleQueue()
+        taken: set[Future[list[Row]]] = set()
+        held = [book.repeats_of(self._key(*pair)) for pair in pairs]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            running = [
+                pool.submit(self._one, *pair, had, files[id(pair[0])], slots, stop)
+                for pair, had in zip(pairs, held, strict=True)
+            ]
+            for future in running:
+                future.add_done_callback(ended.put)
+            written = time.monotonic()
+            try:
+                while len(taken) < len(pairs) and not watch.has_seen:
+                    with contextlib.suppress(queue.Empty):
+                        future = ended.get(timeout=_PAUSE)
+                        taken.add(future)
+                        book.add(future.result())
+                        log.info("run %d of %d", len(taken), len(pairs))
+                    if time.monotonic() - written > _WRITING:
+                        book.write_news()
+                        written = time.monotonic()
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                has_rows = [_has_rows(future) for future in running]
+                for future in itertools.compress(running, has_rows):
+                    if future not in taken:
+                        book.add(future.result())
+                book.write_news()
+        return [pair for pair, has in zip(pairs, has_rows, strict=True) if not has]
 
     def _one(
         self,
         instance: Instance,
         entry: Entry,
+        held: int | None,
         file: Path,
         slots: "queue.Queue[tuple[int, ...]]",
         stop: threading.Event,
     ) -> list[Row]:
-        """Run one solver on one instance; returns its rows."""
+        """Run one solver on one instance; returns its rows, none if it was stopped.
+
+        `held` is the number of repeats that the file holds after a cold solve; None if it holds no
+        solve.
+        """
         processors = slots.get()
         try:
             load = os.getloadavg()[0]
             task = Task(
                 instance=file,
                 solver=entry.pickled,
-                repeats=self.repeats,
+                repeats=self.repeats - (held or 0),
                 limits=self.limits,
                 inside=entry.inside,
                 takes_model=entry.takes_model,
@@ -234,11 +290,18 @@ class _Comparison:
                 log.info("%s on %s had no processor; it starts again", entry.name, instance.name)
         finally:
             slots.put(processors)
-        if self.answers is not None:
-            for one in found:
-                keep(self.answers, instance, entry.name, one)
+        # The first solve of the process warms up: the file holds a cold one already. It counts only
+        # if the process ended with it.
+        if held is not None and len(found) > 1:
+            found = found[1:]
         model = row_files.programme_of(instance, found)
-        return [self._row(instance, entry, one, load, model) for one in found]
+        rows = [self._row(instance, entry, one, load, model) for one in found]
+        for one, row in zip(found, rows, strict=True):
+            if held is not None:
+                row["repeat"] = one.repeat = held + max(one.repeat, 1)
+            if self.answers is not None:
+                keep(self.answers, instance, entry.name, one)
+        return rows
 
     def _row(
         self,
@@ -293,62 +356,6 @@ class _Comparison:
     def _key(self, instance: Instance, entry: Entry) -> tuple[Any, ...]:
         return row_files.key_of(self._fixed(instance, entry))
 
-    def _held(
-        self, plan: list[tuple[Instance, Entry]]
-    ) -> tuple[dict[tuple[Any, ...], list[Row]], list[Row]]:
-        """The rows of the file, by their keys: those that were asked for, and all others.
-
-        What was lost is run again. What a solver did before its code was edited is left out. A
-        ValueError if the file holds rows of another problem of the same name.
-        """
-        if self.to is None or not self.to.exists():
-            return {}, []
-        problems = {one.name: (one.family.name, one.version, one.digest) for one, _ in plan}
-        asked = {self._key(*pair) for pair in plan}
-        tasks = {row_files.task_of(self._fixed(*pair)) for pair in plan}
-        done: dict[tuple[Any, ...], list[Row]] = {}
-        others = []
-        lost = set()
-        for row in row_files.read(self.to):
-            name = row["instance"]
-            problem = row["family"], row["version"], row["digest"]
-            if problems.get(name, problem) != problem:
-                raise ValueError(
-                    f"{self.to} must hold rows of one problem of each name, but it holds rows of "
-                    f"another problem that was named {name!r}; give the new instance another name, "
-                    "or write to another file"
-                )
-            key = row_files.key_of(row)
-            if row["outcome"] == Outcome.LOST:
-                lost.add(key)
-            if key in asked:
-                done.setdefault(key, []).append(row)
-            elif row_files.task_of(row) not in tasks:
-                others.append(row)
-        for key in lost & done.keys():
-            del done[key]
-        return done, others
-
-    def _write(
-        self,
-        plan: list[tuple[Instance, Entry]],
-        done: dict[tuple[Any, ...], list[Row]],
-        others: list[Row],
-    ) -> None:
-        """Write all rows that there are to the file."""
-        if self.to is not None:
-            row_files.write(self._reconciled(plan, done, others), self.to)
-
-    def _reconciled(
-        self,
-        plan: list[tuple[Instance, Entry]],
-        done: dict[tuple[Any, ...], list[Row]],
-        others: list[Row],
-    ) -> list[Row]:
-        """The other rows, and those that were asked for and are there; see `reconciled`."""
-        ready = [row for pair in plan for row in done.get(self._key(*pair), [])]
-        return reconciled(others + ready)
-
 
 def _file(to: str | os.PathLike[str] | None) -> Path | None:
     """The file for the rows; ValueError if its ending promises another format."""
@@ -389,7 +396,13 @@ def _check(
             raise ValueError(f"{name} ({count}) must be >= {lowest}; pass a larger number")
 
 
-def _files(plan: list[tuple[Instance, Entry]], folder: Path) -> dict[int, Path]:
+def _has_rows(future: "Future[list[Row]]") -> bool:
+    """Whether a run came to its end, and gave rows."""
+    is_over = not future.cancelled() and future.exception() is None
+    return is_over and bool(future.result())
+
+
+def _files(plan: list[_Pair], folder: Path) -> dict[int, Path]:
     """The saved file of each instance, by the instance's identity."""
     files: dict[int, Path] = {}
     for instance, _ in plan:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from ....interrupts import shielded
 from ...file_locks import locked, locked_file
 
 __all__ = ["only_writer", "own_folder"]
@@ -24,14 +25,17 @@ def own_folder() -> Iterator[Path]:
     it.
     """
     _remove_left()
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
-        folder = Path(name)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    try:
         new = folder / f"{_LOCK}.new"
         with new.open("wb") as lock:
             # The file gets its name once it is locked: nobody finds it unlocked before the end.
             if locked(lock):
                 new.rename(folder / _LOCK)
             yield folder
+    finally:
+        with shielded():  # a second interrupt must not leave half of it behind
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_left() -> None:
@@ -78,5 +82,6 @@ def only_writer(path: Path | None) -> Iterator[None]:
     try:
         yield
     finally:
-        beside.unlink(missing_ok=True)
-        lock.close()
+        with shielded():
+            beside.unlink(missing_ok=True)
+            lock.close()

@@ -243,7 +243,7 @@ def run(task: Task, stop: threading.Event) -> list[Found]:
     task
         What to do.
     stop
-        If this is set, the process is ended, and the result is incomplete.
+        If this is set, the process is ended, and the result is empty.
     """
     with tempfile.TemporaryDirectory(dir=task.instance.parent) as name:
         folder = Path(name)
@@ -439,7 +439,7 @@ class _Watch:
     def _conclude(self, why: str, code: int, runaways: int) -> None:
         """Write down how the process ended, where a solve was open or none began."""
         if why == "stopped":
-            self._found = [found for found in self._found if found is not self._open]
+            self._found = []  # what has ended of it would have too few repeats
             return
         output = self._output.decode(errors="replace").strip()
         has_begun = bool(self._found)

@@ -50,6 +50,8 @@ def reconciled(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     - If an answer is better than the best known value by more than the tolerance, it takes the
       place of this value: as `reference`, with the solver as `reference_by`. Gaps are then to
       this answer, also those on the way, and an answer that is worse is not ``solved``.
+    - Where no best value is known, gaps are to the best answer of the rows, which is named in the
+      same way. Bounds that solvers claim are never a reference: nobody has checked them.
 
     An answer that is better than a proved bound is no fact: the check or the bound is wrong. Rows
     of files that have no `trace_objectives` lose their answers on the way where gaps change.
@@ -130,6 +132,8 @@ def _judge(row: Row, best: _Fact) -> None:
         row["cause"] = f"{refuted}; it stops at a tolerance of {stated:g}" if is_near else refuted
     known = row.get("best_known")
     if known is None:
+        # Nothing says that the best answer of the rows is good: gaps are to it, and outcomes stay.
+        _measure(row, best)
         return
     # Rounding alone makes no better answer: a table may break constraints a little.
     reference = best if _passes(row, best.objective, known, tolerance) else _Fact(objective=known)
@@ -149,7 +153,7 @@ def _measure(row: Row, reference: _Fact) -> None:
     reached = row.get("trace_objectives")
     if reached is not None:
         row["trace_gaps"] = [primal_gap(sense, one, reference.objective) for one in reached]
-    elif reference.objective != row["best_known"]:
+    elif reference.objective != row.get("best_known"):
         row.update(tells=False, trace_seconds=[], trace_gaps=[])
 
 

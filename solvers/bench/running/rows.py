@@ -20,6 +20,7 @@ __all__ = [
     "primal_gap",
     "programme_of",
     "read",
+    "repeats_in",
     "residuals_of",
     "task_of",
     "trace",
@@ -112,6 +113,11 @@ _KEY = (
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     """The key that identifies a task: the instance, the solver with its options, the limits."""
     return tuple(row[name] for name in _KEY)
+
+
+def repeats_in(key: tuple[Any, ...]) -> int:
+    """The number of repeats of the task of a key."""
+    return int(key[_KEY.index("repeats")])
 
 
 def task_of(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 of a solver, and why instances were not solved."""
 
 import json
+import math
 import re
 from collections.abc import Iterable
 
@@ -97,18 +98,40 @@ def busy(rows: Iterable[Row]) -> list[str]:
 
 
 def improved(rows: Iterable[Row]) -> list[str]:
-    """A sentence for each instance of which a solver found a better answer than the best known.
+    """A sentence for each instance whose gaps are to an answer in the rows: it is better than the
+    best known one, or none was known.
 
     >>> row = {"instance": "one", "best_known": 9.0, "reference": 7.0, "reference_by": "A"}
     >>> improved([row, row | {"instance": "two", "reference_by": ""}])
     ['A found 7, better than the best known 9, to one: gaps and outcomes are to this answer']
+    >>> row |= {"best_known": None, "sense": "minimise", "solver": "B", "dual_bound": 6.65}
+    >>> improved([row])[0].partition("so ")[2]
+    'gaps are to this answer; its gap to the bound that the multipliers of B prove is 0.053'
     """
-    found = {row["instance"]: row for row in rows if row.get("reference_by")}
-    return [
-        f"{row['reference_by']} found {row['reference']:.6g}, better than the best known "
-        f"{row['best_known']:.6g}, to {name}: gaps and outcomes are to this answer"
-        for name, row in found.items()
-    ]
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.get("reference_by"):
+            found.setdefault(row["instance"], []).append(row)
+    return [_measured(name, own) for name, own in found.items()]
+
+
+def _measured(name: str, rows: list[Row]) -> str:
+    """That the gaps of these rows of one instance are to an answer in the rows."""
+    row = rows[0]
+    told = f"{row['reference_by']} found {row['reference']:.6g}"
+    if row["best_known"] is not None:
+        known = f"better than the best known {row['best_known']:.6g}"
+        return f"{told}, {known}, to {name}: gaps and outcomes are to this answer"
+    told += f", the best in the rows, to {name}: no best value is known, so gaps are to this answer"
+    # Bounds of multipliers are computed here; those that solvers claim are not.
+    bounded = [one for one in rows if math.isfinite(one.get("dual_bound") or math.nan)]
+    if not bounded:
+        return told
+    least = min(bounded, key=lambda one: gap_to(row["sense"], row["reference"], one["dual_bound"]))
+    gap = gap_to(row["sense"], row["reference"], least["dual_bound"])
+    return (
+        f"{told}; its gap to the bound that the multipliers of {least['solver']} prove is {gap:.2g}"
+    )
 
 
 def uneven(rows: Iterable[Row]) -> list[str]:

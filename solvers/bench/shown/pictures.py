@@ -154,7 +154,8 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
             if row["feasible"] and not is_left_out and not math.isnan(row["gap"]):
                 gap = row["gap"] if row["gap"] > _BEST_GAP else least
                 points.append((max(row[clock], LEAST), gap))
-            if len(row["trace_seconds"]) > 1 and row["best_known"] is not None:
+            is_measured = row["best_known"] is not None or row.get("reference_by")
+            if len(row["trace_seconds"]) > 1 and is_measured:
                 gaps = np.maximum(row["trace_gaps"], least)
                 drawn += zip(np.maximum(row["trace_seconds"], LEAST), gaps, strict=True)
                 has_lines = True

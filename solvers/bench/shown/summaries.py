@@ -78,15 +78,17 @@ def primal_integral(row: Row) -> float:
     The gap is 1 until the first feasible answer, and then that of the best answer so far: relative
     to the size of the best known objective, at least 0.001, and at most 1. It keeps its last value
     until the limit. So 0.02 means that a solver that reaches the best at once needed a fiftieth of
-    the limit. NaN if no best objective is known, or if the solver does not tell its answers on the
-    way (`tells` of the row): when it found them is then unknown.
+    the limit. Where no best objective is known, the best answer of the rows stands for it; see
+    `reconciled`. NaN if there is none either, or if the solver does not tell its answers on the way
+    (`tells` of the row): when it found them is then unknown.
 
     References
     ----------
     Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013),
     equation (3), divided by the time limit.
     """
-    if row["best_known"] is None or not row.get("tells"):
+    is_measured = row["best_known"] is not None or row.get("reference_by")
+    if not is_measured or not row.get("tells"):
         return math.nan
     limit = float(row["time_limit"])
     total, since, gap = 0.0, 0.0, 1.0

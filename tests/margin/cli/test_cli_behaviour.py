@@ -64,6 +64,21 @@ def test_json_agrees_with_python(folder, capsys):
     assert len(json.loads(out)["blocks"]) == 3 == json.loads(out)["bound"]
 
 
+@pytest.mark.parametrize(
+    ("words", "is_optimal", "told"),
+    [
+        ("9 6 2", True, "3 (Schonheim): no smaller design exists"),
+        ("10 5 3", True, "but best possible: the table says that no smaller design exists"),
+        ("14 6 3", False, "% larger\n"),
+    ],
+)
+def test_a_design_that_is_best_possible_is_told(capsys, words, is_optimal, told):
+    _, out, _ = run(capsys, ["design", *words.split()])
+    assert told in out
+    _, out, _ = run(capsys, ["design", *words.split(), "--json"])
+    assert json.loads(out)["optimal"] is is_optimal
+
+
 WRITERS = {
     "bench export": ["bench", "export", "cover-design-7-3-2", "x.mps"],
     "demo": ["demo", "-o", "x.margin"],

@@ -98,18 +98,6 @@ def test_another_ending_is_refused(saved, capsys):
     assert not path.exists()
 
 
-def test_an_interrupt_says_what_is_kept(saved, capsys, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(bench, "compare", interrupted)
-    path = saved / "rows.parquet"
-    command = ["bench", "run", "-o", str(path), "--instances", str(saved / "nothing.npz")]
-    assert main([*command, "--solvers", "IPF"]) == 130
-    assert "no solve has ended, and the same command starts anew" in capsys.readouterr().err
-    assert not path.exists()
-
-
 def test_progress_is_a_line_now_and_then(capsys):
     log = logging.getLogger("margin")
     for pause, lines in ((0.0, "margin: run 1 of 2\nmargin: run 2 of 2\n"), (60.0, "")):
@@ -185,6 +173,7 @@ def test_a_programme_is_printed_with_its_symbols(capsys):
     assert family.statement() in said
     assert all(f"{symbol}: {words}" in said for symbol, words in family.symbols().items())
     assert f"columns of a file: {family.columns}" in said
+    assert f"rows of a file: {family.rows}" in said
 
 
 @pytest.mark.parametrize(

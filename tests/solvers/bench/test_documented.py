@@ -299,9 +299,10 @@ def test_the_instances_and_those_that_are_proved_are_counted():
     assert f"the best value of {proved} of them proved" in readme
 
 
-def test_the_columns_of_a_file_are_told():
-    told = table("family | columns, in their order", DOCS / "bench.md")
-    assert told == [[family.name, family.columns] for family in bench.FAMILIES]
+@pytest.mark.parametrize("part", ["columns", "rows"])
+def test_the_columns_and_rows_of_a_file_are_told(part):
+    told = table(f"family | {part}, in their order", DOCS / "bench.md")
+    assert told == [[family.name, getattr(family, part)] for family in bench.FAMILIES]
 
 
 def arrays_told():

@@ -117,14 +117,15 @@ def test_a_file_has_the_optimum_of_the_instance(name, ending, reader, tmp_path):
 
 @pytest.mark.parametrize(("ending", "mark"), [("mps", "*"), ("lp", "\\"), ("cbf", "#")])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_file_says_what_its_columns_are(name, ending, mark, tmp_path):
+def test_a_file_says_what_its_columns_and_rows_are(name, ending, mark, tmp_path):
     if name in CONES and ending != "cbf":
         pytest.skip("the format holds no cones")
     instance = small(name)
     instance.export(tmp_path / f"file.{ending}")
     lines = (tmp_path / f"file.{ending}").read_text("ascii").splitlines()
     told = " ".join(line.removeprefix(mark).strip() for line in lines if line.startswith(mark))
-    assert instance.family.columns in told and "family.answer(problem, point)" in told
+    assert instance.family.columns in told and instance.family.rows in told
+    assert "family.answer(problem, point)" in told
 
 
 @pytest.mark.parametrize("name", ["exact-entropy", "penalised-entropy", "least-squares", "minimax"])

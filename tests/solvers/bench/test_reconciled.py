@@ -205,6 +205,26 @@ def test_a_gap_of_an_earlier_version_is_measured_anew():
     assert found["cause"] == "not the best: 0.001805, but 0.0018 is known"
 
 
+def test_gaps_are_to_the_best_answer_of_the_rows_where_no_best_value_is_known():
+    found = reconciled(
+        [
+            judged("A", 30.0, None, outcome="feasible", dual_bound=29.9),
+            judged("B", 33.0, None, outcome="feasible", claimed_bound=10.0),
+            # A claim of a bound is no reference, nor is the objective of an infeasible answer.
+            judged("C", 36.0, None, outcome="feasible", claimed_bound=35.0, dual_bound=29.0),
+            judged("D", 20.0, None, outcome="wrong", feasible=False, gap=math.nan),
+        ]
+    )
+    assert [one["outcome"] for one in found] == ["feasible", "feasible", "wrong", "wrong"]
+    assert {(one["reference"], one["reference_by"]) for one in found} == {(30.0, "A")}
+    assert [one["gap"] for one in found[:3]] == pytest.approx([0.0, 0.1, 0.2])
+    assert math.isnan(found[3]["gap"]) and not math.isnan(bench.primal_integral(found[1]))
+    told = "cover: A found 30, the best in the rows, to mine: no best value is known, so gaps are "
+    told += "to this answer; its gap to the bound that the multipliers of A prove is 0.0033"
+    assert bench.notes(found)[0] == told
+    assert reconciled(found[:3]) == found[:3]
+
+
 positive = st.floats(0.0, 5.0)
 
 
