@@ -316,6 +316,11 @@ class Counting:
         as in `count`. The variances are those of the delta method; `Ratio.interval` uses Fieller's
         theorem.
 
+        A pair of edges selects no row of `other` or `missing`. The denominator holds these rows
+        unless `other` selects the edges of all bins: ``ratio({"hours": (0, 20)}, {"hours": (0,
+        60)})`` is the share of the rows in bins, and ``ratio({"hours": (0, 20)}, {})`` that of all
+        rows.
+
         Raises
         ------
         DomainError

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...domain.domain import Domain
     from ...domain.values import Number
 
-__all__ = ["outside_order", "where_of"]
+__all__ = ["in_order", "outside_order", "where_of"]
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
@@ -82,6 +82,24 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
         if others:
             outside[name] = others
     return outside
+
+
+def in_order(domain: "Domain", name: str) -> str | None:
+    """One condition that selects every category in the order of an attribute, such as "age>=0":
+    all but those of `outside_order`. None for bins without a limit on both sides, which have no
+    such condition."""
+    from ...domain.level_views import attribute_at
+
+    attribute = attribute_at(domain, name)
+    if attribute.bins is not None:
+        lowest, highest = attribute.bins[0], attribute.bins[-1]
+        if math.isfinite(lowest):
+            return f"{name}>={lowest}"
+        return f"{name}<={highest}" if math.isfinite(highest) else None
+    if attribute.dates is not None:
+        return f"{name}>={attribute.label(0)}"
+    ranks = _numbers(attribute) or _ranks(attribute)
+    return f"{name}>={attribute.label(min(ranks, key=ranks.__getitem__))}"
 
 
 def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:

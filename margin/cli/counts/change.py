@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import FileError
 from ..arguments.categories import is_done
-from ..arguments.conditions import outside_order, where_of
+from ..arguments.conditions import where_of
 from ..common import Said, left_out, opened, printable, titled
-from .asking import not_counted, ratio_of, shown, signed_lines
+from .asking import not_in_order, ratio_of, shown, signed_lines
 
 if TYPE_CHECKING:
     import margin
@@ -54,8 +54,11 @@ def change_of(parsed: argparse.Namespace) -> Said:
     wheres = [where_of(synopsis.domain, asked) for synopsis in releases]
     numbers: Sequence[Count]
     name = "share" if is_share else "count"
+    bases = {}
     if is_share:
-        numbers = [ratio_of(synopsis, parsed.conditions, parsed.of)[2] for synopsis in releases]
+        found = [ratio_of(synopsis, parsed.conditions, parsed.of) for synopsis in releases]
+        numbers = [ratio for _, _, ratio in found]
+        bases = {"--of": found[1][1]}
     else:
         pairs = zip(releases, wheres, strict=True)
         numbers = [synopsis.count(where) for synopsis, where in pairs]
@@ -74,7 +77,7 @@ def change_of(parsed: argparse.Namespace) -> Said:
     other = _declared_differently(domains, wheres[0])
     if other:
         about.append(_OTHER_FORM.format(names=", ".join(map(repr, other))))
-    outside = outside_order(domains[1], asked)
+    outside = not_in_order(domains[1], parsed.conditions, bases, parsed.of or [])
     filled = [textwrap.fill(printable(part), 88) for part in about]
     values = {
         "where": wheres[1],
@@ -90,9 +93,9 @@ def change_of(parsed: argparse.Namespace) -> Said:
         "to": {"file": str(paths[1]), name: numbers[1].estimate},
         "declared_differently": other,
         "left_out": " ".join(limits) or None,
-        "not_in_order": outside,
+        **outside.values,
     }
-    return Said("\n".join([titled(lines), *filled, *not_counted(outside)]), values)
+    return Said("\n".join([titled(lines), *filled, *outside.lines]), values)
 
 
 def _opened(parsed: argparse.Namespace, path: Path) -> "margin.Synopsis":

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
 from ..arguments.categories import add_categories
-from ..arguments.conditions import outside_order, where_of
+from ..arguments.conditions import where_of
 from ..common import Said, add_command, add_synopsis, opened
-from .asking import not_counted, ratio_of, told
+from .asking import not_in_order, ratio_of, told
 from .change import change_of
 from .difference import difference_of
 from .each import each_of
@@ -109,9 +109,9 @@ def _count(parsed: argparse.Namespace) -> Said:
     source = count.source
     assert source is not None
     text, values = told(synopsis, count, source, "count")
-    outside = outside_order(synopsis.domain, parsed.conditions)
-    values = {"where": where, **values, "not_in_order": outside}
-    return Said("\n".join([text, *not_counted(outside)]), values)
+    outside = not_in_order(synopsis.domain, parsed.conditions)
+    values = {"where": where, **values, **outside.values}
+    return Said("\n".join([text, *outside.lines]), values)
 
 
 def _check_one_form(parsed: argparse.Namespace, *, two_files: bool) -> None:
@@ -133,7 +133,7 @@ def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     # The rows of the numerator are chosen by all attributes of both conditions.
     source = ratio.source or synopsis.source(chosen_codes(synopsis.domain, where))
     text, values = told(synopsis, ratio, source, "share")
-    outside = outside_order(synopsis.domain, [*parsed.conditions, *parsed.of])
+    outside = not_in_order(synopsis.domain, parsed.conditions, {"--of": of}, parsed.of)
     numbers = {"count": ratio.numerator.estimate, "of_count": ratio.denominator.estimate}
-    values = {"where": where, "of": of, **numbers, **values, "not_in_order": outside}
-    return Said("\n".join([text, *not_counted(outside)]), values)
+    values = {"where": where, "of": of, **numbers, **values, **outside.values}
+    return Said("\n".join([text, *outside.lines]), values)

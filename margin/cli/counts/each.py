@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
-from ..arguments.conditions import outside_order, where_of
+from ..arguments.conditions import where_of
 from ..common import Said, explained, left_out, printable
-from .asking import not_counted, shown, uncertainty
+from .asking import not_in_order, shown, uncertainty
 
 if TYPE_CHECKING:
     import margin
@@ -61,16 +61,17 @@ def each_of(
         made = {"reconstructed": number.reconstructed, "source": source.value}
         categories.append({"category": label, **values, **made})
     meanings = _meanings(synopsis, [(source, _has_bounds(one)) for _, one, source in found])
-    outside = outside_order(domain, [*conditions, *(of or [])])
+    bases = {} if of is None else {"--of": {**base, by: [label for label, _, _ in found]}}
+    outside = not_in_order(domain, conditions, bases, of or [])
     document = {
         "where": where,
         **({} if of is None else {"of": base}),
         "by": by,
         "categories": categories,
         "left_out": left_out(synopsis) or None,
-        "not_in_order": outside,
+        **outside.values,
     }
-    lines = [*_columns([by, name, "low", "high"], rows), *meanings, *not_counted(outside)]
+    lines = [*_columns([by, name, "low", "high"], rows), *meanings, *outside.lines]
     return Said("\n".join(lines), document)
 
 
