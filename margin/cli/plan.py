@@ -172,6 +172,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
         "budget": budget_values(budget),
         "views": [list(view) for view in found.workload.names],
         "mechanisms": rows,
+        "odds": found.odds,
         "remarks": [*found.remarks, *limit],
     }
     if parsed.copy is not None:

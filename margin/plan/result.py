@@ -13,7 +13,8 @@ from ..mechanisms.by_table import asked_levels
 from ..notebook import html_table
 from ..privacy.budget import Budget
 from ..privacy.statement import Statement
-from ..privacy.strength import given
+from ..privacy.strength import for_contents, given, strength
+from ..privacy.words import change_of_odds
 from .expected import (
     Expectation,
     PricedByCount,
@@ -212,6 +213,14 @@ class Plan:
         of_tables = [*self._of_levels(), self._of_reconstructed()]
         return tuple(filter(None, [protected, self._of_rows(), left_out, *of_tables]))
 
+    @property
+    def odds(self) -> str:
+        """By which factor the results of a release with this budget change odds, as a line."""
+        statement = Statement(budget=self.budget)
+        found = strength(statement, self.domain)
+        changed = change_of_odds(statement, found, for_contents(statement))
+        return f"with this budget, the results {changed}"
+
     def _of_rows(self) -> str:
         """That the public totals are far from the expected number of rows, in a line; else empty.
 
@@ -369,7 +378,7 @@ def printed(
     use, star, no_star = hints
     starred = any(row.default for row in plan.table)
     scales = [_TWO_SCALES] if starred else []
-    ending = [*_LEGEND, *scales, *plan.remarks, use, star if starred else no_star]
+    ending = [*_LEGEND, *scales, plan.odds, *plan.remarks, use, star if starred else no_star]
     return "\n".join([*lines, "", *ending])
 
 
