@@ -56,7 +56,7 @@ def budget_of_factor(
     Examples
     --------
     >>> budget_of_factor(1000).describe()
-    'zero-concentrated differential privacy: rho = 0.1675, neighbours: add or remove one row'
+    'zero-concentrated differential privacy, rho = 0.1675, neighbours: add or remove one row'
     >>> float(budget_of_factor(100, kind=PureDP).epsilon)
     2.302
     """
