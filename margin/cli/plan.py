@@ -200,6 +200,7 @@ def _tables(found: "Plan", number: int) -> list[dict[str, Any]] | None:
         {
             "view": list(table.view),
             "cells": table.counts,
+            "published": table.published,
             "typical_error": table.typical_error,
             "largest_error": table.largest_error,
             "reconstructed": table.reconstructed,

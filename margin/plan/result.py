@@ -48,6 +48,12 @@ _TABLES_LEGEND = (
 )
 """What the columns of the printed tables mean."""
 
+_ASKED_LEGEND = (
+    "counts: those of all levels, prefixes or ranges that --asked (asked= of Workload.of) asks; "
+    "published: the lines of the table where it is published, one for each cell"
+)
+"""What the number of counts of a printed table means if it is not that of its lines."""
+
 _SUMS_ALONE = (
     "{asked} is asked, but only LevelCounts measures it: the others measure the leaves of {name} "
     "and add them up; with --asked {name}=levels (asked={{'{name}': 'levels'}} of Workload.of), "
@@ -191,15 +197,17 @@ class Plan:
         if isinstance(row.mechanism, PricedByCount):
             largest = row.mechanism.largest_errors(self.domain, self.workload, self.budget)
         counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
-        rows = zip(self.workload.names, counts, errors, largest, strict=True)
+        published = counts_asked(self.domain, self.workload, cells_alone=True)
+        rows = zip(self.workload.names, counts, published, errors, largest, strict=True)
         return tuple(
             TableExpectation(
                 view=tuple(view),
                 counts=count,
+                published=lines,
                 typical_error=_root(error / count),
                 largest_error=_root(most),
             )
-            for view, count, error, most in rows
+            for view, count, lines, error, most in rows
         )
 
     @property
@@ -385,14 +393,16 @@ def printed(
 def printed_tables(plan: Plan, number: int | None = None) -> str:
     """The expected error of each table of a plan as text, by the mechanism of a row."""
     tables = plan.tables(number)
-    rows = [("table", "counts", "per count", "largest")]
+    rows = [("table", "counts", "published", "per count", "largest")]
     for table in tables:
         typical = "reconstructed" if table.reconstructed else f"{table.typical_error:,.1f}"
         largest = "-" if table.largest_error is None else f"{table.largest_error:,.1f}"
-        rows.append((",".join(table.view), f"{table.counts:,}", typical, largest))
+        numbers = [f"{table.counts:,}", f"{table.published:,}", typical, largest]
+        rows.append((",".join(table.view), *numbers))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for view, *numbers in rows:
         shown = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True)]
         lines.append("  ".join([f"{view:<{widths[0]}}", *shown]))
-    return "\n".join([*lines, *_TABLES_LEGEND])
+    differ = any(table.counts != table.published for table in tables)
+    return "\n".join([*lines, *([_ASKED_LEGEND] if differ else []), *_TABLES_LEGEND])
