@@ -397,8 +397,8 @@ def printed_tables(plan: Plan, number: int | None = None) -> str:
     for table in tables:
         typical = "reconstructed" if table.reconstructed else f"{table.typical_error:,.1f}"
         largest = "-" if table.largest_error is None else f"{table.largest_error:,.1f}"
-        numbers = [f"{table.counts:,}", f"{table.published:,}", typical, largest]
-        rows.append((",".join(table.view), *numbers))
+        counts, published = f"{table.counts:,}", f"{table.published:,}"
+        rows.append((",".join(table.view), counts, published, typical, largest))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for view, *numbers in rows:

@@ -350,11 +350,12 @@ class Counting:
                 is_ratio=True,
             )
             excess.append(self._difference(asked, sums))
+        bins = form.bins
         return Quantile(
             attribute=attribute,
             share=share,
             categories=tuple(form.name(code) for code in kept),
-            edges=None if form.bins is None else tuple(form.bins[c : c + 2] for c in kept),
+            edges=None if bins is None else tuple((bins[code], bins[code + 1]) for code in kept),
             excess=tuple(excess),
             rows=float(sums.estimates.sum()),
         )

@@ -4,6 +4,7 @@ each category."""
 import argparse
 import math
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     import margin
 
     from ...domain.attribute import Value
+    from ...synopses.count import Mean
     from ...synopses.quantile import Quantile
+    from ...synopses.source import Source
 
 __all__ = ["average_of", "averages_asked"]
 
@@ -40,49 +43,25 @@ def averages_asked(parsed: argparse.Namespace) -> list[str]:
 
 def average_of(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     """The mean or the quantile of an attribute, with bounds; for each category with --by."""
-    from ...domain.level_views import attribute_at, split_level
-    from ...domain.order import codes_in_order
-    from ...domain.where import chosen_codes
-
     domain = synopsis.domain
     attribute, share = _asked(parsed)
     name = "mean" if share is None else "median" if share == 0.5 else f"{share:g}-quantile"
     where = where_of(domain, parsed.conditions)
-    own, _ = split_level(domain, attribute)
     labels: list[Value | None] = [None]
     if parsed.by is not None:
         labels = [*categories_inside(domain, where, parsed.by)]
 
-    texts, found, ways = [], [], []
+    groups = []
     for label in labels:
         inside = where if label is None else {**where, parsed.by: [label]}
-        if share is None:
-            mean = synopsis.mean(attribute, where=inside)
-            values: dict[str, Any] = uncertainty(mean, name)
-            numbers = [values[key] for key in (name, "low", "high")]
-            text = ["-" if one is None else shown(one, is_share=False) for one in numbers]
-            has_bounds = values["low"] is not None
-            reconstructed, source = mean.reconstructed, mean.source
-        else:
-            quantile = synopsis.quantile(attribute, share, inside)
-            values, text = _values(quantile), _texts(quantile)
-            has_bounds = not all(math.isnan(one.variance) for one in quantile.excess)
-            reconstructed, source = quantile.reconstructed, quantile.source
-        if source is None:
-            names = dict.fromkeys([*chosen_codes(domain, inside), own])
-            source = synopsis.source(tuple(names))
-        texts.append(text)
-        found.append({**values, "reconstructed": reconstructed, "source": source.value})
-        ways.append((source, has_bounds))
+        groups.append(_group(synopsis, attribute, share, inside))
 
-    form = attribute_at(domain, attribute)
-    ordered = codes_in_order(form)
-    outside = [form.name(code) for code in range(form.size) if code not in ordered]
-    notes = [explained(synopsis, way, has_bounds=bounds) for way, bounds in dict.fromkeys(ways)]
+    ways = dict.fromkeys((group.source, group.has_bounds) for group in groups)
+    notes = [explained(synopsis, source, has_bounds=bounds) for source, bounds in ways]
     about = [_MEAN if share is None else _QUANTILE.format(name=name)]
+    outside = ", ".join(map(repr, _outside(domain, attribute)))
     if outside:
-        listed = ", ".join(map(repr, outside))
-        about.append(_OUTSIDE.format(attribute=attribute, name=name, labels=listed))
+        about.append(_OUTSIDE.format(attribute=attribute, name=name, labels=outside))
     compared = not_in_order(domain, parsed.conditions)
     notes += [*(textwrap.fill(printable(line), 88) for line in about), *compared.lines]
     document: dict[str, Any] = {"where": where, "attribute": attribute}
@@ -90,17 +69,71 @@ def average_of(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
         document["quantile"] = share
     document |= {"left_out": left_out(synopsis) or None, **compared.values}
     if parsed.by is None:
-        ((average, low, high),) = texts
+        (group,) = groups
         title = name if share in (None, 0.5) else "quantile"
+        average, low, high = group.texts
         lines = titled({title: average, "95 %": f"{low} to {high}"})
-        return Said("\n".join([lines, *notes]), {**document, **found[0]})
-    rows = [[str(label), *text] for label, text in zip(labels, texts, strict=True)]
+        return Said("\n".join([lines, *notes]), document | group.values)
+    rows = [[str(label), *group.texts] for label, group in zip(labels, groups, strict=True)]
     document["by"] = parsed.by
     document["categories"] = [
-        {"category": label, **values} for label, values in zip(labels, found, strict=True)
+        {"category": label, **group.values} for label, group in zip(labels, groups, strict=True)
     ]
     table = columns([parsed.by, name, "low", "high"], rows)
     return Said("\n".join([*table, *notes]), document)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """The mean or the quantile of some rows: its texts with both bounds, its JSON values, and how
+    it was made."""
+
+    texts: list[str]
+    values: dict[str, Any]
+    source: "Source"
+    has_bounds: bool
+
+
+def _group(
+    synopsis: "margin.Synopsis",
+    attribute: str,
+    share: float | None,
+    where: "dict[str, list[Value]]",
+) -> _Group:
+    """The mean, or the quantile below which a share lies, of the rows of a condition."""
+    from ...domain.level_views import split_level
+    from ...domain.where import chosen_codes
+
+    number: Mean | Quantile
+    if share is None:
+        number = synopsis.mean(attribute, where=where)
+        values: dict[str, Any] = uncertainty(number, "mean")
+        numbers = [values[key] for key in ("mean", "low", "high")]
+        texts = ["-" if one is None else shown(one, is_share=False) for one in numbers]
+        has_bounds = values["low"] is not None
+    else:
+        number = synopsis.quantile(attribute, share, where)
+        values, texts = _values(number), _texts(number)
+        has_bounds = not all(math.isnan(one.variance) for one in number.excess)
+    names = dict.fromkeys(chosen_codes(synopsis.domain, where))
+    names[split_level(synopsis.domain, attribute)[0]] = None
+    source = number.source or synopsis.source(tuple(names))
+    return _Group(
+        texts=texts,
+        values={**values, "reconstructed": number.reconstructed, "source": source.value},
+        source=source,
+        has_bounds=has_bounds,
+    )
+
+
+def _outside(domain: "margin.Domain", attribute: str) -> "list[Value]":
+    """The categories that have no place in the order of an attribute."""
+    from ...domain.level_views import attribute_at
+    from ...domain.order import codes_in_order
+
+    form = attribute_at(domain, attribute)
+    ordered = codes_in_order(form)
+    return [form.name(code) for code in range(form.size) if code not in ordered]
 
 
 def _asked(parsed: argparse.Namespace) -> tuple[str, float | None]:

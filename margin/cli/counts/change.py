@@ -112,22 +112,17 @@ def _changes(
             number = synopsis.ratio(inside, {**base, **own}) if is_share else synopsis.count(inside)
             numbers.append(number)
         change, values = _change(*numbers)
+        ends = [None if math.isnan(one.estimate) else one.estimate for one in numbers]
         changes.append(change)
-        estimates = [None if math.isnan(one.estimate) else one.estimate for one in numbers]
-        before, after = ("-" if one is None else shown(one, is_share=is_share) for one in estimates)
-        own_lines = signed_lines("change", change, is_share=is_share)
-        bounds = own_lines.get("95 %", "-")
-        known = "-" if values["change"] is None else own_lines["change"]
-        rows.append([str(label), before, after, known, bounds])
-        ends = dict(zip(("from", "to"), estimates, strict=True))
-        categories.append({"category": label, **values, **ends})
+        categories.append({"category": label, **values, "from": ends[0], "to": ends[1]})
+        rows.append([str(label), *_texts(ends, change, is_share=is_share)])
     table = columns([parsed.by, "from", "to", "change", "95 %"], rows)
     files = [f"{title}: {path}" for title, path in zip(("from", "to"), paths, strict=True)]
     alone = [label for own in labels for label in own if label not in both]
     only = [f"Only one release has: {', '.join(map(repr, alone))}."] if alone else []
     notes = _notes(releases, changes, {**wheres[0], parsed.by: both})
-    base = {"--of": {**bases[1], parsed.by: both}} if is_share else {}
-    outside = not_in_order(domains[1], parsed.conditions, base, parsed.of or [])
+    of_rows = {"--of": {**bases[1], parsed.by: both}} if is_share else {}
+    outside = not_in_order(domains[1], parsed.conditions, of_rows, parsed.of or [])
     document = {
         "where": wheres[1],
         "by": parsed.by,
@@ -142,6 +137,20 @@ def _changes(
         document["of"] = bases[1]
     lines = [*map(printable, files), *table, *only, *notes.lines, *outside.lines]
     return Said("\n".join(lines), document)
+
+
+def _texts(
+    ends: Sequence[float | None],
+    change: "Difference",
+    *,
+    is_share: bool,
+) -> list[str]:
+    """Two numbers, their change and its bounds, each a dash if it is not known."""
+    numbers = ["-" if end is None else shown(end, is_share=is_share) for end in ends]
+    if None in ends:
+        return [*numbers, "-", "-"]
+    lines = signed_lines("change", change, is_share=is_share)
+    return [*numbers, lines["change"], lines.get("95 %", "-")]
 
 
 def _change(earlier: "Count", later: "Count") -> "tuple[Difference, dict[str, Any]]":
