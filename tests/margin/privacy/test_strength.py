@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from margin.cli.main import main
 from margin.privacy.odds import budget_of_factor
 from margin.privacy.statement import Statement
 from margin.privacy.strength import beside, for_contents, spent_before, strength
-from margin.privacy.words import how_strong, in_a_paragraph, in_words
+from margin.privacy.words import change_of_odds, how_strong, in_a_paragraph, in_words
 from margin.publication import publish
 from margin.report.content import content
 
@@ -398,3 +399,36 @@ def test_the_factor_is_told_before_anything_is_spent(options, tmp_path, monkeypa
     said = created.replace("  with the whole budget", "with this budget")
     # An epsilon with a delta has another bound by itself than the rho of its ledger.
     assert said == odds or "--delta" in options
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "choose_epsilon.md").read_text()
+
+
+def _table(head):
+    """The rows of a table of the page, below a head that begins like this."""
+    (found,) = re.findall(rf"^\| {head}.*\n\|[-|]*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found.splitlines()]
+
+
+def test_the_tables_of_the_page_are_those_of_the_statements():
+    def factor(budget, known):
+        statement = Statement(budget=budget)
+        found = for_contents(statement) if known else strength(statement, OPEN)
+        said = change_of_odds(statement, found, found)
+        return re.search(r"at most ([\d,.]*\d)", said)[1]
+
+    rows = _table("rho ")
+    assert len(rows) == 7
+    for rho, epsilon, there, known, replaced in rows:
+        budget = ZCDP(rho)
+        assert float(epsilon) == strength(Statement(budget=budget), OPEN).epsilon
+        assert (there, known) == (factor(budget, False), factor(budget, True))
+        assert replaced == factor(ZCDP(rho, neighbours=Neighbours.REPLACE_ROW), True)
+    rows = _table("largest factor")
+    assert len(rows) == 5
+    for said, epsilon, rho, replaced in rows:
+        largest = int(said.replace(",", ""))
+        assert PureDP(epsilon) == budget_of_factor(largest, kind=PureDP)
+        assert ZCDP(rho) == budget_of_factor(largest)
+        replace = Neighbours.REPLACE_ROW
+        assert ZCDP(replaced, neighbours=replace) == budget_of_factor(largest, neighbours=replace)
