@@ -54,6 +54,7 @@ from .plan import Plan, plan
 from .privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from .privacy.conversion import epsilon_of, rho_of
 from .privacy.ledger import Ledger
+from .privacy.odds import budget_of_factor
 from .privacy.statement import Bound, Statement
 from .private import Private, Strategy
 from .release import Mechanism, release, simulate
@@ -108,6 +109,7 @@ __all__ = [
     "Workload",
     "__version__",
     "audit",
+    "budget_of_factor",
     "compare",
     "counting",
     "data",

@@ -180,7 +180,8 @@ def _registered(parsed: argparse.Namespace, *, create: bool) -> Said:
             "hidden"
         )
     text = printable(f"{parsed.ledger}: {dataset}: {guarantee}")
-    return Said(text, values, is_kept=True)
+    odds = _of_odds(ledger, dataset, statement)
+    return Said("\n".join([text, *odds]), values, is_kept=True)
 
 
 def _show(parsed: argparse.Namespace) -> Said:

@@ -264,10 +264,10 @@ def _taken(option: argparse.Action, rest: Sequence[str]) -> int:
     """The number of the next words that are values of an option."""
     if option.nargs is None:
         return 1
+    if isinstance(option.nargs, int):
+        return option.nargs
     if option.nargs == "?":
         return int(bool(rest) and not _is_option(rest[0]))
-    if option.nargs not in _SEVERAL:
-        return 0
     return next((at for at, word in enumerate(rest) if _is_option(word)), len(rest))
 
 

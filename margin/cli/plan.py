@@ -172,6 +172,7 @@ def _plan(parsed: argparse.Namespace) -> Said:
         "budget": budget_values(budget),
         "views": [list(view) for view in found.workload.names],
         "mechanisms": rows,
+        "odds": found.odds,
         "remarks": [*found.remarks, *limit],
     }
     if parsed.copy is not None:
@@ -199,6 +200,7 @@ def _tables(found: "Plan", number: int) -> list[dict[str, Any]] | None:
         {
             "view": list(table.view),
             "cells": table.counts,
+            "published": table.published,
             "typical_error": table.typical_error,
             "largest_error": table.largest_error,
             "reconstructed": table.reconstructed,

@@ -148,7 +148,10 @@ class TableExpectation:
     view
         The attributes and levels of the table, as the workload names them.
     counts
-        The number of counts of the table.
+        The number of counts of the table that are asked: if the workload asks levels, prefixes or
+        ranges of an attribute, all of these.
+    published
+        The number of lines of the table where it is published: one for each cell.
     typical_error
         The typical error of one count, in rows: the root of the mean squared error of the noise,
         before negative counts are removed. None if the table is reconstructed.
@@ -161,6 +164,7 @@ class TableExpectation:
 
     view: tuple[str, ...]
     counts: int
+    published: int
     typical_error: float | None
     largest_error: float | None = None
 

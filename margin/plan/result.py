@@ -13,7 +13,8 @@ from ..mechanisms.by_table import asked_levels
 from ..notebook import html_table
 from ..privacy.budget import Budget
 from ..privacy.statement import Statement
-from ..privacy.strength import given
+from ..privacy.strength import for_contents, given, strength
+from ..privacy.words import change_of_odds
 from .expected import (
     Expectation,
     PricedByCount,
@@ -46,6 +47,12 @@ _TABLES_LEGEND = (
     "more categories have a larger error",
 )
 """What the columns of the printed tables mean."""
+
+_ASKED_LEGEND = (
+    "counts: those of all levels, prefixes or ranges that --asked (asked= of Workload.of) asks; "
+    "published: the lines of the table where it is published, one for each cell"
+)
+"""What the number of counts of a printed table means if it is not that of its lines."""
 
 _SUMS_ALONE = (
     "{asked} is asked, but only LevelCounts measures it: the others measure the leaves of {name} "
@@ -190,15 +197,17 @@ class Plan:
         if isinstance(row.mechanism, PricedByCount):
             largest = row.mechanism.largest_errors(self.domain, self.workload, self.budget)
         counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
-        rows = zip(self.workload.names, counts, errors, largest, strict=True)
+        published = counts_asked(self.domain, self.workload, cells_alone=True)
+        rows = zip(self.workload.names, counts, published, errors, largest, strict=True)
         return tuple(
             TableExpectation(
                 view=tuple(view),
                 counts=count,
+                published=lines,
                 typical_error=_root(error / count),
                 largest_error=_root(most),
             )
-            for view, count, error, most in rows
+            for view, count, lines, error, most in rows
         )
 
     @property
@@ -211,6 +220,14 @@ class Plan:
         left_out = LEFT_OUT if self.budget.rows_per_person > 1 else ""
         of_tables = [*self._of_levels(), self._of_reconstructed()]
         return tuple(filter(None, [protected, self._of_rows(), left_out, *of_tables]))
+
+    @property
+    def odds(self) -> str:
+        """By which factor the results of a release with this budget change odds, as a line."""
+        statement = Statement(budget=self.budget)
+        found = strength(statement, self.domain)
+        changed = change_of_odds(statement, found, for_contents(statement))
+        return f"with this budget, the results {changed}"
 
     def _of_rows(self) -> str:
         """That the public totals are far from the expected number of rows, in a line; else empty.
@@ -369,21 +386,23 @@ def printed(
     use, star, no_star = hints
     starred = any(row.default for row in plan.table)
     scales = [_TWO_SCALES] if starred else []
-    ending = [*_LEGEND, *scales, *plan.remarks, use, star if starred else no_star]
+    ending = [*_LEGEND, *scales, plan.odds, *plan.remarks, use, star if starred else no_star]
     return "\n".join([*lines, "", *ending])
 
 
 def printed_tables(plan: Plan, number: int | None = None) -> str:
     """The expected error of each table of a plan as text, by the mechanism of a row."""
     tables = plan.tables(number)
-    rows = [("table", "counts", "per count", "largest")]
+    rows = [("table", "counts", "published", "per count", "largest")]
     for table in tables:
         typical = "reconstructed" if table.reconstructed else f"{table.typical_error:,.1f}"
         largest = "-" if table.largest_error is None else f"{table.largest_error:,.1f}"
-        rows.append((",".join(table.view), f"{table.counts:,}", typical, largest))
+        counts, published = f"{table.counts:,}", f"{table.published:,}"
+        rows.append((",".join(table.view), counts, published, typical, largest))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for view, *numbers in rows:
         shown = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True)]
         lines.append("  ".join([f"{view:<{widths[0]}}", *shown]))
-    return "\n".join([*lines, *_TABLES_LEGEND])
+    differ = any(table.counts != table.published for table in tables)
+    return "\n".join([*lines, *([_ASKED_LEGEND] if differ else []), *_TABLES_LEGEND])

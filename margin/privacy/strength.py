@@ -14,6 +14,7 @@ from .conversion import epsilon_above
 from .statement import Statement, not_protected
 
 __all__ = [
+    "CHANCE",
     "Strength",
     "beside",
     "for_contents",
@@ -24,7 +25,7 @@ __all__ = [
     "with_base",
 ]
 
-_DELTA = 1e-6
+CHANCE = 1e-6
 """The delta at which zero-concentrated differential privacy is explained."""
 
 
@@ -147,7 +148,7 @@ def together(
     steps = _steps_of_contents(whole) if known else 1
     if isinstance(whole.budget, PureDP):
         return _over(PureDP(spent), steps)
-    delta = float(whole.budget.delta) if isinstance(whole.budget, ApproxDP) else _DELTA
+    delta = float(whole.budget.delta) if isinstance(whole.budget, ApproxDP) else CHANCE
     return _concentrated(spent, steps, delta)
 
 
@@ -181,7 +182,7 @@ def _over(budget: Budget, steps: int) -> Strength:
             numbers=numbers,
         )
     assert isinstance(budget, ZCDP)
-    return _concentrated(budget.rho, steps, _DELTA)
+    return _concentrated(budget.rho, steps, CHANCE)
 
 
 def _concentrated(

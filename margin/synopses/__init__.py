@@ -7,6 +7,7 @@ from .count import Count, Difference, Mean, Ratio
 from .itemsets import ItemsetCounts
 from .level_table import LevelSynopsis
 from .marginals import MarginalSynopsis
+from .quantile import Quantile
 from .records import RecordSynopsis
 from .rounds import SolvedRound
 from .sketch import SketchSynopsis
@@ -25,6 +26,7 @@ __all__ = [
     "LevelSynopsis",
     "MarginalSynopsis",
     "Mean",
+    "Quantile",
     "Ratio",
     "RecordSynopsis",
     "SketchSynopsis",

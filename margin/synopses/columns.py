@@ -15,8 +15,7 @@ from ..domain.where import Chosen
 from ..errors import DomainError
 from ..queries import Queries
 from .counting import Sums
-from .kurtosis import packed_kurtosis, read_kurtosis
-from .noisy_tables import negative_left
+from .noisy_tables import negative_left, packed_kurtosis, read_kurtosis
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]

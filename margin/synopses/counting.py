@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._names import explains_calls
+from .._numbers import shown
 from .._types import Flags, Floats, Integers
 from .._upwards import upwards
 from ..domain.attribute import Attribute
@@ -17,6 +18,7 @@ from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain
 from ..domain.level_views import attribute_at
 from ..domain.marginal import Marginal
+from ..domain.order import codes_in_order
 from ..domain.where import Chosen, chosen_codes
 from ..errors import DomainError
 from ..solvers import (
@@ -28,6 +30,7 @@ from ..solvers import (
     errors_of_components,
 )
 from .count import Asked, Asks, Count, Difference, Mean, Ratio, is_too_uncertain
+from .quantile import Quantile
 from .source import Source
 
 __all__ = ["Counting", "Sums", "box", "certain", "common", "covered_sums", "weights_on"]
@@ -269,6 +272,94 @@ class Counting:
         )
         return Mean(**vars(self._difference(asked, sums)))
 
+    @explains_calls(absent='pass an attribute, as in quantile("age") or quantile("age", 0.9)')
+    def quantile(
+        self,
+        attribute: str,
+        share: float = 0.5,
+        where: Mapping[str, Any] | None = None,
+    ) -> Quantile:
+        """Estimate a quantile of an attribute from its counts: the categories that may hold it.
+
+        Parameters
+        ----------
+        attribute
+            The attribute, or a level of it, with categories in an order: bins, dates, numbers, or
+            declared as ordered. Rows of `other` and `missing` are left out, as by `mean`: the
+            quantile is that of the rows in the order. If `other` holds the values above the last
+            bin, declare a last bin without a limit instead, and the quantile is that of all values.
+        share
+            The share of the rows below the quantile, > 0 and < 1; 0.5 for the median.
+        where
+            The rows, as for `count`; all rows by default.
+
+        Returns
+        -------
+        Quantile
+            The categories, with the level at which they hold the quantile; `Quantile.between` has
+            the proof.
+
+        Raises
+        ------
+        DomainError
+            As for `count`; and if the attribute has no order.
+
+        Examples
+        --------
+        >>> import margin
+        >>> domain = {"age": {"bins": [0, 18, 65, 100]}}
+        >>> rows = {"age": [9] * 400 + [40] * 600}
+        >>> made = margin.release(rows, domain=domain, budget=margin.PureDP(10))
+        >>> made.quantile("age").interval(), made.quantile("age", 0.1).interval()
+        ((18, 65), (0, 18))
+        """
+        if not (isinstance(share, int | float) and 0 < share < 1):
+            raise DomainError(
+                f"share ({shown(share)}) must be a number > 0 and < 1, such as 0.5 for the median"
+            )
+        form = attribute_at(self.domain, attribute)
+        order = codes_in_order(form)
+        if not order:
+            raise DomainError(
+                f"a quantile of {attribute!r} needs categories in an order, but it declares none; "
+                "take an attribute of bins, dates or numbers, or declare it as ordered"
+            )
+        asked_rows = chosen_codes(self.domain, where or {})
+        kept, codes = [], []
+        for code in order:
+            own = common(asked_rows, chosen_codes(self.domain, {attribute: [form.label(code)]}))
+            if own is not None:
+                kept.append(code)
+                codes.append(own)
+        if not codes:
+            raise DomainError(
+                f"a quantile of {attribute!r} needs a category in the order among the rows of the "
+                "conditions, but there is none; drop a condition"
+            )
+        sums = self._sums(codes)
+        excess = []
+        for limit in range(1, len(codes)):
+            # The rows below the limit, less the share of all rows.
+            weights = np.where(np.arange(len(codes)) < limit, 1.0, 0.0) - share
+            asked = Asked(
+                synopsis=self,
+                estimate=float(weights @ sums.estimates),
+                codes=tuple(codes),
+                weights=tuple(weights.tolist()),
+                # It is no whole number.
+                is_ratio=True,
+            )
+            excess.append(self._difference(asked, sums))
+        bins = form.bins
+        return Quantile(
+            attribute=attribute,
+            share=share,
+            categories=tuple(form.name(code) for code in kept),
+            edges=None if bins is None else tuple((bins[code], bins[code + 1]) for code in kept),
+            excess=tuple(excess),
+            rows=float(sums.estimates.sum()),
+        )
+
     def _difference(self, asked: Asked, sums: Sums) -> Difference:
         """The answer to a question that is a weighted sum of some numbers of rows."""
         weights = np.array(asked.weights)
@@ -315,6 +406,11 @@ class Counting:
         "smokes": "yes"}, {"sex": "F"})``, and odds if they exclude each other. The conditions are
         as in `count`. The variances are those of the delta method; `Ratio.interval` uses Fieller's
         theorem.
+
+        A pair of edges selects no row of `other` or `missing`. The denominator holds these rows
+        unless `other` selects the edges of all bins: ``ratio({"hours": (0, 20)}, {"hours": (0,
+        60)})`` is the share of the rows in bins, and ``ratio({"hours": (0, 20)}, {})`` that of all
+        rows.
 
         Raises
         ------

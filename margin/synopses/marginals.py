@@ -15,8 +15,7 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
-from .kurtosis import check_kurtosis, packed_kurtosis, read_kurtosis
-from .noisy_tables import tables_of
+from .noisy_tables import check_kurtosis, packed_kurtosis, read_kurtosis, tables_of
 from .synopsis import Packed, Provenance, Synopsis, tables_by_size
 
 __all__ = ["MarginalSynopsis"]

@@ -1,14 +1,25 @@
-"""Noisy tables of views of a domain, in the form that the solvers take."""
+"""Noisy tables of views of a domain, in the form that the solvers take, and the excess kurtosis of
+their noise in files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from .._types import Floats, Integers
+from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain, View
 from ..solvers import Tables
 
-__all__ = ["LEAST_VARIANCE", "in_view_order", "negative_left", "tables_of"]
+__all__ = [
+    "LEAST_VARIANCE",
+    "check_kurtosis",
+    "in_view_order",
+    "negative_left",
+    "packed_kurtosis",
+    "read_kurtosis",
+    "tables_of",
+]
 
 LEAST_VARIANCE = 1e-12
 """Smallest variance that tables are given, in squared rows.
@@ -85,3 +96,25 @@ def tables_of(
         zeros=domain.zeros,
         known=domain.constraints,
     ).with_known()
+
+
+def packed_kurtosis(kurtosis: float) -> dict[str, float]:
+    """The field of a file; none for a kurtosis of 0, as in older files."""
+    return {"kurtosis": kurtosis} if kurtosis else {}
+
+
+def read_kurtosis(fields: Mapping[str, Any]) -> float:
+    """The kurtosis from the fields of a file: 0 if there is none. ValueError if it is damaged."""
+    kurtosis = float(fields.get("kurtosis", 0.0))
+    check_kurtosis(np.array(kurtosis))
+    return kurtosis
+
+
+def check_kurtosis(kurtosis: Floats) -> None:
+    """Refuse numbers from a file that are no kurtosis of noise: ValueError. Rounding is allowed."""
+    fits = (kurtosis >= 0) & (kurtosis <= LAPLACE_KURTOSIS * (1 + 1e-9))
+    if not fits.all():
+        raise ValueError(
+            f"the kurtosis in a file must be from 0 to {LAPLACE_KURTOSIS:g}, but it is "
+            f"{kurtosis[~fits][0]}; get a fresh copy of the file"
+        )

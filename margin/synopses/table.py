@@ -17,8 +17,7 @@ from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
 from .counting import Sums
-from .kurtosis import packed_kurtosis, read_kurtosis
-from .noisy_tables import in_view_order, negative_left
+from .noisy_tables import in_view_order, negative_left, packed_kurtosis, read_kurtosis
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["TableSynopsis"]

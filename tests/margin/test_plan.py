@@ -19,6 +19,7 @@ from margin.datasets import people_domain
 from margin.designs import allocate_budget, covering_views
 from margin.mechanisms import Direct
 from margin.mechanisms.views.priview import BestViews
+from margin.plan import printed_tables
 from margin.privacy.statement import Statement
 from margin.privacy.strength import for_contents
 
@@ -58,7 +59,7 @@ def test_the_best_comes_first_and_those_that_refuse_last(budget):
     assert errors[:3] == sorted(errors[:3]) and errors[3] is None
     assert found.best is mechanisms[3]
     assert found.table[-1].note == "too large: use another"
-    assert "too large" in str(found).splitlines()[-6]
+    assert "too large" in str(found).splitlines()[-7]
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -460,6 +461,30 @@ def test_a_row_that_does_not_exist_is_told(tmp_path, capsys):
         assert f"--copy ({wrong}) must be the number of a row, from 1 to" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("view", "asked", "counts", "published"),
+    [
+        (["place", "sex"], {"place": "levels"}, 14, 10),
+        (["place@state", "size"], {"place": "levels"}, 6, 6),
+        (["place", "size"], {"place": "levels", "size": "ranges"}, 42, 15),
+        (["size"], {"size": "prefixes"}, 3, 3),
+        (["size", "sex"], {}, 6, 6),
+    ],
+)
+def test_a_table_has_as_many_lines_as_are_published(view, asked, counts, published):
+    """Not as many as counts are asked: of levels, prefixes and ranges, too."""
+    paths = [["A", "a1"], ["A", "a2"], ["A", "a3"], ["A", "a4"], ["B", "b1"]]
+    place = {"levels": {"names": ["state", "county"], "paths": paths}}
+    size = {"values": [1, 2, 3], "ordered": True}
+    domain = margin.Domain({"place": place, "sex": ["F", "M"], "size": size})
+    workload = margin.Workload.of(domain, [view], asked=asked)
+    plan = margin.plan(domain, workload=workload, budget=margin.ZCDP(1))
+    number = next(place for place, row in enumerate(plan.table, 1) if not row.cells_alone)
+    (table,) = plan.tables(number)
+    assert (table.counts, table.published) == (counts, published)
+    assert ("the lines of the table where" in printed_tables(plan, number)) == (counts != published)
+
+
 def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
     domain = tmp_path / "domain.json"
     paths = [["A", "a1"], ["A", "a2"], ["A", "a3"], ["A", "a4"], ["B", "b1"]]
@@ -469,8 +494,8 @@ def test_the_command_lists_the_error_of_each_table(tmp_path, capsys):
     assert main([*command, "--rows", "100", "--tables"]) == 0
     said = capsys.readouterr().out
     listed = [line.split() for line in said.splitlines()[-5:-2]]
-    assert listed[0] == ["table", "counts", "per", "count", "largest"]
-    assert [line[:2] for line in listed[1:]] == [["place@state", "2"], ["sex", "2"]]
+    assert listed[0] == ["table", "counts", "published", "per", "count", "largest"]
+    assert [line[:3] for line in listed[1:]] == [["place@state", "2", "2"], ["sex", "2", "2"]]
     assert main([*command, "--json", "--tables", "2"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["views"] == [["place@state"], ["sex"]]

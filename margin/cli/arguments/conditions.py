@@ -11,9 +11,8 @@ from ...errors import DomainError
 if TYPE_CHECKING:
     from ...domain.attribute import Attribute, Value
     from ...domain.domain import Domain
-    from ...domain.values import Number
 
-__all__ = ["outside_order", "where_of"]
+__all__ = ["in_order", "outside_order", "where_of"]
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
@@ -64,6 +63,7 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
     """The categories that no comparison selects, since they are not in the order of the attribute,
     by the attributes that the conditions compare: those of `other` and `missing`, as "7+"."""
     from ...domain.level_views import attribute_at
+    from ...domain.order import codes_in_order
 
     outside: dict[str, list[Value]] = {}
     for condition in conditions:
@@ -71,17 +71,27 @@ def outside_order(domain: "Domain", conditions: Sequence[str]) -> "dict[str, lis
         if operator == "=":
             continue
         attribute = attribute_at(domain, name)
-        labels = [attribute.label(code) for code in range(attribute.size)]
-        if attribute.bins is not None:
-            others = list(attribute.names[len(attribute.edges) - 1 :])
-        elif attribute.dates is not None:
-            others = labels[len(attribute.dates.labels) :]
-        else:
-            ranks = _numbers(attribute) or _ranks(attribute)
-            others = [label for code, label in enumerate(labels) if code not in ranks]
+        ordered = codes_in_order(attribute)
+        others = [attribute.name(code) for code in range(attribute.size) if code not in ordered]
         if others:
             outside[name] = others
     return outside
+
+
+def in_order(domain: "Domain", name: str) -> str | None:
+    """One condition that selects every category in the order of an attribute, such as "age>=0":
+    all but those of `outside_order`. None for bins without a limit on both sides, which have no
+    such condition."""
+    from ...domain.level_views import attribute_at
+    from ...domain.order import codes_in_order
+
+    attribute = attribute_at(domain, name)
+    if attribute.bins is not None:
+        lowest, highest = attribute.bins[0], attribute.bins[-1]
+        if math.isfinite(lowest):
+            return f"{name}>={lowest}"
+        return f"{name}<={highest}" if math.isfinite(highest) else None
+    return f"{name}>={attribute.label(codes_in_order(attribute)[0])}"
 
 
 def _parts(domain: "Domain", condition: str) -> tuple[str, str, str]:
@@ -263,9 +273,10 @@ def _ordered(
     """The codes of the categories whose numbers, or places in a declared order, satisfy a
     comparison."""
     from ..._names import did_you_mean
+    from ...domain.order import numbers_of, ranks_of
     from ...domain.values import number
 
-    places = _numbers(attribute)
+    places = numbers_of(attribute)
     limit = number(text)
     if places and limit is None:
         raise DomainError(
@@ -273,7 +284,7 @@ def _ordered(
             "give a number, or select categories by ="
         )
     if not places:
-        places = _ranks(attribute)
+        places = ranks_of(attribute)
         if not places:
             raise DomainError(
                 f"condition {condition!r} needs categories that are numbers, bins or dates, or an "
@@ -288,29 +299,3 @@ def _ordered(
                 f"{labels[0]!r} to {labels[-1]!r}; name one of them{did_you_mean(text, labels)}"
             )
     return {code for code, place in places.items() if _COMPARISONS[operator](place, limit)}
-
-
-def _numbers(attribute: "Attribute") -> "Mapping[int, Number]":
-    """The number of each category by its code; empty if one is no number, apart from those of
-    `other` and `missing`, which are then left out."""
-    from ...domain.values import number, written
-
-    extras = (attribute.other, attribute.missing)
-    numbers = {}
-    for code in range(attribute.size):
-        label = attribute.label(code)
-        known = number(written(label) or "")
-        if known is not None:
-            numbers[code] = known
-        elif label not in extras:
-            return {}
-    return numbers
-
-
-def _ranks(attribute: "Attribute") -> "Mapping[int, Number]":
-    """The place of each category in the declared order by its code; empty if none is declared.
-    The categories of `other` and `missing` have no place."""
-    if not attribute.ordered:
-        return {}
-    extras = (attribute.other_code, attribute.missing_code)
-    return {code: code for code in range(attribute.size) if code not in extras}

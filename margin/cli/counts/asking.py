@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
-from ..arguments.conditions import where_of
+from ..arguments.conditions import in_order, outside_order, where_of
 from ..common import explained, left_out, titled
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ...synopses.count import Count, Difference, Ratio
     from ...synopses.source import Source
 
-__all__ = ["not_counted", "ratio_of", "shown", "signed_lines", "told", "uncertainty"]
+__all__ = ["NotInOrder", "not_in_order", "ratio_of", "shown", "signed_lines", "told", "uncertainty"]
 
 
 def ratio_of(
@@ -92,13 +93,95 @@ def uncertainty(count: "Count", name: str) -> dict[str, float | None]:
     return {title: None if math.isnan(number) else number for title, number in numbers.items()}
 
 
-def not_counted(outside: "Mapping[str, Sequence[Value]]") -> list[str]:
-    """A line for each attribute of which some categories are in no order."""
+@dataclass(frozen=True, kw_only=True)
+class NotInOrder:
+    """What to know of the categories that are in no order, of attributes that are compared.
+
+    Attributes
+    ----------
+    lines
+        What to tell of each attribute.
+    values
+        The same for programs: all these categories by their attribute, and those of them that only
+        a denominator counts.
+    """
+
+    lines: tuple[str, ...]
+    values: Mapping[str, Any]
+
+
+def not_in_order(
+    domain: "margin.Domain",
+    conditions: Sequence[str],
+    bases: "Mapping[str, Mapping[str, Sequence[Value]]] | None" = None,
+    of: Sequence[str] = (),
+) -> NotInOrder:
+    """The categories that no comparison selects, and which of them a denominator counts.
+
+    A comparison among the conditions leaves them out of the numerator of a share. The denominator
+    holds them unless its own conditions leave them out, too. Then the share is not that of the
+    categories in order, which is what readers take it for.
+
+    Parameters
+    ----------
+    conditions
+        Those of the number, or of the numerator.
+    bases
+        The rows of each denominator, by the option that asks for it.
+    of
+        All conditions of denominators.
+    """
+    outside = outside_order(domain, [*conditions, *of])
     lines = []
+    in_denominator: dict[str, list[Value]] = {}
+    for name, labels in outside_order(domain, conditions).items():
+        holding = {
+            option: [label for label in labels if _holds(domain, base, name, label)]
+            for option, base in (bases or {}).items()
+        }
+        held = [label for label in labels if any(label in found for found in holding.values())]
+        if held:
+            in_denominator[name] = held
+            options = " and ".join(option for option, found in holding.items() if found)
+            lines.append(_denominator(name, held, options, in_order(domain, name)))
     for name, labels in outside.items():
-        listed = ", ".join(map(repr, labels))
-        lines.append(f"Not in the order of {name!r}, and so not counted: {listed}.")
-    return lines
+        left = [label for label in labels if label not in in_denominator.get(name, ())]
+        if left:
+            lines.append(f"Not in the order of {name!r}, and so not counted: {_listed(left)}.")
+    values = {"not_in_order": outside, "in_denominator": in_denominator}
+    return NotInOrder(lines=tuple(lines), values=values)
+
+
+def _holds(
+    domain: "margin.Domain",
+    base: "Mapping[str, Sequence[Value]]",
+    name: str,
+    label: "Value",
+) -> bool:
+    """Whether rows of a category are among those of a denominator."""
+    from ...domain.where import chosen_codes
+    from ...synopses.counting import common
+
+    return common(chosen_codes(domain, base), chosen_codes(domain, {name: [label]})) is not None
+
+
+def _denominator(
+    name: str,
+    labels: "Sequence[Value]",
+    options: str,
+    condition: str | None,
+) -> str:
+    """What to tell of categories that only a denominator counts."""
+    limit = f"{condition!r}" if condition else f"{name}= and its categories in order"
+    return (
+        f"Not in the order of {name!r}: {_listed(labels)}. They are among the rows of {options}, "
+        f"so the share is of all these rows. For the share of those in order, add {limit} to "
+        f"{options}."
+    )
+
+
+def _listed(labels: "Sequence[Value]") -> str:
+    return ", ".join(map(repr, labels))
 
 
 def shown(number: float, *, is_share: bool) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
 from ..arguments.categories import add_categories
-from ..arguments.conditions import outside_order, where_of
+from ..arguments.conditions import where_of
 from ..common import Said, add_command, add_synopsis, opened
-from .asking import not_counted, ratio_of, told
+from .asking import not_in_order, ratio_of, told
+from .averages import average_of, averages_asked
 from .change import change_of
 from .difference import difference_of
 from .each import each_of
@@ -38,6 +39,8 @@ def add_commands(commands: Any) -> None:
             "margin count people.margin sex=F --of region=north --minus region=south",
             "margin count last_year.margin people.margin sex=F",
             "margin count last_year.margin people.margin sex=F --of region=north",
+            "margin count last_year.margin people.margin --by region",
+            "margin count people.margin sex=F --median age --by region",
             "margin count visits.margin place@state=CA 'visited>=2020-03'",
         ],
     )
@@ -76,10 +79,27 @@ def add_commands(commands: Any) -> None:
     )
     minus.completer = _started
     count.add_argument(
+        "--mean",
+        metavar="ATTRIBUTE",
+        help="print the mean of an attribute with bins, such as income, from their middles",
+    )
+    count.add_argument(
+        "--median",
+        metavar="ATTRIBUTE",
+        help="print the median of an attribute with ordered categories: which of them may hold it",
+    )
+    count.add_argument(
+        "--quantile",
+        nargs=2,
+        metavar=("SHARE", "ATTRIBUTE"),
+        help="print another quantile, such as 0.9 income: below it lies this share of the rows",
+    )
+    count.add_argument(
         "--by",
         metavar="ATTRIBUTE",
         help="print the number, or with --of the share, for each category of an attribute or of a "
-        "level, such as place@state: of the rows of this category",
+        "level, such as place@state: of the rows of this category; with a second file, the change "
+        "of each",
     )
 
 
@@ -98,6 +118,8 @@ def _count(parsed: argparse.Namespace) -> Said:
     if two_files:
         return change_of(parsed)
     synopsis = opened(parsed)
+    if averages_asked(parsed):
+        return average_of(synopsis, parsed)
     if parsed.minus is not None:
         return difference_of(synopsis, parsed.conditions, parsed.of, parsed.minus)
     if parsed.by is not None:
@@ -109,18 +131,27 @@ def _count(parsed: argparse.Namespace) -> Said:
     source = count.source
     assert source is not None
     text, values = told(synopsis, count, source, "count")
-    outside = outside_order(synopsis.domain, parsed.conditions)
-    values = {"where": where, **values, "not_in_order": outside}
-    return Said("\n".join([text, *not_counted(outside)]), values)
+    outside = not_in_order(synopsis.domain, parsed.conditions)
+    values = {"where": where, **values, **outside.values}
+    return Said("\n".join([text, *outside.lines]), values)
 
 
 def _check_one_form(parsed: argparse.Namespace, *, two_files: bool) -> None:
     """Raise DomainError if two forms of the command are asked at once."""
+    averages = averages_asked(parsed)
+    others = [f"--{name}" for name in ("of", "minus") if getattr(parsed, name) is not None]
+    others += ["a second file"] if two_files else []
+    if averages and len(averages) + len(others) > 1:
+        raise DomainError(
+            f"{averages[0]} takes conditions and --by alone, but {' and '.join(averages + others)} "
+            "are given; run the command once for each, or use Python, as in "
+            'synopsis.mean("income", where={"sex": "F"}) - synopsis.mean("income")'
+        )
     given = ["a second file"] if two_files else []
     given += [f"--{name}" for name in ("minus", "by") if getattr(parsed, name) is not None]
-    if len(given) > 1:
+    if "--minus" in given and len(given) > 1:
         raise DomainError(
-            f"a second file, --minus and --by ask for different things, so give one of them, but "
+            "--minus asks for something else than a second file or --by, so give it alone, but "
             f"{' and '.join(given)} are given; run the command once for each"
         )
 
@@ -133,7 +164,7 @@ def _share(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     # The rows of the numerator are chosen by all attributes of both conditions.
     source = ratio.source or synopsis.source(chosen_codes(synopsis.domain, where))
     text, values = told(synopsis, ratio, source, "share")
-    outside = outside_order(synopsis.domain, [*parsed.conditions, *parsed.of])
+    outside = not_in_order(synopsis.domain, parsed.conditions, {"--of": of}, parsed.of)
     numbers = {"count": ratio.numerator.estimate, "of_count": ratio.denominator.estimate}
-    values = {"where": where, "of": of, **numbers, **values, "not_in_order": outside}
-    return Said("\n".join([text, *not_counted(outside)]), values)
+    values = {"where": where, "of": of, **numbers, **values, **outside.values}
+    return Said("\n".join([text, *outside.lines]), values)

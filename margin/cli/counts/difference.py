@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..arguments.conditions import outside_order, where_of
+from ..arguments.conditions import where_of
 from ..common import Said, explained, left_out, titled
-from .asking import not_counted, ratio_of, shown, signed_lines, uncertainty
+from .asking import not_in_order, ratio_of, shown, signed_lines, uncertainty
 
 if TYPE_CHECKING:
     import margin
@@ -51,7 +51,11 @@ def difference_of(
     meaning = explained(synopsis, source, has_bounds=has_bounds)
     if not has_bounds and is_share:
         meaning = f"{_FEW}\n{meaning}"
-    outside = outside_order(synopsis.domain, [*conditions, *(of or []), *minus])
+    if of is None:
+        outside = not_in_order(synopsis.domain, [*conditions, *minus])
+    else:
+        bases = {"--of": found[0][1], "--minus": found[1][1]}
+        outside = not_in_order(synopsis.domain, conditions, bases, [*of, *minus])
     first, second = (
         {**one, name: number.estimate} for one, number in zip(asked, numbers, strict=True)
     )
@@ -62,9 +66,9 @@ def difference_of(
         "left_out": left_out(synopsis) or None,
         "first": first,
         "second": second,
-        "not_in_order": outside,
+        **outside.values,
     }
-    return Said("\n".join([titled(lines), meaning, *not_counted(outside)]), values)
+    return Said("\n".join([titled(lines), meaning, *outside.lines]), values)
 
 
 def _source(

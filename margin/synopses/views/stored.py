@@ -28,7 +28,7 @@ from ...solvers import (
     linked,
 )
 from ..bases.forms import StatedBase, apart, base_room, prefixed, read_base
-from ..kurtosis import packed_kurtosis, read_kurtosis
+from ..noisy_tables import packed_kurtosis, read_kurtosis
 from ..synopsis import Packed, describe
 
 __all__ = ["Content", "pack", "replaced_solver", "room", "scales", "unpack"]

@@ -6,12 +6,14 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from json_pages import REFERENCE, SECTION, check, fields
 
 import margin
 from margin import ZCDP, DomainError, PureDP
 from margin.cli.main import main
 from margin.synopses import Count, Difference
 
+COUNT = fields(dict(SECTION.findall((REFERENCE / "json.md").read_text()))["margin count"])
 FORMS = {"sex": ["F", "M"], "age": {"bins": [0, 18, 65]}, "job": ["no", "yes", "?"]}
 VIEWS = [["sex", "age"], ["job"]]
 CASES = {
@@ -38,11 +40,12 @@ def told(tmp_path, monkeypatch, capsys):
     """Save two releases, and ask for a change: the code, the text, the JSON values, and stderr."""
     monkeypatch.chdir(tmp_path)
 
-    def ask(earlier, later, conditions, of=None):
+    def ask(earlier, later, conditions, of=None, more=()):
         earlier.save("a.margin", replace=True)
         later.save("b.margin", replace=True)
         line = ["count", "a.margin", "b.margin", *conditions]
         line += [] if of is None else ["--of", *of]
+        line += more
         code = main(line)
         text, err = capsys.readouterr()
         main([*line, "--json"])
@@ -154,3 +157,55 @@ def test_a_file_that_is_missing_is_named(told, capsys):
     assert main(["count", "sex=F", "b.margin"]) == 2
     assert "must stand first" in capsys.readouterr().err
     assert math.isfinite(margin.load("a.margin").count({}).estimate)
+
+
+@pytest.mark.parametrize("by", ["sex", "age"])
+@pytest.mark.parametrize(("conditions", "of"), CASES.values(), ids=CASES)
+def test_by_gives_the_change_of_each_category(told, conditions, of, by):
+    """As of one category by itself: each number, each bound, and each line."""
+    releases = made(1), made(2, people=500)
+    code, text, values, err = told(*releases, conditions, of, ["--by", by])
+    assert code == 0, err
+    kept = values["where"].get(by, FORMS["sex"] if by == "sex" else made(1).domain["age"].names)
+    assert [one["category"] for one in values["categories"]] == list(kept)
+    for found in values["categories"]:
+        label = f"{by}={found['category']}"
+        group = [*(of or []), label]
+        _, _, alone, err = told(*releases, [*conditions, label], None if of is None else group)
+        if alone is None:
+            assert "not positive" in err and found["change"] is None
+            continue
+        for key in ("change", "low", "high", "noise_sd", "missed_sd", "source"):
+            assert found[key] == alone[key]
+        for end in ("from", "to"):
+            assert found[end] == alone[end]["count" if of is None else "share"]
+        assert f"{found['change']:+,.1f}" in text or of is not None
+    assert (values["from"], values["to"]) == ({"file": "a.margin"}, {"file": "b.margin"})
+    # The share of a category in itself has no noise.
+    has_noise = any(found["noise_sd"] for found in values["categories"])
+    assert values["in_one_release"] == [] and text.count("noise is independent") == has_noise
+    check(values, COUNT)
+
+
+def test_by_names_the_categories_of_one_release_alone(told, tmp_path):
+    other = {**FORMS, "job": ["no", "yes", "?", "maybe"]}
+    releases = made(1), made(2, forms=other)
+    _, text, values, _ = told(*releases, [], None, ["--by", "job"])
+    assert values["in_one_release"] == ["maybe"] and "Only one release has: 'maybe'." in text
+    assert values["declared_differently"] == ["job"]
+    assert [one["category"] for one in values["categories"]] == FORMS["job"]
+    # Put together in the release that has both, as where a code was divided.
+    (tmp_path / "c.json").write_text('{"job": {"yes": ["yes", "maybe"]}}')
+    more = ["--by", "job", "--categories", "c.json"]
+    _, _, values, _ = told(*releases, [], None, more)
+    assert values["in_one_release"] == []
+    together = releases[1].count({"job": ["yes", "maybe"]}).estimate
+    assert values["categories"][1]["to"] == pytest.approx(together)
+    nothing = {**FORMS, "job": {"values": {"No": ["no"], "Yes": ["yes"], "None": ["?"]}}}
+    code, _, _, err = told(made(1), made(2, forms=nothing), [], None, ["--by", "job"])
+    assert code == 2 and "category of 'job' that both releases have" in err
+
+
+def test_by_of_what_is_reconstructed_is_refused(told):
+    code, _, _, err = told(made(1), made(2), ["sex=F"], None, ["--by", "job"])
+    assert code == 2 and "must be measured" in err

@@ -107,7 +107,6 @@ def test_each_category_has_the_number_of_its_own_command(synopsis, capsys, by, o
 def test_one_form_at_a_time(synopsis, capsys):
     synopsis.save("y.margin")
     for words, expected in (
-        (["y.margin", "--by", "sex"], "a second file and --by are given"),
         (["y.margin", "sex=F", "--minus", "sex=M"], "a second file and --minus are given"),
         (["sex=F", "--minus", "sex=M", "--by", "sex"], "--minus and --by are given"),
         (["--of", "--by", "sex"], "--of needs conditions before it"),

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import margin
+from margin.cli.arguments.conditions import in_order, outside_order, where_of
 from margin.cli.main import main
 from margin.synopses.source import Source
 
@@ -108,3 +110,63 @@ def test_a_node_of_another_level_is_named(synopsis, capsys):
     assert "did you mean place@region=N?" in capsys.readouterr().err
     assert main(["count", "x.margin", "place@region=S1"]) == 2
     assert "did you mean place=S1?" in capsys.readouterr().err
+
+
+ORDERED = {
+    "sex": ["F", "M"],
+    "my hours": {"bins": [0, 20, 60], "other": "many", "missing": "?"},
+    "open": {"bins": [None, 20, 60], "missing": "?"},
+    "endless": {"bins": [None, 20, None], "missing": "?"},
+    "visit": {"dates": {"from": "2020", "to": "2021", "by": "year"}, "missing": "never"},
+    "size": {"values": ["7", 3, 1], "other": "more", "ordered": True},
+    "band": {"values": ["low", "high"], "ordered": True, "missing": "?"},
+}
+COMPARED = ["my hours<20", "open<20", "endless<20", "visit<2021", "size<=3", "band<=low"]
+
+
+@pytest.mark.parametrize("compared", COMPARED)
+def test_what_only_the_denominator_counts_is_told_with_a_way_out(
+    compared, capsys, tmp_path, monkeypatch
+):
+    """The condition that the note names selects the categories in order, and silences it."""
+    monkeypatch.chdir(tmp_path)
+    domain = margin.Domain(ORDERED)
+    name = compared.split("<")[0]
+    outside = outside_order(domain, [compared])[name]
+    ordered = [one for one in domain[name].names if one not in outside]
+    condition = in_order(domain, name)
+    if condition is not None:
+        assert where_of(domain, [condition]) == {name: ordered}
+    rows = np.random.default_rng(1).integers(0, domain.sizes, (400, len(domain)))
+    views = margin.PriView(views=[["sex", own] for own in ORDERED if own != "sex"])
+    for file in ("x.margin", "y.margin"):
+        release = margin.release(rows, domain=domain, budget=margin.PureDP(9), mechanism=views)
+        release.save(file)
+    limit = condition or f"{name}={','.join(map(str, ordered))}"
+    forms = [
+        ([], ["--of"], []),
+        ([], ["--of", "sex=F"], []),
+        ([], ["--of"], ["--by", "sex"]),
+        ([], ["--of", "sex=F"], ["--minus", "sex=M"]),
+        (["y.margin"], ["--of", "sex=F"], []),
+    ]
+    for second, of, more in forms:
+        values, text = told(capsys, *second, compared, *of, *more)
+        assert values["not_in_order"] == values["in_denominator"] == {name: outside}
+        options = "--of and --minus" if "--minus" in more else "--of"
+        assert f"They are among the rows of {options}, so the share is of all these" in text
+        assert (f"add {condition!r} to {options}." if condition else "categories in order") in text
+        assert "not counted" not in text
+        limited = [*more, limit] if "--minus" in more else more
+        values, text = told(capsys, *second, compared, *of, limit, *limited)
+        assert (values["not_in_order"], values["in_denominator"]) == ({name: outside}, {})
+        assert "and so not counted" in text and "They are among the rows" not in text
+    # A condition on the rows of the denominator alone leaves them out of both numbers.
+    values, text = told(capsys, "sex=F", "--of", compared)
+    assert values["in_denominator"] == {} and "and so not counted" in text
+    # Some of them may be in the denominator.
+    if len(outside) > 1:
+        kept = f"{name}={','.join(map(str, [*ordered, outside[0]]))}"
+        values, text = told(capsys, compared, "--of", kept)
+        assert values["in_denominator"] == {name: outside[:1]}
+        assert f"and so not counted: {outside[1]!r}." in text

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ import pytest
 import margin
 from margin import ZCDP, ApproxDP, Domain, Neighbours, PureDP
 from margin.cli.main import main
+from margin.privacy.odds import budget_of_factor
 from margin.privacy.statement import Statement
 from margin.privacy.strength import beside, for_contents, spent_before, strength
-from margin.privacy.words import how_strong, in_a_paragraph, in_words
+from margin.privacy.words import change_of_odds, how_strong, in_a_paragraph, in_words
 from margin.publication import publish
 from margin.report.content import content
 
@@ -340,3 +342,93 @@ def test_what_a_factor_makes_of_even_odds_is_that_of_the_written_factor_rounded_
     odds = math.exp(60) if factor == "exp(60)" else float(factor.replace(",", ""))
     exact = 100 * odds / (1 + odds)
     assert 0 <= float(most) - exact < 0.0101
+
+
+FACTORS = [1.0001, 1.5, 2, 7.39, 10, 100, 1_000, 203_000, 1e9, 1e50, 1e300]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("kind", [PureDP, ZCDP])
+def test_a_budget_of_a_factor_has_it_and_hardly_a_larger_one_has(kind, neighbours, known):
+    """The factor is that of the statement of the budget."""
+
+    def loss(budget):
+        statement = Statement(budget=budget)
+        return (for_contents(statement) if known else strength(statement, OPEN)).loss
+
+    for factor in FACTORS:
+        asked = {"kind": kind, "neighbours": neighbours, "known_to_be_there": known}
+        budget = budget_of_factor(factor, **asked)
+        assert isinstance(budget, kind) and budget.neighbours is neighbours
+        amount = budget.epsilon if kind is PureDP else budget.rho
+        assert math.exp(loss(budget)) <= factor
+        larger = kind(amount * 1001 / 1000, neighbours=neighbours)
+        assert loss(larger) > math.log(factor)
+
+
+@pytest.mark.parametrize("factor", [1, 0.5, 0, -2, math.inf, math.nan, "10", None])
+def test_no_budget_has_such_a_factor(factor):
+    with pytest.raises(margin.BudgetError, match="must be a number above 1"):
+        budget_of_factor(factor)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--epsilon", "3"],
+        ["--rho", "0.1"],
+        ["--rho", "0.1", "--replace-row"],
+        ["--epsilon", "5", "--delta", "1e-6"],
+    ],
+)
+def test_the_factor_is_told_before_anything_is_spent(options, tmp_path, monkeypatch, capsys):
+    """By `ledger create` as by `ledger show`; by `plan` in the same words for one release."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["ledger", "create", "x.db", "--dataset", "a", *options]) == 0
+    (_, created) = capsys.readouterr().out.splitlines()
+    assert main(["ledger", "show", "x.db"]) == 0
+    assert created in capsys.readouterr().out.splitlines()
+    (tmp_path / "domain.json").write_text('{"sex": ["F", "M"]}')
+    line = ["plan", "--domain", "domain.json", "--workload", "sex", *options]
+    assert main(line) == 0
+    text = capsys.readouterr().out
+    assert main([*line, "--json"]) == 0
+    odds = json.loads(capsys.readouterr().out)["odds"]
+    assert odds in text.splitlines()
+    said = created.replace("  with the whole budget", "with this budget")
+    # An epsilon with a delta has another bound by itself than the rho of its ledger.
+    assert said == odds or "--delta" in options
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "choose_epsilon.md").read_text()
+
+
+def _table(head):
+    """The rows of a table of the page, below a head that begins like this."""
+    (found,) = re.findall(rf"^\| {head}.*\n\|[-|]*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found.splitlines()]
+
+
+def test_the_tables_of_the_page_are_those_of_the_statements():
+    def factor(budget, known):
+        statement = Statement(budget=budget)
+        found = for_contents(statement) if known else strength(statement, OPEN)
+        said = change_of_odds(statement, found, found)
+        return re.search(r"at most ([\d,.]*\d)", said)[1]
+
+    rows = _table("rho ")
+    assert len(rows) == 7
+    for rho, epsilon, there, known, replaced in rows:
+        budget = ZCDP(rho)
+        assert float(epsilon) == strength(Statement(budget=budget), OPEN).epsilon
+        assert (there, known) == (factor(budget, False), factor(budget, True))
+        assert replaced == factor(ZCDP(rho, neighbours=Neighbours.REPLACE_ROW), True)
+    rows = _table("largest factor")
+    assert len(rows) == 5
+    for said, epsilon, rho, replaced in rows:
+        largest = int(said.replace(",", ""))
+        assert PureDP(epsilon) == budget_of_factor(largest, kind=PureDP)
+        assert ZCDP(rho) == budget_of_factor(largest)
+        replace = Neighbours.REPLACE_ROW
+        assert ZCDP(replaced, neighbours=replace) == budget_of_factor(largest, neighbours=replace)

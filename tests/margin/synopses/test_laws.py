@@ -12,7 +12,7 @@ import margin
 from margin import ZCDP, Domain, PriView, PureDP
 from margin.domain.bounds import half_widths
 from margin.mechanisms import Direct, DPSense, Flat, FourierItems, PlainItems, SpanningTree
-from margin.synopses.kurtosis import packed_kurtosis, read_kurtosis
+from margin.synopses.noisy_tables import packed_kurtosis, read_kurtosis
 
 DOMAIN = Domain({"a": 10, "b": 10})
 # The attributes depend on each other, so that mechanisms that choose pairs measure this one.
