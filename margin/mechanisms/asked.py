@@ -47,7 +47,8 @@ def error_of_views(
 
     The errors of all cells are added, each times the weight of its marginal. The number of rows and
     the known tables, if the domain declares them, are used too. It is infinite if a marginal is in
-    no view. Where the workload names levels, the cells are those of the levels.
+    no view. Where the workload names levels, or asks prefixes or ranges, the cells are the counts
+    that are asked.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def error_of_views(
     workload
         The marginals that are answered, and their weights.
     """
-    if workload.levels:
+    if workload.levels or workload.asked:
         precision = of_views(domain, [sorted(domain.axes(view)) for view in views], variances)
         return weighted(workload, table_errors(domain, workload, precision))
     # A variance that a large budget makes zero as a float counts as the least one.

@@ -11,8 +11,9 @@ from .._names import explains_calls
 from ..domain.domain import Domain
 from ..domain.workload import Workload
 from ..errors import MarginError
-from ..mechanisms import Auto, LevelCounts, PriView, Residual
+from ..mechanisms import Auto, PriView
 from ..mechanisms.asked import usual_workload
+from ..mechanisms.axis_queries import asked_queries
 from ..mechanisms.by_table import weighted
 from ..mechanisms.choosing.auto import Structure
 from ..mechanisms.choosing.candidates import nearly
@@ -22,8 +23,11 @@ from .result import Plan
 
 __all__ = ["plan"]
 
-_CELLS_ALONE = "for cells alone, not for the ranges or levels that are asked"
-"""The note of a row whose error cannot be compared with those above it."""
+_NOT_OF_ASKED = (
+    "the workload asks {asked}, but {name} does not say that its expected_error is of these: if it "
+    "is, declare prices_asked = True in its class"
+)
+"""The reason of a row without an error: it may be of other counts than those of other rows."""
 
 
 @explains_calls()
@@ -53,8 +57,11 @@ def plan(
     budget
         The privacy budget of the release.
     mechanisms
-        The mechanisms to compare: objects with a method `expected_error`. By default all mechanisms
-        of this package that have one and need no parameter.
+        The mechanisms to compare: objects with a method `expected_error(domain, workload, budget)`.
+        By default all mechanisms of this package that have one and need no parameter. If the
+        workload asks prefixes, ranges or levels (`Workload.asked`), all errors are of these counts.
+        A mechanism of your own whose `expected_error` is of them, too, declares
+        `prices_asked = True` in its class. Without it, its row has no error.
     rows
         The approximate number of rows, from public knowledge. If it is given, the table also lists
         the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
@@ -130,10 +137,9 @@ def plan(
     )
 
 
-def _rank(row: Expectation) -> tuple[bool, bool, float]:
-    """The place of a row in the table: only errors of the same queries are compared."""
-    error = math.inf if row.error is None else nearly(row.error)
-    return row.error is None, row.cells_alone, error
+def _rank(row: Expectation) -> tuple[bool, float]:
+    """The place of a row in the table: by its error, and without one at the end."""
+    return row.error is None, math.inf if row.error is None else nearly(row.error)
 
 
 def _available(domain: Domain) -> list[Any]:
@@ -162,23 +168,14 @@ class _Cells:
         self._domain = domain
         self._workload = workload
 
-    def error_of_each(self, error: float, *, cells_alone: bool = False) -> float:
+    def error_of_each(self, error: float) -> float:
         """The root mean square error of a count, from the total squared error of the workload."""
-        return math.sqrt(error / (self._cells if cells_alone else self._asked))
+        return math.sqrt(error / self._asked)
 
     @cached_property
     def _asked(self) -> float:
         """The number of all counts that are asked, each times the weight of its table."""
-        return weighted(
-            self._workload, counts_asked(self._domain, self._workload, cells_alone=False)
-        )
-
-    @cached_property
-    def _cells(self) -> float:
-        """The same, if only cells were asked of each attribute."""
-        return weighted(
-            self._workload, counts_asked(self._domain, self._workload, cells_alone=True)
-        )
+        return weighted(self._workload, counts_asked(self._domain, self._workload))
 
 
 def _expectation(
@@ -195,6 +192,7 @@ def _expectation(
         if isinstance(mechanism, PriView):
             mechanism = mechanism.planned(domain, workload, budget)
             note = _views_note(mechanism, domain)
+        _check_prices_asked(mechanism, domain, workload)
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
         return Expectation(
@@ -204,17 +202,22 @@ def _expectation(
             note=str(problem),
             plain=plain,
         )
-    cells_alone = bool(workload.asked) and not isinstance(mechanism, Residual | LevelCounts)
-    if cells_alone:
-        note = f"{note}; {_CELLS_ALONE}" if note else _CELLS_ALONE
     return Expectation(
         mechanism=mechanism,
         error=error,
-        per_cell=cells.error_of_each(error, cells_alone=cells_alone),
+        per_cell=cells.error_of_each(error),
         note=note,
-        cells_alone=cells_alone,
         plain=plain,
     )
+
+
+def _check_prices_asked(mechanism: Any, domain: Domain, workload: Workload) -> None:
+    """Raise MarginError if more than cells is asked, and the mechanism may price cells alone."""
+    queries = asked_queries(domain, workload)
+    if not queries or getattr(mechanism, "prices_asked", False):
+        return
+    asked = ", ".join(f"{own.kind} of {name}" for name, own in queries.items())
+    raise MarginError(_NOT_OF_ASKED.format(asked=asked, name=type(mechanism).__name__))
 
 
 def _views_note(mechanism: PriView, domain: Domain) -> str:

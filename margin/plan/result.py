@@ -9,6 +9,7 @@ from ..domain.domain import Domain
 from ..domain.levels import LEVEL_MARK
 from ..domain.workload import Workload
 from ..errors import MarginError
+from ..mechanisms.axis_queries import asked_queries
 from ..mechanisms.by_table import asked_levels
 from ..notebook import html_table
 from ..privacy.budget import Budget
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["LEFT_OUT", "LONGEST", "Plan", "printed", "printed_tables"]
 
 _LEGEND = (
-    "squared error: the expected squared error of all counts of the workload, each times the "
-    "weight of its table, added up",
+    "squared error: the expected squared error of all counts that are asked, each times the weight "
+    "of its table, added up",
     "per count: the typical error of one count, in rows (the root of the mean squared error)",
 )
 """What the columns of a printed plan mean."""
@@ -109,8 +110,8 @@ class Plan:
     rows
         The approximate number of rows, if `plan` was told one.
     table
-        One row per mechanism, by increasing error (to four digits). After them come the rows whose
-        error is that of the cells alone, and then mechanisms that cannot handle the workload.
+        One row per mechanism, by increasing error (to four digits). After them come the mechanisms
+        that cannot handle the workload.
 
     Examples
     --------
@@ -189,7 +190,7 @@ class Plan:
         largest = [math.inf] * len(errors)
         if isinstance(row.mechanism, PricedByCount):
             largest = row.mechanism.largest_errors(self.domain, self.workload, self.budget)
-        counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
+        counts = counts_asked(self.domain, self.workload)
         rows = zip(self.workload.names, counts, errors, largest, strict=True)
         return tuple(
             TableExpectation(
@@ -368,7 +369,9 @@ def printed(
             lines.append(f"{'':{widths[0]}}    {copied}")
     use, star, no_star = hints
     starred = any(row.default for row in plan.table)
-    scales = [_TWO_SCALES] if starred else []
+    # If more than cells is asked, no error allows for it.
+    allows = starred and not asked_queries(plan.domain, plan.workload)
+    scales = [_TWO_SCALES] if allows else []
     ending = [*_LEGEND, *scales, *plan.remarks, use, star if starred else no_star]
     return "\n".join([*lines, "", *ending])
 

@@ -2,6 +2,7 @@
 weights."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,9 @@ class EigenDesign:
 
     The weights solve a convex problem for Gaussian noise; Laplace noise is added to the same
     queries. The eigenvectors of marginals are contrasts. Where attributes are not binary, several
-    bases of contrasts are possible, and Helmert contrasts are taken. Columns of a norm below 1 are
+    bases of contrasts are possible, and Helmert contrasts are taken. If the workload asks prefixes,
+    ranges or levels of attributes (`Workload.asked`), W has these queries, and the eigenvectors are
+    combinations of contrasts. Columns of a norm below 1 are
     filled up with queries of single cells, at no cost in privacy, where that lowers the error (step
     4 of the paper).
 
@@ -33,6 +36,8 @@ class EigenDesign:
     max_cells
         The largest number of cells of the full table that is accepted.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     max_cells: int = 1 << 10
 
@@ -67,4 +72,6 @@ class EigenDesign:
         )
         with_cells = np.concatenate([weighted, np.diag(np.sqrt(slack))])
         filled = Dense(domain, workload, everything, with_cells)
+        if not filled.is_complete:
+            return plain
         return min(plain, filled, key=lambda dense: dense.expected_error(budget))

@@ -78,6 +78,7 @@ class PriView:
     """
 
     keeps_known: ClassVar[bool] = True
+    prices_asked: ClassVar[bool] = True
 
     views: Sequence[Iterable[str]] | None = None
     shares: Sequence[float] | None = None
