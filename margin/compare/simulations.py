@@ -15,7 +15,7 @@ from .._names import explains_calls
 from ..data.opening import open_source
 from ..data.scratch import check_temporary
 from ..data.source import Source
-from ..domain.domain import Domain, View
+from ..domain.domain import Domain, GivenDomain, View, domain_of
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError, MarginError
@@ -41,7 +41,7 @@ comparisons under other budgets, measure the same views."""
 def compare(
     data: object,
     *,
-    domain: Domain | Mapping[str, Any] | str,
+    domain: GivenDomain,
     budget: Budget,
     mechanisms: Mapping[str, Mechanism[Synopsis] | None],
     workload: Iterable[Iterable[str]],
@@ -113,7 +113,7 @@ def compare(
     """
     # Every argument is checked before any work.
     check_budget(budget)
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    declared = domain_of(domain)
     if not isinstance(mechanisms, Mapping) or not mechanisms:
         raise DomainError(
             "mechanisms must be a dict that names at least one mechanism, but it is "

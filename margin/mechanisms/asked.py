@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ..designs import least_squares_error
-from ..domain.domain import Domain, View
+from ..domain.domain import Domain, View, check_domain
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..synopses.noisy_tables import LEAST_VARIANCE
@@ -21,6 +21,7 @@ def asked(
     workload: Workload | Iterable[Iterable[str]] | None,
 ) -> Workload:
     """Check a workload; None stands for the workload of all pairs of attributes."""
+    check_domain(domain)
     if workload is None:
         return Workload.all_kway(domain, min(2, len(domain)))
     checked = Workload.of(domain, workload)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import mechanisms as _mechanisms
 from .._names import explains_calls
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..domain.workload import Workload
 from ..errors import MarginError
 from ..mechanisms import Auto, PriView
@@ -32,7 +32,7 @@ _NOT_OF_ASKED = (
 
 @explains_calls()
 def plan(
-    domain: Domain | Any,
+    domain: GivenDomain,
     *,
     workload: Workload | Iterable[Iterable[str]] | None = None,
     budget: Budget,
@@ -102,7 +102,7 @@ def plan(
     pass rows= to see the first choice of release
     """
     check_budget(budget)
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    declared = domain_of(domain)
     given = None if workload is None else Workload.of(declared, workload)
     asked = usual_workload(declared, given)
     compared = _available(declared) if mechanisms is None else list(mechanisms)

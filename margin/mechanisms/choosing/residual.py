@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._checks import whole_number
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain, View, check_domain
 from ...domain.workload import Workload, refuse_names
 from ...errors import DomainError
 from ...privacy.budget import Budget
@@ -303,6 +303,7 @@ class Residual:
         domain: Domain,
         workload: Workload | None,
     ) -> Workload:
+        check_domain(domain)
         if workload is not None:
             return workload
         order = max(1, min(self.order, len(domain)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._numbers import Number
 from ..._types import Floats
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain, View, check_domain
 from ...domain.levels import Levels
 from ...domain.workload import Workload
 from ...errors import DomainError
@@ -198,6 +198,7 @@ class LevelCounts:
         workload: Workload | Iterable[Iterable[str]] | None,
     ) -> Workload:
         """The workload; None stands for all attributes, at all levels of the attribute."""
+        check_domain(domain)
         if workload is not None:
             return Workload.of(domain, workload)
         attribute = _attribute(self.attribute, domain, None)

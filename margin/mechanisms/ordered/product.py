@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..._axes import times_along
 from ..._types import Floats
-from ...domain.domain import Domain
+from ...domain.domain import Domain, check_domain
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
@@ -76,6 +76,7 @@ class Product:
             When no attribute is ordered, or the full table, an attribute or the number of queries
             is too large. The message names the method `name`.
         """
+        check_domain(domain)
         ordered = domain.axes(ordered_names(name, domain, attributes))
         instead = _instead(domain, workload)
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
