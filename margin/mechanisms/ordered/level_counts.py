@@ -17,7 +17,7 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 from ...private import Groups, Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...solvers import LevelTree
 from ...solvers.fitted import TREE_FALL
 from ...synopses import LevelSynopsis
@@ -160,14 +160,8 @@ class LevelCounts:
                 f"the error of LevelCounts can be computed in advance only for cells and levels of "
                 f"{plan.attribute!r}, but the workload asks its {ask}; use Residual"
             )
-        events = linear_events(
-            budget,
-            plan.strategies(),
-            shares=plan.shares(budget),
-            units=budget.units,
-            together=True,
-        )
-        variances = [max(variance_of(event), LEAST_VARIANCE) for event in events]
+        noise = linear_variances(plan.strategies(), budget, shares=plan.shares(budget))
+        variances = [max(variance, LEAST_VARIANCE) for variance in noise]
         of_nodes = plan.tree.node_variances(variances)
         of_total = plan.tree.variance_of(variances, np.ones(plan.tree.sizes[-1]))
         queries = asked_queries(domain, asked)

@@ -16,7 +16,7 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...synopses import TableSynopsis
 from ..asked import check_reach
 from ..axis_queries import AxisQueries, asked_queries, queries_of
@@ -196,13 +196,8 @@ class Product:
         return self._noise(budget) * others * float(of_ranges.mean())
 
     def _noise(self, budget: Budget) -> float:
-        (event,) = linear_events(
-            budget,
-            [self.strategy],
-            units=budget.units,
-            together=True,
-        )
-        return variance_of(event)
+        (variance,) = linear_variances([self.strategy], budget)
+        return variance
 
     def _variances(
         self,

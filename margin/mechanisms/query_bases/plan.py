@@ -14,7 +14,7 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...private.strategy import sensitivities
 from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
@@ -207,14 +207,7 @@ class AskedComponents:
     @cached_property
     def variances(self) -> list[float]:
         """The variance of the noise in the answers on each set, if all of the budget is spent."""
-        events = linear_events(
-            self.budget,
-            self.strategies,
-            shares=self.shares,
-            units=self.budget.units,
-            together=True,
-        )
-        return [variance_of(event) for event in events]
+        return linear_variances(self.strategies, self.budget, shares=self.shares)
 
     def table_errors(self, workload: Workload) -> list[float]:
         """The expected squared error of each table of a workload: the summed error of all queries

@@ -16,7 +16,7 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...solvers.basis import transform
 from ..asked import check_reach
 from ..axis_queries import asked_queries, queries_of
@@ -194,12 +194,7 @@ class Dense:
     def _count_errors(self, budget: Budget) -> list[Floats]:
         """The expected squared errors of the counts of each table, each of the shape of the
         table."""
-        (event,) = linear_events(
-            budget,
-            [self.strategy],
-            units=budget.units,
-            together=True,
-        )
+        (variance,) = linear_variances([self.strategy], budget)
         queries = asked_queries(self.domain, self.workload)
         errors = []
         start = 0
@@ -212,7 +207,7 @@ class Dense:
             for place, pair in enumerate(zip(view, levels, strict=True)):
                 pairs = np.moveaxis(covariance, (0, len(view) - place), (-2, -1))
                 covariance = queries_of(self.domain, *pair, queries).variances(pairs)
-            errors.append(covariance * variance_of(event))
+            errors.append(covariance * variance)
             start = cells.stop
         return errors
 
@@ -240,7 +235,7 @@ class Dense:
     def is_complete(self) -> bool:
         """Whether the queries determine the values on the integer basis."""
         queries, values = self._combinations.shape
-        return queries >= values and np.linalg.matrix_rank(self._factors[1]) == values
+        return queries >= values and int(np.linalg.matrix_rank(self._factors[1])) == values
 
     @cached_property
     def _variances(self) -> Floats:
