@@ -235,7 +235,7 @@ class Dense:
     def is_complete(self) -> bool:
         """Whether the queries determine the values on the integer basis."""
         queries, values = self._combinations.shape
-        return queries >= values and int(np.linalg.matrix_rank(self._factors[1])) == values
+        return bool(queries >= values and np.linalg.matrix_rank(self._factors[1]) == values)
 
     @cached_property
     def _variances(self) -> Floats:
