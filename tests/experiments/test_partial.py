@@ -150,7 +150,7 @@ def test_a_page_begins_with_what_was_run_and_what_was_not(smoke, missing, tmp_pa
     assert ("No claim is checked" in before) == smoke
     assert ("2 of the 3 measurements of the study were not run" in before) == bool(missing)
     assert readings.load(tmp_path / readings.FILE).about == "All squares."
-    claims = [pages.Claim("squares grow", "yes", True)]
+    claims = [pages.Claim(claim="squares grow", measured="yes", holds=True)]
     text = pages.page(
         tmp_path / "page.md", title="Squares", about="All squares.", rows=rows, claims=claims
     )
