@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..domain.domain import Domain
 from ..domain.workload import Workload
+from ..errors import MarginError
 from ..mechanisms.axis_queries import asked_queries, queries_of
 from ..mechanisms.by_table import asked_levels
 from ..mechanisms.expressions import expression
@@ -17,8 +18,22 @@ __all__ = [
     "PricedByCount",
     "PricedByTable",
     "TableExpectation",
+    "check_priced",
     "counts_asked",
 ]
+
+
+_NOT_PRICED = (
+    "{name} has no expected_error: most often, the error depends on the data; measure it with "
+    "margin.compare on a public table"
+)
+"""The reason of a row of a mechanism whose error is not known in advance."""
+
+_NOT_OF_ASKED = (
+    "the workload asks {asked}, but {name} does not say that its expected_error is of these: if it "
+    "is, declare prices_asked = True in its class"
+)
+"""The reason of a row without an error: it may be of other counts than those of other rows."""
 
 
 @runtime_checkable
@@ -171,6 +186,18 @@ class TableExpectation:
         """Whether the mechanism does not measure the table, but estimates it from others: its error
         depends on the data, so that it has no closed form."""
         return self.typical_error is None
+
+
+def check_priced(mechanism: Any, domain: Domain, workload: Workload) -> None:
+    """Raise MarginError if the error of a mechanism is not known in advance: it has none, or it may
+    be of cells alone while more than cells is asked."""
+    if not isinstance(mechanism, Priced):
+        raise MarginError(_NOT_PRICED.format(name=type(mechanism).__name__))
+    queries = asked_queries(domain, workload)
+    if not queries or getattr(mechanism, "prices_asked", False):
+        return
+    asked = ", ".join(f"{own.kind} of {name}" for name, own in queries.items())
+    raise MarginError(_NOT_OF_ASKED.format(asked=asked, name=type(mechanism).__name__))
 
 
 def counts_asked(domain: Domain, workload: Workload) -> list[int]:

@@ -13,21 +13,14 @@ from ..domain.workload import Workload
 from ..errors import MarginError
 from ..mechanisms import Auto, PriView
 from ..mechanisms.asked import usual_workload
-from ..mechanisms.axis_queries import asked_queries
 from ..mechanisms.by_table import weighted
 from ..mechanisms.choosing.auto import Structure
 from ..mechanisms.choosing.candidates import nearly
 from ..privacy.budget import Budget, check_budget
-from .expected import Expectation, Priced, counts_asked
+from .expected import Expectation, Priced, check_priced, counts_asked
 from .result import Plan
 
 __all__ = ["plan"]
-
-_NOT_OF_ASKED = (
-    "the workload asks {asked}, but {name} does not say that its expected_error is of these: if it "
-    "is, declare prices_asked = True in its class"
-)
-"""The reason of a row without an error: it may be of other counts than those of other rows."""
 
 
 @explains_calls()
@@ -57,11 +50,12 @@ def plan(
     budget
         The privacy budget of the release.
     mechanisms
-        The mechanisms to compare: objects with a method `expected_error(domain, workload, budget)`.
-        By default all mechanisms of this package that have one and need no parameter. If the
-        workload asks prefixes, ranges or levels (`Workload.asked`), all errors are of these counts.
-        A mechanism of your own whose `expected_error` is of them, too, declares
-        `prices_asked = True` in its class. Without it, its row has no error.
+        The mechanisms to compare: objects with a method `expected_error(domain, workload, budget)`;
+        those without one are listed without an error. By default all mechanisms of this package
+        that have one and need no parameter. If the workload asks prefixes, ranges or levels
+        (`Workload.asked`), all errors are of these counts. A mechanism of your own whose
+        `expected_error` is of them, too, declares `prices_asked = True` in its class. Without it,
+        its row has no error.
     rows
         The approximate number of rows, from public knowledge. If it is given, the table also lists
         the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
@@ -107,9 +101,10 @@ def plan(
     asked = usual_workload(declared, given)
     compared = _available(declared) if mechanisms is None else list(mechanisms)
     for mechanism in compared:
-        if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
+        is_one = isinstance(mechanism, Priced) or callable(getattr(mechanism, "run", None))
+        if isinstance(mechanism, type) or not is_one:
             raise MarginError(
-                "each of mechanisms must be an object with a method expected_error, not "
+                f"each of mechanisms must be an object with a method expected_error or run, not "
                 f"{mechanism!r}; pass one such as PriView()"
             )
     if not compared:
@@ -192,7 +187,7 @@ def _expectation(
         if isinstance(mechanism, PriView):
             mechanism = mechanism.planned(domain, workload, budget)
             note = _views_note(mechanism, domain)
-        _check_prices_asked(mechanism, domain, workload)
+        check_priced(mechanism, domain, workload)
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
         return Expectation(
@@ -209,15 +204,6 @@ def _expectation(
         note=note,
         plain=plain,
     )
-
-
-def _check_prices_asked(mechanism: Any, domain: Domain, workload: Workload) -> None:
-    """Raise MarginError if more than cells is asked, and the mechanism may price cells alone."""
-    queries = asked_queries(domain, workload)
-    if not queries or getattr(mechanism, "prices_asked", False):
-        return
-    asked = ", ".join(f"{own.kind} of {name}" for name, own in queries.items())
-    raise MarginError(_NOT_OF_ASKED.format(asked=asked, name=type(mechanism).__name__))
 
 
 def _views_note(mechanism: PriView, domain: Domain) -> str:

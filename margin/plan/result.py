@@ -20,6 +20,7 @@ from .expected import (
     PricedByCount,
     PricedByTable,
     TableExpectation,
+    check_priced,
     counts_asked,
 )
 
@@ -186,6 +187,7 @@ class Plan:
                 f"(table_errors), but {row.name} does not: most often, it chooses what it measures "
                 "from the data; name another row"
             )
+        check_priced(row.mechanism, self.domain, self.workload)
         errors = row.mechanism.table_errors(self.domain, self.workload, self.budget)
         largest = [math.inf] * len(errors)
         if isinstance(row.mechanism, PricedByCount):

@@ -348,6 +348,9 @@ class OfCells:
     def expected_error(self, domain, workload, budget):
         return 2.0
 
+    def table_errors(self, domain, workload, budget):
+        return [2.0] * len(workload)
+
 
 class OfAsked(OfCells):
     """The same, and it says that the number is of what is asked."""
@@ -368,8 +371,24 @@ def test_a_plan_shows_an_error_of_asked_counts_alone(asks):
     for name in ("OfCells", "MatrixMechanism"):
         assert (shown[name].error is None) == more
         assert ("prices_asked = True" in shown[name].note) == more
+    number = [row.name for row in found.table].index("OfCells") + 1
+    if more:
+        with pytest.raises(margin.MarginError, match="prices_asked = True"):
+            found.tables(number)
+    else:
+        assert found.tables(number)[0].typical_error == pytest.approx(math.sqrt(2 / 18))
     (asked,) = asks.items() or [("age", "cells")]
     assert (f"{asked[1]} of {asked[0]}" in shown["OfCells"].note) == more
+
+
+def test_a_mechanism_without_an_expected_error_is_listed_with_the_reason():
+    mechanisms = [margin.DualQuery(), margin.mechanisms.Flat()]
+    found = margin.plan(DOMAIN, workload=[["age"]], budget=ZCDP(1), mechanisms=mechanisms)
+    assert [row.name for row in found.table] == ["Flat", "DualQuery"]
+    assert found.table[1].error is None and "no expected_error" in found.table[1].note
+    for wrong in (margin.mechanisms.Flat, "Flat", 3):
+        with pytest.raises(margin.MarginError, match="expected_error or run"):
+            margin.plan(DOMAIN, workload=[["age"]], budget=ZCDP(1), mechanisms=[wrong])
 
 
 class OwnStrategy:
