@@ -62,6 +62,12 @@ _NO_LEAVES = (
 )
 """What to do if the lowest level is not asked."""
 
+_SUMS_OF_CELLS = (
+    "the workload asks {asked}: the default, Residual and MatrixMechanism choose what they measure "
+    "for these; the others measure the same as if cells were asked, and add up cells"
+)
+"""Which mechanisms follow what a workload asks."""
+
 _RECONSTRUCTED = (
     "row {number} would reconstruct {count} of {all} tables: {listed}; to measure every table of "
     "the workload, take a row that does not say 'not measured'"
@@ -206,14 +212,20 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about public totals, about rows of a person that are left out, about the
-        levels that the workload asks, and about tables that the first choice of `release` would not
+        """What to know about public totals, about rows of a person that are left out, about what the
+        workload asks of attributes, and about tables that the first choice of `release` would not
         measure, as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
         left_out = LEFT_OUT if self.budget.rows_per_person > 1 else ""
-        of_tables = [*self._of_levels(), self._of_reconstructed()]
+        of_tables = [self._of_asked(), *self._of_levels(), self._of_reconstructed()]
         return tuple(filter(None, [protected, self._of_rows(), left_out, *of_tables]))
+
+    def _of_asked(self) -> str:
+        """Which mechanisms follow what is asked, in a line; empty if cells alone are asked."""
+        queries = asked_queries(self.domain, self.workload)
+        asked = ", ".join(f"{own.kind} of {name}" for name, own in queries.items())
+        return _SUMS_OF_CELLS.format(asked=asked) if asked else ""
 
     def _of_rows(self) -> str:
         """That the public totals are far from the expected number of rows, in a line; else empty.

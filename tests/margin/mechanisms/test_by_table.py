@@ -303,7 +303,8 @@ def test_a_plan_says_how_upper_levels_are_measured_with_less_noise(tables, upper
     said = str(found)
     assert (SUMS_ALONE in said) == (upper and not levels)
     assert (NO_LEAVES in said) == (upper and not lowest)
-    assert len(found.remarks) == (upper and not levels) + (upper and not lowest)
+    assert len(found.remarks) == levels + (upper and not levels) + (upper and not lowest)
+    assert ("choose what they measure for these" in said) == levels
 
 
 def test_the_option_that_a_plan_names_for_upper_levels_makes_their_errors_smaller():
