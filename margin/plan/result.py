@@ -212,9 +212,9 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about public totals, about rows of a person that are left out, about what the
-        workload asks of attributes, and about tables that the first choice of `release` would not
-        measure, as lines."""
+        """What to know about public totals, about rows of a person that are left out, about what is
+        asked of attributes, and about tables that the first choice of `release` would not measure,
+        as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
         left_out = LEFT_OUT if self.budget.rows_per_person > 1 else ""

@@ -15,7 +15,7 @@ from margin.mechanisms import strategies
 from margin.mechanisms.axis_queries import asked_queries
 from margin.mechanisms.by_table import largest_errors, of_views, table_errors, weighted
 from margin.mechanisms.strategies.dense import Coordinates
-from margin.private import Private
+from margin.private import Private, linear_variances
 
 PATHS = [["A", "a1"], ["A", "a2"], ["A", "a3"], ["B", "b1"], ["B", "b2"], ["C", "c1"]]
 PLACE = {"levels": {"names": ["state", "county"], "paths": PATHS}}
@@ -445,6 +445,41 @@ def test_a_strategy_follows_what_is_asked(ask, strategy):
     if isinstance(strategy, strategies.Semidefinite):
         best = margin.Residual().expected_error(domain, asked, budget)
         assert followed == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize("ask", ["cells", "prefixes", "ranges"])
+def test_cells_that_fill_up_columns_must_determine_all_queries(ask):
+    """They do not if the workload lacks an attribute, and only some columns have a small norm."""
+    domain = Domain({"age": {"size": 8, "ordered": True}, "region": 6, "sex": 2})
+    workload = Workload.of(domain, [["age", "region"]], asked={"age": ask})
+    budget = ZCDP("0.01")
+    mechanism = all_mechanisms.MatrixMechanism(strategy=strategies.EigenDesign())
+    error = mechanism.expected_error(domain, workload, budget)
+    best = margin.Residual().expected_error(domain, workload, budget)
+    assert best * (1 - 1e-6) < error < 1.4 * best
+    prepared = mechanism.strategy.prepare(domain, workload, budget)
+    assert prepared.is_complete
+    queries = prepared.strategy.factors[0].matrix
+    covariance = np.linalg.pinv(queries.T.astype(float) @ queries, rcond=1e-9, hermitian=True)
+    axis = asked_queries(domain, workload).get("age")
+    rows = np.kron(np.eye(8) if axis is None else axis.matrix, np.eye(6))
+    rows = np.kron(rows, np.ones((1, 2)))
+    (variance,) = linear_variances([prepared.strategy], budget)
+    expected = np.trace(rows @ covariance @ rows.T) * variance
+    assert error == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("ask", ["prefixes", "ranges"])
+def test_level_counts_do_not_price_ranges_of_their_attribute(ask):
+    """The leaves of a tree depend on each other, so that ranges are no sums of their variances."""
+    ordered = {"levels": {"names": ["state", "county"], "paths": PATHS}, "ordered": True}
+    domain = Domain({"place": ordered, "sex": 2})
+    workload = Workload.of(domain, [["place", "sex"]], asked={"place": ask})
+    mechanism = all_mechanisms.LevelCounts()
+    with pytest.raises(margin.DomainError, match=f"cells and levels of 'place'.*its {ask}"):
+        mechanism.expected_error(domain, workload, ZCDP(1))
+    found = margin.plan(domain, workload=workload, budget=ZCDP(1), mechanisms=[mechanism])
+    assert found.table[0].error is None and "use Residual" in found.table[0].note
 
 
 @pytest.mark.parametrize("strategy", [strategies.EigenDesign(), None], ids=["eigen", "default"])
