@@ -45,7 +45,8 @@ class Coordinates:
         For each of them, the squared error of the workload that noise of variance one in it
         causes, shape (r,): the eigenvalues of W'W.
     sets
-        The sets of attributes of the contrasts that they are made of, as bit masks, ascending.
+        The sets of attributes of the contrasts that they are made of, as bit masks, ascending. With
+        `everything`, all contrasts of the attributes that the workload names are kept.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class Coordinates:
             mask = sum(1 << axis for axis in domain.axes(view))
             within = basis.component & ~mask == 0
             costs[within] += weight * cells / domain.cells(view)
-        kept = (costs > 0) | everything
+        named = {axis for view in workload for axis in domain.axes(view)}
+        union = sum(1 << axis for axis in named)
+        kept = (costs > 0) | (everything & (basis.component & ~union == 0))
         # One contrast a row, those that no view of the workload contains left out.
         self.basis: Floats = basis.analyse(np.eye(cells)).T[kept]
         self.costs: Floats = costs[kept]
