@@ -24,7 +24,8 @@ class Prepared(Protocol):
     """The interface of a prepared strategy: linear queries chosen for one workload."""
 
     def answers(self, private: Private, /) -> Sequence[Marginal]:
-        """Measure the queries, and return unbiased estimates of the marginals of the workload."""
+        """Measure the queries, and return unbiased estimates of the marginals of the workload, in
+        its order; counts and variances have the shape of their view."""
 
     def expected_error(self, budget: Budget, /) -> float:
         """The expected squared error of `answers`, in squared rows.
@@ -42,7 +43,8 @@ class Prepared(Protocol):
 class StrategyDesign(Protocol):
     """The interface of a strategy: a way to choose linear queries for a workload.
 
-    Any object with this method is a strategy.
+    Any object with this method is a strategy. If the class has `prices_asked = True`, the errors of
+    what it prepares are of the prefixes, ranges or levels that the workload asks; see `plan`.
     """
 
     def prepare(
