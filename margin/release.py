@@ -1,7 +1,6 @@
 """`release` and `simulate`: make a synopsis of a private table."""
 
 import dataclasses
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
@@ -16,7 +15,7 @@ from .data.rows_per_person import bound
 from .data.scratch import check_temporary, remove_stale
 from .data.source import Source
 from .data.steady import one_table
-from .domain.domain import Domain
+from .domain.domain import GivenDomain, domain_of
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError, note_lost
 from .interrupts import watched
@@ -85,7 +84,7 @@ class Mechanism(Protocol[S_co]):
 def release(
     data: object,
     *,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    domain: GivenDomain,
     budget: Budget,
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
@@ -102,7 +101,7 @@ def release(
 def release(
     data: object,
     *,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    domain: GivenDomain,
     budget: Budget,
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
@@ -126,7 +125,7 @@ def release(
 def release(
     data: object,
     *,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    domain: GivenDomain,
     budget: Budget,
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
@@ -247,7 +246,7 @@ def release(
 def simulate(
     data: object,
     *,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    domain: GivenDomain,
     budget: Budget,
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
@@ -264,7 +263,7 @@ def simulate(
 def simulate(
     data: object,
     *,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    domain: GivenDomain,
     budget: Budget,
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
@@ -286,7 +285,7 @@ def simulate(
 def simulate(
     data: object,
     *,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    domain: GivenDomain,
     budget: Budget,
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
@@ -354,7 +353,7 @@ class _Request:
     """A record of the arguments of `release` or `simulate`, and the source of the random bits."""
 
     data: object
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]"
+    domain: GivenDomain
     budget: Budget
     mechanism: Mechanism[Synopsis] | None
     workload: Iterable[Iterable[str]] | None
@@ -420,7 +419,7 @@ class _Work:
         # Check the arguments.
         request = self._request
         check_budget(request.budget)
-        domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
+        domain = domain_of(request.domain)
         if request.known is not None:
             domain = with_known(domain, request.known)
         workload = None if request.workload is None else Workload.of(domain, request.workload)

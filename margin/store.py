@@ -214,8 +214,9 @@ def _contents(synopsis: Synopsis) -> Contents:
     kind = type(synopsis).__name__
     if _KINDS.get(kind) is not type(synopsis):
         raise FileError(
-            f"a .margin file can hold {', '.join(sorted(_KINDS))}, but not a {kind}; save one of "
-            "these"
+            f"a .margin file can hold {', '.join(sorted(_KINDS))}, but not a {kind}; write the "
+            "arrays of its fields yourself, such as with numpy.savez, beside the text of "
+            "synopsis.provenance.statement.describe()"
         )
     packed = synopsis.pack()
     token = provenance.token

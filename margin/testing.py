@@ -10,7 +10,7 @@ from .audit import BlackBox, audit
 from .audit.neighbouring_tables import full_table
 from .audit.sources import RawTables, Row
 from .data.source import CodesSource
-from .domain.domain import Domain
+from .domain.domain import Domain, GivenDomain, domain_of
 from .errors import MarginError
 from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .release import simulate
@@ -40,7 +40,7 @@ _SMALL = Domain(
 def check_mechanism(
     mechanism: Any,
     *,
-    domain: Domain | None = None,
+    domain: GivenDomain | None = None,
     budgets: Sequence[Budget] = _BUDGETS,
     workload: Any = None,
     pairs: int = 40,
@@ -83,7 +83,7 @@ def check_mechanism(
         If the mechanism does not work, or a violation is found. The message lists what was found,
         with its budget.
     """
-    declared = _SMALL if domain is None else domain
+    declared = _SMALL if domain is None else domain_of(domain)
     findings = []
     shown = []
     for budget in budgets:
@@ -190,7 +190,7 @@ def _faults_of(synopsis: Any, domain: Domain) -> list[str]:
 def check_source(
     make: Callable[[Sequence[Row]], Any],
     *,
-    domain: Domain,
+    domain: GivenDomain,
     rows: Sequence[Row],
     unit: str | None = None,
     rows_per_person: int = 1,
@@ -243,7 +243,7 @@ def check_source(
     """
     tried = RawTables(
         make=make,
-        domain=domain,
+        domain=domain_of(domain),
         rows=rows,
         unit=unit,
         rows_per_person=rows_per_person,

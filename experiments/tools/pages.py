@@ -12,6 +12,9 @@ from experiments.tools.readings import FILE, Claim, Readings, numbers, png, save
 __all__ = ["Claim", "markdown", "page", "short"]
 
 
+_NO_CLAIMS = "No claim is checked: claims are about tables or budgets of the whole study. "
+
+
 def page(
     path: Path,
     *,
@@ -43,7 +46,7 @@ def page(
         The numbers for readings.json, if they are not `rows`.
     """
     pictures, notes = list(pictures), list(notes)
-    parts = [f"# {title}", *_head(path.parent), about]
+    parts = [f"# {title}", *_head(path.parent, has_claims=bool(claims)), about]
     if claims:
         table = [
             {"claim": c.claim, "measured": c.detail or c.measured, "holds": c.verdict}
@@ -75,7 +78,7 @@ def page(
     return text
 
 
-def _head(folder: Path) -> list[str]:
+def _head(folder: Path, *, has_claims: bool) -> list[str]:
     """The paragraphs at the top of a page: what a smoke run measured, and that measurements are
     missing, by the last sweeps into a folder."""
     paragraphs = []
@@ -85,6 +88,7 @@ def _head(folder: Path) -> list[str]:
         paragraphs.append(
             "**Smoke run**: a test that the study runs, at its smallest size. "
             + "".join(f"Measured: {values}. " for values in measured if values)
+            + ("A claim that holds at this size is no evidence. " if has_claims else _NO_CLAIMS)
             + "Where the text names other tables, sizes or numbers of runs, it describes the whole "
             "study."
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Integers
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..privacy.budget import Budget, Neighbours
 
 __all__ = ["full_table", "neighbours"]
@@ -26,7 +26,7 @@ _MANY_ROWS = 300
 
 
 def neighbours(
-    domain: Domain,
+    domain: GivenDomain,
     budget: Budget,
     count: int,
     seed: int = 0,
@@ -54,8 +54,9 @@ def neighbours(
         Two arrays of codes, each of shape (rows, attributes).
     """
     rng = random.Random(seed)
+    declared = domain_of(domain)
     for number in range(count):
-        first, second = _pair(domain, budget, number, rng)
+        first, second = _pair(declared, budget, number, rng)
         yield (first, second) if number % 2 == 0 else (second, first)
 
 

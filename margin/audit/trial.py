@@ -15,7 +15,7 @@ from .._types import Floats
 from ..data.opening import open_source
 from ..data.rows_per_person import bound
 from ..data.source import CodesSource, Source
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget
 from ..private import Private
@@ -92,7 +92,7 @@ class Audit:
 def audit(
     mechanism: Any,
     *,
-    domain: Domain,
+    domain: GivenDomain,
     budget: Budget,
     workload: Any = None,
     pairs: int | Iterable[Pair] = 50,
@@ -107,7 +107,7 @@ def audit(
     mechanism
         An object with a method ``run(private, workload)``; see `Mechanism`.
     domain, budget, workload
-        What the mechanism is run with.
+        What the mechanism is run with, as `release` takes them.
     pairs
         Pairs of neighbouring tables: of codes, or of anything that `release` reads, such as data
         frames and paths of files. Or the number of random pairs of tables of codes.
@@ -139,10 +139,11 @@ def audit(
     True
     """
     check_has_run(mechanism)
-    tables = list(neighbours(domain, budget, pairs, seed) if isinstance(pairs, int) else pairs)
+    declared = domain_of(domain)
+    tables = list(neighbours(declared, budget, pairs, seed) if isinstance(pairs, int) else pairs)
     trial = Trial(
         mechanism=mechanism,
-        domain=domain,
+        domain=declared,
         budget=budget,
         workload=workload,
         tables=tables,

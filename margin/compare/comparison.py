@@ -63,6 +63,9 @@ class Compared:
     mechanism
         The name of the class of the mechanism and its parameters, as JSON values. None if it
         failed.
+    base
+        The base of the releases as JSON values, as in `Provenance.base`. None without a base, and
+        if the mechanism failed.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Compared:
     traceback: str = ""
     runs: int = 1
     mechanism: Any = None
+    base: dict[str, Any] | None = field(default=None, hash=False)
 
     @property
     def errors(self) -> tuple[float, ...]:
@@ -149,8 +153,14 @@ class Comparison:
         them.
     domain
         The SHA-256 of the declared domain, as in the statement of a release.
+    truth
+        The SHA-256 of the true tables of `views`: two comparisons with the same one measured the
+        same table, as far as these views tell. It is *not private*: who guesses the tables can
+        check the guess. No release has it.
     version
         The version of this library.
+    environment
+        The versions of Python, numpy and scipy, the system and the kind and number of processors.
     asked
         What the workload asks of an attribute, if it is not its cells: "prefixes", "ranges" or
         "levels".
@@ -179,7 +189,9 @@ class Comparison:
     runs: int = 1
     weights: tuple[float, ...] = ()
     domain: str = ""
+    truth: str = ""
     version: str = __version__
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
@@ -404,7 +416,9 @@ class Comparison:
         return {
             "private": False,
             "version": self.version,
+            "environment": dict(self.environment),
             "domain": self.domain,
+            "truth": self.truth,
             "budget": self.budget.to_json(),
             "views": [list(view) for view in self.views],
             "weights": list(self.weights) or None,
@@ -424,6 +438,7 @@ class Comparison:
         return {
             "name": row.name,
             "mechanism": row.mechanism,
+            "base": row.base,
             "problem": row.problem or None,
             "means": list(row.means),
             "standard_errors": None if row.runs < 2 else list(row.standard_errors),
@@ -434,7 +449,7 @@ class Comparison:
         }
 
     def plot(self, *, axes: "Axes | None" = None) -> "Figure":
-        """Draw the distribution of the first metric, for each mechanism, as a box plot.
+        """Draw the distribution of each metric, for each mechanism, as box plots.
 
         See `margin.plots.results.plot_comparison`.
         """

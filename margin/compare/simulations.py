@@ -1,7 +1,11 @@
 """`compare`: simulates several mechanisms on a real table (not private)."""
 
+import hashlib
+import importlib.metadata
 import logging
 import math
+import os
+import platform
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +19,7 @@ from .._names import explains_calls
 from ..data.opening import open_source
 from ..data.scratch import check_temporary
 from ..data.source import Source
-from ..domain.domain import Domain, View
+from ..domain.domain import Domain, GivenDomain, View, domain_of
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError, MarginError
@@ -41,7 +45,7 @@ comparisons under other budgets, measure the same views."""
 def compare(
     data: object,
     *,
-    domain: Domain | Mapping[str, Any] | str,
+    domain: GivenDomain,
     budget: Budget,
     mechanisms: Mapping[str, Mechanism[Synopsis] | None],
     workload: Iterable[Iterable[str]],
@@ -49,6 +53,7 @@ def compare(
     runs: int = 3,
     seed: int = 0,
     most_views: int | None = 200,
+    bases: Mapping[str, object] | None = None,
     so_far: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
     """Simulate several mechanisms on a real table, and compare their answers with the truth.
@@ -83,6 +88,10 @@ def compare(
         The largest number of views whose answers are measured. Of a larger workload this number is
         drawn at random, the same ones for every `seed`, `budget` and list of mechanisms. None
         measures the answers to all views.
+    bases
+        For some of the names of `mechanisms` the base of their releases, as `release` takes it. So
+        one comparison has the same mechanism with and without a base. A mechanism that cannot use
+        one is listed with this reason.
     so_far
         A function that is called with the comparison of the mechanisms that are done, after each
         one. So what it keeps outlasts an interrupt.
@@ -91,7 +100,8 @@ def compare(
     ------
     DomainError
         If `mechanisms` or `metrics` is empty or malformed, `runs` or `most_views` is not a whole
-        number >= 1, `seed` is not one >= 0, or a view of the workload is not one of the domain.
+        number >= 1, `seed` is not one >= 0, a view of the workload is not one of the domain, or
+        `bases` names no mechanism of `mechanisms`.
     BudgetError
         If `budget` is not a budget.
     MarginError
@@ -113,7 +123,7 @@ def compare(
     """
     # Every argument is checked before any work.
     check_budget(budget)
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    declared = domain_of(domain)
     if not isinstance(mechanisms, Mapping) or not mechanisms:
         raise DomainError(
             "mechanisms must be a dict that names at least one mechanism, but it is "
@@ -123,6 +133,12 @@ def compare(
     for mechanism in mechanisms.values():
         if mechanism is not None:
             check_has_run(mechanism)
+    given = {} if bases is None else dict(bases)
+    if not given.keys() <= mechanisms.keys():
+        raise DomainError(
+            f"bases must name mechanisms of {sorted(mechanisms)}, but it names "
+            f"{sorted(map(str, given))}; use the names under which mechanisms are passed"
+        )
     measured = metrics_of(metrics)
     runs = whole_number("runs", runs)
     seed = whole_number("seed", seed, least=0)
@@ -158,13 +174,18 @@ def compare(
     )
     rows: list[Compared] = []
     for name, mechanism in mechanisms.items():
-        rows.append(_compared(name, mechanism, task, truths, len(rows) * runs))
+        base = given.get(name)
+        rows.append(_compared(name, mechanism, base, task, truths, len(rows) * runs))
         if so_far is not None:
-            so_far(_comparison(rows, task))
-    return _comparison(rows, task)
+            so_far(_comparison(rows, task, truths))
+    return _comparison(rows, task, truths)
 
 
-def _comparison(rows: Sequence[Compared], task: "_Task") -> Comparison:
+def _comparison(
+    rows: Sequence[Compared],
+    task: "_Task",
+    truths: Sequence[Marginal],
+) -> Comparison:
     """The comparison of some mechanisms, the best one first, and those that failed last."""
     sign = -1 if task.metrics[0].larger_is_better else 1
     return Comparison(
@@ -182,8 +203,29 @@ def _comparison(rows: Sequence[Compared], task: "_Task") -> Comparison:
         runs=task.runs,
         weights=task.weights,
         domain=digest(task.domain),
+        truth=_digest(truths),
+        environment=_environment(),
         asked={name: ask for name, ask in task.workload.asked.items() if ask != "cells"},
     )
+
+
+def _digest(truths: Sequence[Marginal]) -> str:
+    """The SHA-256 of true tables. It is not private: who guesses the tables can check the guess."""
+    found = hashlib.sha256()
+    for truth in truths:
+        found.update(np.ascontiguousarray(truth.counts, dtype="<f8").tobytes())
+    return f"sha256:{found.hexdigest()}"
+
+
+def _environment() -> dict[str, str]:
+    """What else the last digits depend on: versions, and the machine."""
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("numpy", "scipy")},
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "processors": str(os.cpu_count()),
+    }
 
 
 def _some(count: int, most: int) -> Sequence[int]:
@@ -217,6 +259,7 @@ class _Task(NamedTuple):
 def _compared(
     name: str,
     mechanism: Mechanism[Synopsis] | None,
+    base: object,
     task: _Task,
     truths: list[Marginal],
     before: int,
@@ -228,7 +271,7 @@ def _compared(
     """
     values: list[list[float]] = [[] for _ in task.metrics]
     release_seconds = answer_seconds = 0.0
-    described = None
+    described = stated_base = None
     for run in range(task.runs):
         log.info("simulation %d of %d", before + run + 1, task.simulations)
         started = time.process_time()
@@ -241,6 +284,7 @@ def _compared(
                 mechanism=mechanism,
                 workload=task.workload,
                 seed=task.seed + run,
+                base=base,
             )
             released = time.process_time()
             answers = _answers(simulation, task)
@@ -249,7 +293,8 @@ def _compared(
         except Exception as error:
             return _failed(name, mechanism, error)
         made = simulation.synopsis.provenance
-        described = None if made is None else made.mechanism
+        if made is not None:
+            described, stated_base = made.mechanism, made.base
         release_seconds += released - started
         for metric, numbers in zip(task.metrics, values, strict=True):
             numbers += metric(answers, truths)
@@ -260,6 +305,7 @@ def _compared(
         answer_seconds=answer_seconds / task.runs / len(task.scored),
         runs=task.runs,
         mechanism=described,
+        base=stated_base,
     )
 
 

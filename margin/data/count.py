@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..counting import CountPlan
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..interrupts import watched
 from ..interrupts.share import declaring, tell
 from .opening import open_source
@@ -30,7 +30,7 @@ class Counts(Protocol):
 
 def count(
     source: object,
-    domain: Domain,
+    domain: GivenDomain,
     views: Iterable[Iterable[str]],
 ) -> list[NDArray[np.int64]]:
     """The true tables of some views, counted in one pass over the rows. The result is not private.
@@ -58,13 +58,14 @@ def count(
         When the data does not fit the domain or cannot be read. The message names the source or the
         attribute, never a value.
     """
-    with watched(), declaring(domain.rows):
-        plan = CountPlan(domain, views)
+    declared = domain_of(domain)
+    with watched(), declaring(declared.rows):
+        plan = CountPlan(declared, views)
         opened = open_source(source)
         if isinstance(opened, Counts):
-            tables = opened.count_views(domain, plan.views)
+            tables = opened.count_views(declared, plan.views)
         else:
-            for batch in opened.batches(domain):
+            for batch in opened.batches(declared):
                 plan.accumulate(batch)
             tables = list(plan.tables)
         tell(1)

@@ -37,7 +37,17 @@ from .known import KnownCounts, check_possible, checked_known, solver_form, zero
 from .levels import LEVEL_MARK
 from .rules import Rule, checked_rules, labelled, zeros_of
 
-__all__ = ["DRAFT", "Domain", "View", "read_draft", "refuse_files", "refuse_table"]
+__all__ = [
+    "DRAFT",
+    "Domain",
+    "GivenDomain",
+    "View",
+    "check_domain",
+    "domain_of",
+    "read_draft",
+    "refuse_files",
+    "refuse_table",
+]
 
 View = tuple[str, ...]
 
@@ -522,6 +532,24 @@ class Domain(Mapping[str, Attribute]):
         forms = _parse_json(text, "the text")
         refuse_files(forms)
         return cls(forms)
+
+
+GivenDomain = Domain | Mapping[str, Any] | str | os.PathLike[str]
+"""What a user passes as a domain: a `Domain`, or what makes one."""
+
+
+def domain_of(given: GivenDomain) -> Domain:
+    """The domain that a user passes: itself, or made of a mapping or the path of a file."""
+    return given if isinstance(given, Domain) else Domain(given)
+
+
+def check_domain(given: object) -> None:
+    """Raise DomainError if what a method of a mechanism is passed is no `Domain`."""
+    if not isinstance(given, Domain):
+        raise DomainError(
+            "the methods of a mechanism need a Domain, but the domain is of type "
+            f"{type(given).__name__}; pass margin.Domain(...) of it"
+        )
 
 
 def read_draft(path: Path) -> tuple[Domain, bool]:

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
+from typing import Any
 
 from .._names import did_you_mean
 from .._numbers import shown
 from ..errors import DomainError
-from .domain import Domain, View, refuse_table
+from .domain import Domain, GivenDomain, View, domain_of, refuse_table
 from .kway_views import KWayViews, Repeated
 from .level_views import level_view, with_levels
 
@@ -77,7 +78,7 @@ class Workload:
     @classmethod
     def of(
         cls,
-        domain: Domain,
+        domain: GivenDomain,
         views: "Workload | Mapping[View, float] | Iterable[Iterable[str]]",
         weights: Sequence[float] | None = None,
         *,
@@ -88,7 +89,7 @@ class Workload:
         Parameters
         ----------
         domain
-            The domain of the views.
+            The domain of the views, as `release` takes it.
         views
             The views: lists of attribute names, a mapping from tuples of names to weights, or
             another workload with its weights. "place@state" names a level of an attribute.
@@ -129,6 +130,7 @@ class Workload:
             asked = views.asked if isinstance(views, Workload) else {}
         names = views.names if isinstance(views, Workload) else views
         given = refuse_names("a workload", names)
+        domain = domain_of(domain)
         checked, levels = _checked_views(domain, given)
         if not checked:
             raise DomainError(
@@ -149,7 +151,7 @@ class Workload:
     @classmethod
     def all_kway(
         cls,
-        domain: Domain,
+        domain: Domain | Mapping[str, Any],
         k: int,
     ) -> "Workload":
         """The workload of all views of `k` attributes of a domain, each with weight 1.
@@ -167,11 +169,12 @@ class Workload:
         >>> len(Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8))
         215553195
         """
-        if not isinstance(domain, Domain):
+        if not isinstance(domain, Mapping):
             raise DomainError(
                 "all_kway needs a Domain and a number, but the first is of type "
                 f"{type(domain).__name__}; call it as in Workload.all_kway(domain, 2)"
             )
+        domain = domain_of(domain)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
             raise DomainError(
                 f"k ({k}) is the number of attributes of a view, so it must be a whole number from "

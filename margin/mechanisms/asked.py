@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ..designs import least_squares_error
-from ..domain.domain import Domain, View
+from ..domain.domain import Domain, View, check_domain
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..synopses.noisy_tables import LEAST_VARIANCE
@@ -21,6 +21,7 @@ def asked(
     workload: Workload | Iterable[Iterable[str]] | None,
 ) -> Workload:
     """Check a workload; None stands for the workload of all pairs of attributes."""
+    check_domain(domain)
     if workload is None:
         return Workload.all_kway(domain, min(2, len(domain)))
     checked = Workload.of(domain, workload)
@@ -47,7 +48,8 @@ def error_of_views(
 
     The errors of all cells are added, each times the weight of its marginal. The number of rows and
     the known tables, if the domain declares them, are used too. It is infinite if a marginal is in
-    no view. Where the workload names levels, the cells are those of the levels.
+    no view. Where the workload names levels, or asks prefixes or ranges, the cells are the counts
+    that are asked.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def error_of_views(
     workload
         The marginals that are answered, and their weights.
     """
-    if workload.levels:
+    if workload.levels or workload.asked:
         precision = of_views(domain, [sorted(domain.axes(view)) for view in views], variances)
         return weighted(workload, table_errors(domain, workload, precision))
     # A variance that a large budget makes zero as a float counts as the least one.

@@ -17,9 +17,10 @@ So the errors of all counts of the table add up to
 
     sum over S of v_S / cells * prod over S of (n - s) * prod over the rest of V of s.
 
-Without a level s is 1.
+Without a level s is 1. Other queries that are 0-1 rows, as prefixes and ranges, have the same form:
+with g the numbers of cells of the queries, and their sum in place of n in n - s.
 
-The variance of one count is the diagonal element. The count of a node of g cells has g - g**2 / n
+The variance of one count is the diagonal element. The count of g cells has g - g**2 / n
 from G (I - J / n) G', and g**2 / n from G (J / n) G': counts of the same numbers of cells g along
 all attributes have equal variances.
 """
@@ -36,17 +37,18 @@ from ..domain.domain import Domain, View
 from ..domain.workload import Workload
 from ..solvers import Tables
 from ..synopses.noisy_tables import LEAST_VARIANCE
+from .axis_queries import AxisQueries, asked_queries, queries_of
 from .profiles import Profile, frontier, largest_variance
 
 __all__ = [
     "Precision",
     "asked_levels",
-    "cells_of_counts",
     "largest_cells",
     "largest_errors",
     "of_components",
     "of_views",
     "spreads",
+    "summed_cells",
     "table_errors",
     "traces_of",
     "weighted",
@@ -68,12 +70,12 @@ def table_errors(
     domain: Domain,
     workload: Workload,
     precision: Precision,
-    grams: Mapping[str, Floats] | None = None,
 ) -> list[float]:
     """The expected squared error of each table of a workload, from precisions of components.
 
-    It is summed over the counts of the table, in squared rows, and infinite if a component of the
-    table is not measured: the table is then reconstructed, and no closed form exists.
+    It is summed over all counts that are asked of the table, prefixes and ranges too, in squared
+    rows. It is infinite if a component of the table is not measured: the table is then
+    reconstructed, and no closed form exists.
 
     Parameters
     ----------
@@ -81,20 +83,15 @@ def table_errors(
         The attributes, and the tables.
     precision
         How precisely the components are measured.
-    grams
-        For attributes of which more than cells is asked the matrix W'W of the queries W. A view
-        that names a level of the attribute asks the counts of this level alone.
     """
     workload.check_listed()
     errors = np.zeros(len(workload))
-    # A name without a level stands for all queries that are asked of the attribute.
-    of_asked: dict[_Asked, tuple[float, float]] = {
-        (name, None): _traces_of_gram(gram) for name, gram in (grams or {}).items()
-    }
+    queries = asked_queries(domain, workload)
+    of_asked: dict[_Asked, tuple[float, float]] = {}
     for rows, axes, along in _by_length(domain, workload):
         for asked in itertools.chain.from_iterable(along):
             if asked not in of_asked:
-                of_asked[asked] = traces_of(domain, *asked)
+                of_asked[asked] = traces_of(domain, *asked, queries)
         traces = np.array([[of_asked[asked] for asked in table] for table in along])
         traces = traces.reshape(len(rows), axes.shape[1], 2)
         spread = spreads(traces)
@@ -114,8 +111,8 @@ def largest_errors(
 ) -> list[float]:
     """The largest expected squared error of a count of each table, in squared rows.
 
-    It is infinite if a component of the table is not measured. If the levels of an attribute have
-    nodes of many different numbers of cells, it is an upper bound; see `profiles.frontier`.
+    It is infinite if a component of the table is not measured. If the counts of an attribute add up
+    many different numbers of cells, it is an upper bound; see `profiles.frontier`.
 
     Parameters
     ----------
@@ -124,6 +121,7 @@ def largest_errors(
     """
     workload.check_listed()
     errors = np.zeros(len(workload))
+    queries = asked_queries(domain, workload)
     profiles: dict[_Asked, Profile] = {}
     for rows, axes, along in _by_length(domain, workload):
         with np.errstate(divide="ignore"):
@@ -131,15 +129,20 @@ def largest_errors(
         for row, table, of_table in zip(rows, along, variances, strict=True):
             for asked in table:
                 if asked not in profiles:
-                    profiles[asked] = _profile(domain, *asked)
+                    profiles[asked] = _profile(domain, *asked, queries)
             errors[row] = _largest(table, of_table, profiles)
             errors[row] /= math.prod(domain[name].size for name, _ in table)
     return [float(error) for error in errors]
 
 
-def _profile(domain: Domain, name: str, level: str | None) -> Profile:
+def _profile(
+    domain: Domain,
+    name: str,
+    level: str | None,
+    queries: Mapping[str, AxisQueries],
+) -> Profile:
     """The largest variances of the counts of an attribute at a level; see `frontier`."""
-    cells = cells_of_counts(domain, name, level)
+    cells = np.unique(queries_of(domain, name, level, queries).cells)
     of_total = cells**2 / domain[name].size
     return frontier(cells - of_total, of_total)
 
@@ -182,32 +185,51 @@ def asked_levels(workload: Workload) -> Iterator[tuple[View, tuple[str | None, .
         yield view, (None,) * len(view)
 
 
-def cells_of_counts(domain: Domain, name: str, level: str | None) -> Floats:
-    """For each count of an attribute at one of its levels the number of cells that it adds up."""
-    attribute = domain[name]
-    if attribute.levels is None or level is None:
-        return np.ones(attribute.size)
-    group = attribute.levels.groups[attribute.levels.index(level)]
-    return np.bincount(group).astype(np.float64)
+def summed_cells(domain: Domain, workload: Workload) -> list[float]:
+    """For each table of a workload, the number of cells that its counts add up together.
+
+    It is the summed variance of the counts that are asked if each cell has noise of variance one.
+    """
+    return _of_cells(domain, workload, np.sum)
 
 
-def largest_cells(domain: Domain, view: View, levels: Sequence[str | None]) -> float:
-    """The largest number of cells of a view that a count at these levels adds up."""
-    pairs = zip(view, levels, strict=True)
-    return math.prod(float(cells_of_counts(domain, *asked).max()) for asked in pairs)
+def largest_cells(domain: Domain, workload: Workload) -> list[float]:
+    """For each table of a workload, the largest number of cells that one count adds up."""
+    return _of_cells(domain, workload, np.max)
 
 
-def traces_of(domain: Domain, name: str, level: str | None) -> tuple[float, float]:
-    """The traces s and n - s of an attribute at a level: of a component without it, and with it."""
-    size = domain[name].size
-    together = float((cells_of_counts(domain, name, level) ** 2).sum()) / size
-    return together, size - together
+def _of_cells(
+    domain: Domain,
+    workload: Workload,
+    of: Callable[[Floats], float],
+) -> list[float]:
+    """For each table the product over its attributes of the sums, or maxima, of cells."""
+    queries = asked_queries(domain, workload)
+    found: dict[_Asked, float] = {}
+    tables = []
+    for view, levels in asked_levels(workload):
+        cells = 1.0
+        for asked in zip(view, levels, strict=True):
+            if asked not in found:
+                found[asked] = float(of(queries_of(domain, *asked, queries).cells))
+            cells *= found[asked]
+        tables.append(cells)
+    return tables
 
 
-def _traces_of_gram(gram: Floats) -> tuple[float, float]:
-    """The same for any queries W, from W'W: the traces of W P W', with P as above."""
-    of_total = float(gram.sum()) / len(gram)
-    return of_total, float(np.trace(gram)) - of_total
+def traces_of(
+    domain: Domain,
+    name: str,
+    level: str | None,
+    queries: Mapping[str, AxisQueries],
+) -> tuple[float, float]:
+    """The traces s and n - s of an attribute at a level: of a component without it, and with it.
+
+    `queries` are those of `asked_queries`.
+    """
+    cells = queries_of(domain, name, level, queries).cells
+    together = float((cells**2).sum()) / domain[name].size
+    return together, float(cells.sum()) - together
 
 
 def spreads(traces: Floats) -> Floats:

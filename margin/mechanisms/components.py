@@ -32,7 +32,16 @@ from ..solvers import Evidence, concentration_of_component
 from ..solvers.basis import contrasts
 from ..synopses.noisy_tables import LEAST_VARIANCE
 from .asked import check_reach
-from .by_table import Precision, largest_errors, of_components, table_errors, weighted
+from .axis_queries import asked_queries
+from .by_table import (
+    Precision,
+    asked_levels,
+    largest_errors,
+    of_components,
+    table_errors,
+    traces_of,
+    weighted,
+)
 
 __all__ = ["Components", "closure", "precise_shares", "subsets", "unknown"]
 
@@ -150,9 +159,9 @@ class Components:
         """The expected squared error of `answers`, in squared rows.
 
         The errors of all cells are added, each times the weight of its marginal. Where the workload
-        names levels, the cells are those of the levels.
+        names levels, or asks prefixes or ranges, the cells are the counts that are asked.
         """
-        if self.workload.levels:
+        if self.workload.levels or self.workload.asked:
             return weighted(self.workload, self.table_errors(budget))
         pairs = zip(self.costs, self.variances(budget), strict=True)
         return sum(cost * variance for cost, variance in pairs)
@@ -212,7 +221,8 @@ class Components:
         """For each set of `sets`, the expected squared error of the workload if only the answers on
         this set have noise, of variance one."""
         k = self.workload.kway
-        if k is not None:
+        queries = asked_queries(self.domain, self.workload)
+        if k is not None and not queries:
             # Sets of attributes of equal sizes have equal costs.
             by_sizes: dict[tuple[int, ...], float] = {}
             found = []
@@ -222,12 +232,22 @@ class Components:
                     by_sizes[sizes] = self._held(subset, k) * self._moment(subset)
                 found.append(by_sizes[sizes])
             return found
+        # For attributes of which more than cells is asked, how many times more a component without
+        # the attribute and one with it adds to the error; see `by_table.traces_of`.
+        factors = {}
+        for name in queries:
+            outside, inside = traces_of(self.domain, name, None, queries)
+            factors[name] = outside, inside / max(1, self.domain[name].size - 1)
         costs = dict.fromkeys(self.sets, 0.0)
-        for view, weight in zip(self.workload, self.workload.weights, strict=True):
+        weights = self.workload.weights
+        for (view, levels), weight in zip(asked_levels(self.workload), weights, strict=True):
             share = weight / self.domain.cells(view)
+            pairs = zip(view, levels, strict=True)
+            asked = [name for name, level in pairs if level is None and name in factors]
             for subset in self._subsets(view):
                 if subset in costs:
-                    costs[subset] += share
+                    more = math.prod(factors[name][name in subset] for name in asked)
+                    costs[subset] += share * more
         return [cost * self._moment(subset) for subset, cost in costs.items()]
 
     def _held(

@@ -6,9 +6,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..domain.domain import Domain
 from ..domain.workload import Workload
-from ..mechanisms.by_table import asked_levels, cells_of_counts
+from ..errors import MarginError
+from ..mechanisms.axis_queries import asked_queries, queries_of
+from ..mechanisms.by_table import asked_levels
 from ..mechanisms.expressions import expression
-from ..mechanisms.query_bases.queries import asked_queries
 from ..privacy.budget import Budget
 
 __all__ = [
@@ -17,8 +18,22 @@ __all__ = [
     "PricedByCount",
     "PricedByTable",
     "TableExpectation",
+    "check_priced",
     "counts_asked",
 ]
+
+
+_NOT_PRICED = (
+    "{name} has no expected_error: most often, the error depends on the data; measure it with "
+    "margin.compare on a public table"
+)
+"""The reason of a row of a mechanism whose error is not known in advance."""
+
+_NOT_OF_ASKED = (
+    "the workload asks {asked}, but {name} does not say that its expected_error is of these: if it "
+    "is, declare prices_asked = True in its class"
+)
+"""The reason of a row without an error: it may be of other counts than those of other rows."""
 
 
 @runtime_checkable
@@ -33,7 +48,12 @@ class Priced(Protocol):
         /,
     ) -> float:
         """The expected squared error: summed over the cells of each view, times the view's weight,
-        summed over the views of the workload."""
+        summed over the views of the workload.
+
+        If the class has `prices_asked = True`, the cells are the counts that the workload asks: the
+        prefixes, ranges or levels of `workload.asked`, and the products of those of several
+        attributes. Without it, `plan` shows no error for a workload that asks more than cells.
+        """
 
 
 @runtime_checkable
@@ -79,8 +99,9 @@ class Expectation:
         The mechanism, ready to be passed to `release`.
     error
         The expected squared error of the noise, before negative counts are removed: summed over the
-        cells of each view, times the view's weight, summed over the views. None if the mechanism
-        cannot handle the domain or the workload.
+        counts that are asked of each view, times the view's weight, summed over the views. None if
+        the mechanism cannot handle the domain or the workload, or does not say that its error is of
+        what is asked.
     per_cell
         The root mean square of the error over the counts that are asked: the typical error of one
         count. None if `error` is.
@@ -94,9 +115,6 @@ class Expectation:
         Whether this is the first choice of `release` for the same workload and number of rows, if
         no mechanism is named: `Adaptive(rounds=0)` measures it, unless what it learns speaks for
         another one. Only a plan with `rows` can tell.
-    cells_alone
-        Whether the workload asks prefixes, ranges or levels, but `error` is that of the cells of
-        its views alone.
     plain
         The mechanism as it is written: without the views that it chooses itself.
     """
@@ -107,7 +125,6 @@ class Expectation:
     note: str = ""
     missed: float = 0.0
     default: bool = False
-    cells_alone: bool = False
     plain: Any = dataclasses.field(default=None, repr=False)
 
     @property
@@ -175,22 +192,30 @@ class TableExpectation:
         return self.typical_error is None
 
 
-def counts_asked(domain: Domain, workload: Workload, *, cells_alone: bool) -> list[int]:
-    """The number of counts of each table of a workload; with `cells_alone`, if prefixes, ranges
-    and levels that are `asked` are not counted."""
+def check_priced(mechanism: Any, domain: Domain, workload: Workload) -> None:
+    """Raise MarginError if the error of a mechanism is not known in advance: it has none, or it may
+    be of cells alone while more than cells is asked."""
+    if not isinstance(mechanism, Priced):
+        raise MarginError(_NOT_PRICED.format(name=type(mechanism).__name__))
+    queries = asked_queries(domain, workload)
+    if not queries or getattr(mechanism, "prices_asked", False):
+        return
+    asked = ", ".join(f"{own.kind} of {name}" for name, own in queries.items())
+    raise MarginError(_NOT_OF_ASKED.format(asked=asked, name=type(mechanism).__name__))
+
+
+def counts_asked(domain: Domain, workload: Workload) -> list[int]:
+    """The number of counts of each table of a workload: cells, and prefixes, ranges or levels where
+    these are asked."""
     workload.check_listed()
-    queries = {} if cells_alone else asked_queries(domain, workload)
+    queries = asked_queries(domain, workload)
     counts: dict[tuple[str, str | None], int] = {}
     found = []
     for view, levels in asked_levels(workload):
         count = 1
         for asked in zip(view, levels, strict=True):
             if asked not in counts:
-                name, level = asked
-                by_queries = level is None and name in queries
-                counts[asked] = (
-                    queries[name].count if by_queries else len(cells_of_counts(domain, *asked))
-                )
+                counts[asked] = queries_of(domain, *asked, queries).count
             count *= counts[asked]
         found.append(count)
     return found

@@ -8,27 +8,24 @@ from typing import Any
 
 from .. import mechanisms as _mechanisms
 from .._names import explains_calls
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..domain.workload import Workload
 from ..errors import MarginError
-from ..mechanisms import Auto, LevelCounts, PriView, Residual
+from ..mechanisms import Auto, PriView
 from ..mechanisms.asked import usual_workload
 from ..mechanisms.by_table import weighted
 from ..mechanisms.choosing.auto import Structure
 from ..mechanisms.choosing.candidates import nearly
 from ..privacy.budget import Budget, check_budget
-from .expected import Expectation, Priced, counts_asked
+from .expected import Expectation, Priced, check_priced, counts_asked
 from .result import Plan
 
 __all__ = ["plan"]
 
-_CELLS_ALONE = "for cells alone, not for the ranges or levels that are asked"
-"""The note of a row whose error cannot be compared with those above it."""
-
 
 @explains_calls()
 def plan(
-    domain: Domain | Any,
+    domain: GivenDomain,
     *,
     workload: Workload | Iterable[Iterable[str]] | None = None,
     budget: Budget,
@@ -53,8 +50,12 @@ def plan(
     budget
         The privacy budget of the release.
     mechanisms
-        The mechanisms to compare: objects with a method `expected_error`. By default all mechanisms
-        of this package that have one and need no parameter.
+        The mechanisms to compare: objects with a method `expected_error(domain, workload, budget)`;
+        those without one are listed without an error. By default all mechanisms of this package
+        that have one and need no parameter. If the workload asks prefixes, ranges or levels
+        (`Workload.asked`), all errors are of these counts. A mechanism of your own whose
+        `expected_error` is of them, too, declares `prices_asked = True` in its class. Without it,
+        its row has no error.
     rows
         The approximate number of rows, from public knowledge. If it is given, the table also lists
         the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
@@ -95,14 +96,15 @@ def plan(
     pass rows= to see the first choice of release
     """
     check_budget(budget)
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    declared = domain_of(domain)
     given = None if workload is None else Workload.of(declared, workload)
     asked = usual_workload(declared, given)
     compared = _available(declared) if mechanisms is None else list(mechanisms)
     for mechanism in compared:
-        if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
+        is_one = isinstance(mechanism, Priced) or callable(getattr(mechanism, "run", None))
+        if isinstance(mechanism, type) or not is_one:
             raise MarginError(
-                "each of mechanisms must be an object with a method expected_error, not "
+                f"each of mechanisms must be an object with a method expected_error or run, not "
                 f"{mechanism!r}; pass one such as PriView()"
             )
     if not compared:
@@ -130,10 +132,9 @@ def plan(
     )
 
 
-def _rank(row: Expectation) -> tuple[bool, bool, float]:
-    """The place of a row in the table: only errors of the same queries are compared."""
-    error = math.inf if row.error is None else nearly(row.error)
-    return row.error is None, row.cells_alone, error
+def _rank(row: Expectation) -> tuple[bool, float]:
+    """The place of a row in the table: by its error, and without one at the end."""
+    return row.error is None, math.inf if row.error is None else nearly(row.error)
 
 
 def _available(domain: Domain) -> list[Any]:
@@ -162,23 +163,14 @@ class _Cells:
         self._domain = domain
         self._workload = workload
 
-    def error_of_each(self, error: float, *, cells_alone: bool = False) -> float:
+    def error_of_each(self, error: float) -> float:
         """The root mean square error of a count, from the total squared error of the workload."""
-        return math.sqrt(error / (self._cells if cells_alone else self._asked))
+        return math.sqrt(error / self._asked)
 
     @cached_property
     def _asked(self) -> float:
         """The number of all counts that are asked, each times the weight of its table."""
-        return weighted(
-            self._workload, counts_asked(self._domain, self._workload, cells_alone=False)
-        )
-
-    @cached_property
-    def _cells(self) -> float:
-        """The same, if only cells were asked of each attribute."""
-        return weighted(
-            self._workload, counts_asked(self._domain, self._workload, cells_alone=True)
-        )
+        return weighted(self._workload, counts_asked(self._domain, self._workload))
 
 
 def _expectation(
@@ -195,6 +187,7 @@ def _expectation(
         if isinstance(mechanism, PriView):
             mechanism = mechanism.planned(domain, workload, budget)
             note = _views_note(mechanism, domain)
+        check_priced(mechanism, domain, workload)
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
         return Expectation(
@@ -204,15 +197,11 @@ def _expectation(
             note=str(problem),
             plain=plain,
         )
-    cells_alone = bool(workload.asked) and not isinstance(mechanism, Residual | LevelCounts)
-    if cells_alone:
-        note = f"{note}; {_CELLS_ALONE}" if note else _CELLS_ALONE
     return Expectation(
         mechanism=mechanism,
         error=error,
-        per_cell=cells.error_of_each(error, cells_alone=cells_alone),
+        per_cell=cells.error_of_each(error),
         note=note,
-        cells_alone=cells_alone,
         plain=plain,
     )
 

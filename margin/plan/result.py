@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..domain.domain import Domain
 from ..domain.levels import LEVEL_MARK
 from ..domain.workload import Workload
 from ..errors import MarginError
+from ..mechanisms.axis_queries import asked_queries
 from ..mechanisms.by_table import asked_levels
 from ..notebook import html_table
 from ..privacy.budget import Budget
@@ -20,6 +21,7 @@ from .expected import (
     PricedByCount,
     PricedByTable,
     TableExpectation,
+    check_priced,
     counts_asked,
 )
 
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["LEFT_OUT", "LONGEST", "Plan", "printed", "printed_tables"]
 
 _LEGEND = (
-    "squared error: the expected squared error of all counts of the workload, each times the "
-    "weight of its table, added up",
+    "squared error: the expected squared error of all counts that are asked, each times the weight "
+    "of its table, added up",
     "per count: the typical error of one count, in rows (the root of the mean squared error)",
 )
 """What the columns of a printed plan mean."""
@@ -66,6 +68,12 @@ _NO_LEAVES = (
     "{asked} as values of an attribute, which then has less noise"
 )
 """What to do if the lowest level is not asked."""
+
+_SUMS_OF_CELLS = (
+    "the workload asks {asked}: the default, Residual and MatrixMechanism choose what they measure "
+    "for these; the others measure the same as if cells were asked, and add up cells"
+)
+"""Which mechanisms follow what a workload asks."""
 
 _RECONSTRUCTED = (
     "row {number} would reconstruct {count} of {all} tables: {listed}; to measure every table of "
@@ -116,8 +124,8 @@ class Plan:
     rows
         The approximate number of rows, if `plan` was told one.
     table
-        One row per mechanism, by increasing error (to four digits). After them come the rows whose
-        error is that of the cells alone, and then mechanisms that cannot handle the workload.
+        One row per mechanism, by increasing error (to four digits). After them come the mechanisms
+        that cannot handle the workload.
 
     Examples
     --------
@@ -192,12 +200,14 @@ class Plan:
                 f"(table_errors), but {row.name} does not: most often, it chooses what it measures "
                 "from the data; name another row"
             )
+        check_priced(row.mechanism, self.domain, self.workload)
         errors = row.mechanism.table_errors(self.domain, self.workload, self.budget)
         largest = [math.inf] * len(errors)
         if isinstance(row.mechanism, PricedByCount):
             largest = row.mechanism.largest_errors(self.domain, self.workload, self.budget)
-        counts = counts_asked(self.domain, self.workload, cells_alone=row.cells_alone)
-        published = counts_asked(self.domain, self.workload, cells_alone=True)
+        cells = replace(self.workload, asked={})
+        counts = counts_asked(self.domain, self.workload)
+        published = counts_asked(self.domain, cells)
         rows = zip(self.workload.names, counts, published, errors, largest, strict=True)
         return tuple(
             TableExpectation(
@@ -212,13 +222,13 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about public totals, about rows of a person that are left out, about the
-        levels that the workload asks, and about tables that the first choice of `release` would not
-        measure, as lines."""
+        """What to know about public totals, about rows of a person that are left out, about what is
+        asked of attributes, and about tables that the first choice of `release` would not measure,
+        as lines."""
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
         left_out = LEFT_OUT if self.budget.rows_per_person > 1 else ""
-        of_tables = [*self._of_levels(), self._of_reconstructed()]
+        of_tables = [self._of_asked(), *self._of_levels(), self._of_reconstructed()]
         return tuple(filter(None, [protected, self._of_rows(), left_out, *of_tables]))
 
     @property
@@ -228,6 +238,12 @@ class Plan:
         found = strength(statement, self.domain)
         changed = change_of_odds(statement, found, for_contents(statement))
         return f"with this budget, the results {changed}"
+
+    def _of_asked(self) -> str:
+        """Which mechanisms follow what is asked, in a line; empty if cells alone are asked."""
+        queries = asked_queries(self.domain, self.workload)
+        asked = ", ".join(f"{own.kind} of {name}" for name, own in queries.items())
+        return _SUMS_OF_CELLS.format(asked=asked) if asked else ""
 
     def _of_rows(self) -> str:
         """That the public totals are far from the expected number of rows, in a line; else empty.
@@ -385,7 +401,9 @@ def printed(
             lines.append(f"{'':{widths[0]}}    {copied}")
     use, star, no_star = hints
     starred = any(row.default for row in plan.table)
-    scales = [_TWO_SCALES] if starred else []
+    # If more than cells is asked, no error allows for it.
+    allows = starred and not asked_queries(plan.domain, plan.workload)
+    scales = [_TWO_SCALES] if allows else []
     ending = [*_LEGEND, *scales, plan.odds, *plan.remarks, use, star if starred else no_star]
     return "\n".join([*lines, "", *ending])
 

@@ -15,13 +15,13 @@ from ..domain.marginal import Marginal
 from ..errors import DomainError, MarginError
 from ..synopses.synopsis import Synopsis
 from .heat import MOST_FACETS, facets, heat, heat_size
-from .style import BLUE, INK, ORANGE, TITLE, axes_of, log_errors, plain
+from .style import BLUE, INK, ORANGE, TITLE, axes_of, log_errors, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..compare.comparison import Comparison
+    from ..compare.comparison import Compared, Comparison
 
 __all__ = [
     "answered",
@@ -50,7 +50,7 @@ _STANDARD_ERROR: dict[str, Any] = {
 }
 """The style of the standard error of a mean."""
 
-_TITLE_WIDTH = 85
+_TITLE_WIDTH = 70
 """Largest number of characters in a line of a title."""
 
 _NAME_WIDTH = 36
@@ -193,7 +193,7 @@ def plot_error(
 
 
 def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
-    """Draw the first metric of a comparison as box plots, one for each mechanism.
+    """Draw a comparison: a panel for each metric, with a box plot for each mechanism.
 
     A box shows the quartiles, its whiskers show the 5th and the 95th percentile, and a diamond
     shows the mean. If there were several runs, a bar through the diamond is one standard error of
@@ -204,7 +204,7 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     comparison
         The comparison. Mechanisms that failed are left out.
     axes
-        The axes to draw on. By default, a new figure is made.
+        The axes to draw the first metric on. By default, a new figure with all metrics is made.
 
     Returns
     -------
@@ -230,10 +230,35 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     names = [textwrap.fill(name, _NAME_WIDTH) for name in spaced]
     lines = "\n".join(names).split("\n")
     longest = max(map(len, lines))
-    size = (6 + _CHARACTER * longest, 1.7 + 0.22 * (len(names) + len(lines)))
-    drawn = axes_of(axes, size=size)
-    drawn.boxplot(
-        [row.errors for row in good],
+    width, height = 6 + _CHARACTER * longest, 1.7 + 0.22 * (len(names) + len(lines))
+    if axes is not None:
+        panels = [axes]
+    else:
+        count = len(comparison.metrics)
+        panels = list(new_figure((width, height * count)).subplots(count, squeeze=False).flat)
+    for place, panel in enumerate(panels):
+        label = _panel(comparison, place, good, panel)
+        panel.set_xlabel(f"{label}\n{_legend(comparison)}" if panel is panels[-1] else label)
+        panel.set_yticks(range(1, len(good) + 1), names)
+    budget = textwrap.fill(comparison.budget.describe(), _TITLE_WIDTH)
+    title = f"Simulation on the true table: not private\n{budget}"
+    panels[0].set_title(title, fontsize=TITLE)
+    figure: Figure = panels[0].get_figure()  # type: ignore[assignment]
+    return figure
+
+
+def _panel(
+    comparison: "Comparison",
+    place: int,
+    rows: Sequence["Compared"],
+    axes: "Axes",
+) -> str:
+    """Draw the numbers of one metric of a comparison, a box for each mechanism; return the label
+    of the numbers."""
+    metric = comparison.metrics[place]
+    # Intervals that a mechanism does not have are NaN, which no box can show.
+    axes.boxplot(
+        [[number for number in row.values[place] if not math.isnan(number)] for row in rows],
         orientation="horizontal",
         whis=(5, 95),
         showfliers=False,
@@ -241,28 +266,29 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
         medianprops=_MEDIAN,
         meanprops=_MEAN,
     )
-    parts = "box: quartiles; line: median; whiskers: 5 % to 95 %; diamond: mean"
-    places = range(1, len(good) + 1)
     if comparison.runs > 1:
-        parts += f",\nwith its standard error over {comparison.runs} runs"
-        drawn.errorbar(
-            [row.error for row in good],
-            places,
-            xerr=[row.standard_error for row in good],
+        axes.errorbar(
+            [row.means[place] for row in rows],
+            range(1, len(rows) + 1),
+            xerr=[row.standard_errors[place] for row in rows],
             **_STANDARD_ERROR,
         )
-    drawn.set_yticks(places, names)
-    metric = comparison.metrics[0]
     label = metric.name
     if not metric.larger_is_better:
-        label = f"error of each answer, as {metric.name}"
-        log_errors(drawn)
-    drawn.set_xlabel(f"{label}\n{parts}")
-    budget = textwrap.fill(comparison.budget.describe(), _TITLE_WIDTH)
-    title = f"Simulation on the true table: not private\n{budget}"
-    drawn.set_title(title, fontsize=TITLE)
-    figure: Figure = plain(drawn).get_figure()  # type: ignore[assignment]
-    return figure
+        # A metric of whole runs has one number for each of them.
+        is_of_runs = len(rows[0].values[place]) < comparison.runs * len(comparison.views)
+        label = f"error of each {'run' if is_of_runs else 'answer'}, as {metric.name}"
+        log_errors(axes)
+    plain(axes)
+    return label
+
+
+def _legend(comparison: "Comparison") -> str:
+    """What the parts of a box are."""
+    parts = "box: quartiles; line: median; whiskers: 5 % to 95 %; diamond: mean"
+    if comparison.runs > 1:
+        parts += f",\nwith its standard error over {comparison.runs} runs"
+    return parts
 
 
 def _bars(

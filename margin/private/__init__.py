@@ -12,7 +12,7 @@ from .cuts import Cuts
 from .distances import Distances
 from .frequent import Cut, Frequent, FrequentItems
 from .gate import Chargeable
-from .linear import Answers, Linear
+from .linear import Answers, Linear, linear_variances
 from .measure import Measures
 from .sets import Pattern, Sets
 from .sketch import Sketches
@@ -32,6 +32,7 @@ __all__ = [
     "Private",
     "SparseCells",
     "Strategy",
+    "linear_variances",
 ]
 
 

@@ -18,7 +18,14 @@ from ..privacy.split import split_units
 from .gate import Gate
 from .strategy import Strategy, private_copies, sensitivities
 
-__all__ = ["Answers", "Linear", "linear_events", "linear_noises", "variance_of"]
+__all__ = [
+    "Answers",
+    "Linear",
+    "linear_events",
+    "linear_noises",
+    "linear_variances",
+    "variance_of",
+]
 
 
 _CELLS_TOGETHER = 1 << 15
@@ -285,6 +292,34 @@ def linear_noises(
         for charge, (l1, l2) in set(asked)
     }
     return charges, tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)
+
+
+def linear_variances(
+    strategies: Sequence[Strategy],
+    budget: Budget,
+    *,
+    shares: Sequence[Number] | None = None,
+) -> list[float]:
+    """The variance of the noise in the answers to each strategy, before anything is spent.
+
+    It is that of one call of `Private.measure_linear` with these strategies and shares that spends
+    the whole budget. It depends on the strategies and the budget alone.
+
+    Examples
+    --------
+    >>> import margin
+    >>> queries = margin.Strategy(("a",), [[[1, 1], [1, -1]]])
+    >>> linear_variances([queries], margin.ZCDP("0.01"))
+    [100.0]
+    """
+    events = linear_events(
+        budget,
+        strategies,
+        shares=shares,
+        units=budget.units,
+        together=True,
+    )
+    return [variance_of(event) for event in events]
 
 
 def variance_of(event: Event) -> float:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._axes import times_along
 from .._types import Integers
-from ..domain.domain import Domain, View
+from ..domain.domain import Domain, GivenDomain, View, domain_of
 from ..errors import DomainError
 from ..privacy.budget import Budget, Neighbours
 from .counts import cut_off, within
@@ -243,8 +243,9 @@ class Strategy:
             )
 
     @classmethod
-    def total(cls, domain: Domain) -> "Strategy":
+    def total(cls, domain: GivenDomain) -> "Strategy":
         """The strategy whose single query is the number of rows of the table."""
+        domain = domain_of(domain)
         name = domain.attributes[0]
         ones = np.ones((1, domain[name].size), np.int64)
         return cls((name,), (ones,))

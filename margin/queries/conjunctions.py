@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Integers
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..errors import DomainError
 from ..solvers import BestResponse
 from .base import MAX_QUERIES, Queries, random_attributes
@@ -91,7 +91,7 @@ class Conjunctions(Queries):
     @classmethod
     def random(
         cls,
-        domain: Domain,
+        domain: GivenDomain,
         k: int,
         count: int,
         seed: int,
@@ -115,6 +115,7 @@ class Conjunctions(Queries):
         DomainError
             When `k` or `count` is outside its range.
         """
+        domain = domain_of(domain)
         rng = np.random.default_rng(seed)
         attributes = random_attributes(np.arange(len(domain)), k, count, rng)
         values = rng.integers(0, np.asarray(domain.sizes)[attributes])

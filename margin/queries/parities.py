@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Integers
-from ..domain.domain import Domain
+from ..domain.domain import GivenDomain, domain_of
 from ..errors import DomainError
 from ..solvers import BestResponse
 from .base import Queries, random_attributes
@@ -56,7 +56,7 @@ class Parities(Queries):
     @classmethod
     def random(
         cls,
-        domain: Domain,
+        domain: GivenDomain,
         k: int,
         count: int,
         seed: int,
@@ -65,6 +65,7 @@ class Parities(Queries):
 
         The parameters are those of `Conjunctions.random`.
         """
+        domain = domain_of(domain)
         binary = np.flatnonzero(np.asarray(domain.sizes) == 2)
         rng = np.random.default_rng(seed)
         return cls(domain, random_attributes(binary, k, count, rng))

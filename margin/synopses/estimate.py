@@ -4,14 +4,14 @@ of views."""
 import dataclasses
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._types import Floats
 from .._version import __version__
-from ..domain.domain import Domain
+from ..domain.domain import Domain, GivenDomain, domain_of
 from ..domain.marginal import Marginal
 from ..errors import DataError, DomainError
 from ..privacy.budget import Budget
@@ -44,7 +44,7 @@ An answer takes some milliseconds. Larger contexts reduce the error very little.
 
 
 def estimate(
-    domain: Domain,
+    domain: GivenDomain,
     measured: Sequence[Marginal],
     *,
     consistency: Consistency = ResidualConsistency(),
@@ -66,6 +66,7 @@ def estimate(
     reconstruction
         The solver for marginals that no view covers; None takes `reconstruction_for`.
     """
+    domain = domain_of(domain)
     solver = reconstruction_for(domain) if reconstruction is None else reconstruction
     synopsis = ViewSynopsis.of(domain, measured, reconstruction=solver)
     log.info("making the views consistent")
@@ -104,7 +105,7 @@ def possible(
 def from_measurements(
     measurements: Iterable[Any],
     *,
-    domain: Domain | Mapping[str, Any],
+    domain: GivenDomain,
     guarantee: Budget | None = None,
     consistency: Consistency = ResidualConsistency(),
     nonnegativity: NonNegativity | None = JointProjection(),
@@ -151,7 +152,7 @@ def from_measurements(
     array([[7.8, 6.4],
            [3.4, 2.6]])
     """
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    declared = domain_of(domain)
     measured = [_marginal(declared, measurement) for measurement in measurements]
     if not measured:
         raise DomainError(

@@ -153,8 +153,13 @@ class Packed(NamedTuple):
 class Synopsis(Counting):
     """The result of a release: an object that answers questions about the table.
 
-    It contains nothing from the data except the noisy answers. Each form of it is a subclass with
-    the methods `_marginals`, `summary`, `pack`, `room` and `unpack`.
+    It contains nothing from the data except the noisy answers. The forms of `margin.synopses`
+    answer marginals and counts.
+
+    A mechanism of your own whose answers are no marginals returns a subclass that holds them: a
+    frozen, keyword-only dataclass with a field for them. It needs no method. It has the statement,
+    the `provenance` and the `spent` budget of every release. It answers no marginals, counts or
+    records, and `save` refuses it: write the arrays yourself. `summary` may be overridden.
 
     Attributes
     ----------
@@ -255,8 +260,18 @@ class Synopsis(Counting):
         return Source.ANSWERED
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The marginals of several views without levels; each form of synopsis defines it."""
-        raise NotImplementedError
+        """The marginals of several views without levels; the forms of this package define it."""
+        raise DomainError(
+            f"a {type(self).__name__} holds no marginals, but answers of its own; read them from "
+            f"{self._own_fields}"
+        )
+
+    @property
+    def _own_fields(self) -> str:
+        """The fields that a subclass adds, as a list for a message."""
+        inherited = {field.name for field in dataclasses.fields(Synopsis)}
+        own = [field.name for field in dataclasses.fields(self) if field.name not in inherited]
+        return ", ".join(own) or "its attributes"
 
     def tables(
         self,
@@ -467,7 +482,7 @@ class Synopsis(Counting):
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
-        raise NotImplementedError
+        return {"answers of its own": self._own_fields}
 
     def __repr__(self) -> str:
         names = [repr(name) for name in self.domain]

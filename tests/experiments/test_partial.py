@@ -147,8 +147,15 @@ def test_a_page_begins_with_what_was_run_and_what_was_not(smoke, missing, tmp_pa
     before = text.partition("All squares.")[0]
     numbers = ", ".join(f"`{key['number']}`" for key in asked[missing:])
     assert (f"Measured: number: {numbers}; run: `0`." in before) == smoke
+    assert ("No claim is checked" in before) == smoke
     assert ("2 of the 3 measurements of the study were not run" in before) == bool(missing)
     assert readings.load(tmp_path / readings.FILE).about == "All squares."
+    claims = [pages.Claim(claim="squares grow", measured="yes", holds=True)]
+    text = pages.page(
+        tmp_path / "page.md", title="Squares", about="All squares.", rows=rows, claims=claims
+    )
+    assert ("A claim that holds at this size is no evidence" in text) == smoke
+    assert "No claim is checked" not in text
     # Another folder is another study.
     other = pages.page(tmp_path / "other" / "page.md", title="Cubes", about="All cubes.")
     assert "measurements" not in other

@@ -3,6 +3,7 @@ import importlib
 import json
 import math
 import pickle
+import platform
 import re
 
 import failing
@@ -78,6 +79,72 @@ def test_a_comparison_says_how_to_repeat_it(table, domain, compared):
     comment = compared.to_latex().splitlines()[0]
     for part in ("seeds 0 to 1", margin.__version__, digest(domain), json.dumps(describe(GOOD))):
         assert part in comment
+
+
+def test_a_comparison_says_which_table_it_measured_and_with_what(table, domain, compared):
+    written = compared.to_json()
+    assert written["environment"]["numpy"] == np.__version__
+    assert written["environment"]["python"] == platform.python_version()
+    asked = {
+        "domain": domain,
+        "budget": margin.ZCDP(1),
+        "mechanisms": {"ours": margin.Residual()},
+        "workload": [["sex"], ["age"]],
+        "runs": 1,
+    }
+    first = compare(table, **asked, seed=5)
+    again = compare(table, **asked, seed=9, most_views=None)
+    other = compare(table.slice(0, table.num_rows - 1), **asked, seed=5)
+    assert first.truth == again.truth == first.to_json()["truth"] != other.truth
+    assert first.rows != again.rows
+    # A release has no digest of the data.
+    made = margin.release(table, domain=domain, budget=margin.ZCDP(1))
+    assert first.truth.removeprefix("sha256:") not in repr(made.provenance)
+
+
+def test_a_mechanism_is_compared_with_a_base_and_without(table, domain):
+    public = margin.PublicTable(table, source="example.org/it")
+    found = compare(
+        table,
+        domain=domain,
+        budget=margin.ZCDP("0.001"),
+        mechanisms={
+            "without": margin.Residual(),
+            "with": margin.Residual(),
+            "flat": margin.mechanisms.Flat(),
+        },
+        workload=[["age", "region"], ["sex", "age"]],
+        bases={"with": public, "flat": public},
+        runs=2,
+    )
+    rows = {row.name: row for row in found.rows}
+    # The base is the table itself, so that it is right.
+    assert rows["with"].error < 0.7 * rows["without"].error
+    assert rows["with"].base["source"] == "example.org/it" and rows["without"].base is None
+    assert "base is used by" in rows["flat"].problem
+    json.dumps(found.to_json(), allow_nan=False)
+    # Each row is that of simulations with the same seeds.
+    made = margin.simulate(
+        table,
+        domain=domain,
+        budget=margin.ZCDP("0.001"),
+        mechanism=margin.Residual(),
+        workload=[["age", "region"], ["sex", "age"]],
+        base=public,
+        seed=0,
+    )
+    views = [["age", "region"], ["sex", "age"]]
+    errors = metrics.L2()(made.marginals(views), made.truths(views))
+    assert rows["with"].errors[:2] == pytest.approx(errors)
+    with pytest.raises(DomainError, match=r"bases must name mechanisms of \['a'\]"):
+        compare(
+            table,
+            domain=domain,
+            budget=PureDP(1),
+            mechanisms={"a": NARROW},
+            workload=[["sex"]],
+            bases={"b": public},
+        )
 
 
 @pytest.mark.parametrize("runs", [1, 3])
@@ -525,6 +592,41 @@ def test_nothing_works_is_said(table, domain):
         found.plot()
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_picture_has_a_panel_for_each_metric(table, domain, runs):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    budget = margin.ZCDP("0.1", neighbours=margin.Neighbours.REPLACE_ROW, rows_per_person=3)
+    found = compare(
+        table,
+        domain=domain,
+        budget=budget,
+        mechanisms={"good": GOOD, "broken": BROKEN, "direct": margin.mechanisms.Direct()},
+        workload=[["age", "region"], ["sex"]],
+        metrics=["l2", "largest", "inside"],
+        runs=runs,
+    )
+    figure = found.plot()
+    labels = [panel.get_xlabel().split("\n")[0] for panel in figure.axes]
+    largest = found.metrics[1].name
+    assert labels[:2] == ["error of each answer, as L2/N", f"error of each run, as {largest}"]
+    assert len(labels) == 3 and labels[2].startswith(found.metrics[2].name)
+    for panel, place in zip(figure.axes, range(3), strict=True):
+        assert len(panel.get_yticklabels()) == 2
+        (means,) = {
+            tuple(float(line.get_xdata()[0]) for line in panel.lines if line.get_marker() == "D")
+        }
+        expected = [row.means[place] for row in found.rows[1::-1]]
+        known = [mean for mean in expected if not np.isnan(mean)]
+        assert [mean for mean in means if not np.isnan(mean)] == pytest.approx(known)
+    # The title is within the figure, although the budget is long.
+    figure.canvas.draw()
+    title = figure.axes[0].title.get_window_extent()
+    assert title.x0 >= 0 and title.x1 <= figure.bbox.width
+    # On given axes there is the first metric alone.
+    single = type(figure)().subplots()
+    assert found.plot(axes=single).axes == [single]
+
+
 @pytest.mark.parametrize(
     "name", ["A", "mine.py:SinglesAndCover(share='0.3',size=3)", 9 * "a,bc" * 9]
 )
@@ -762,7 +864,8 @@ def test_the_first_metric_orders_the_mechanisms(table, domain):
     assert all(f"mean {metric.name}" in shown for metric in measured)
     assert f"largest mean NDCG@3: {found.best}" in shown
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    assert found.plot().axes[0].get_xlabel().startswith("NDCG@3\n")
+    panels = found.plot().axes
+    assert panels[0].get_xlabel() == "NDCG@3" and "box: quartiles" in panels[-1].get_xlabel()
 
 
 def test_items_of_sets_are_ranked():

@@ -13,7 +13,6 @@ from ...private import Private
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ..by_table import table_errors, weighted
 from ..ordered.level_counts import LevelCounts
-from ..query_bases.queries import asked_queries
 from ..views.priview import PriView
 from .begin import begin
 from .candidates import Candidate
@@ -94,13 +93,11 @@ def _views(
     budget: Budget,
 ) -> Iterator[Candidate]:
     """The sets of views that hold all components of the workload, and their errors."""
-    queries = asked_queries(domain, workload)
     if max(map(len, workload)) > _LONGEST:
         return
-    grams = {name: asked.gram for name, asked in queries.items()}
     sets_of_views = [*covers(domain, workload, budget), *best_views(domain, workload, budget)]
     for offer in sets_of_views:
-        error = weighted(workload, table_errors(domain, workload, offer.precision, grams))
+        error = weighted(workload, table_errors(domain, workload, offer.precision))
         assert isinstance(offer.mechanism, PriView)
         if math.isfinite(error):
             with contextlib.suppress(DomainError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._checks import positive_number, share
-from ...domain.domain import Domain
+from ...domain.domain import Domain, domain_of
 from ...domain.workload import Workload
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
@@ -107,6 +107,7 @@ class Auto:
             When a view is not one of the domain, or `rows` is not a finite number > 0.
         """
         positive_number("rows", rows)
+        domain = domain_of(domain)
         asked = usual_workload(domain, None if workload is None else Workload.of(domain, workload))
         if asked.asked:
             return asked_candidates(domain, asked, budget)

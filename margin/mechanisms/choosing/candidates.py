@@ -370,7 +370,7 @@ class _Asked:
             axes = tuple(axis for axis in sorted(level) if domain.sizes[axis] > 1)
             if len(axes) > _LONGEST:
                 axes = tuple(sorted(rng.choice(axes, _LONGEST, replace=False).tolist()))
-            traces = [traces_of(domain, domain.attributes[axis], level[axis]) for axis in axes]
+            traces = [traces_of(domain, domain.attributes[axis], level[axis], {}) for axis in axes]
             views, weights, of_views = found.setdefault(len(axes), ([], [], []))
             views.append(axes)
             weights.append(workload.weights[row])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._checks import whole_number
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain, View, check_domain
 from ...domain.workload import Workload, refuse_names
 from ...errors import DomainError
 from ...privacy.budget import Budget
@@ -23,10 +23,10 @@ from ...solvers import (
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible, reconstruction_for
 from ..asked import check_reach
+from ..axis_queries import asked_queries
 from ..by_table import largest_errors, of_components, table_errors, weighted
 from ..components import Components, closure
 from ..query_bases.plan import AskedComponents
-from ..query_bases.queries import asked_queries
 from ..query_bases.removal import removal
 from ..strategies.optimised_marginals import with_best_shares
 
@@ -102,6 +102,7 @@ class Residual:
     """
 
     keeps_known: ClassVar[bool] = True
+    prices_asked: ClassVar[bool] = True
 
     order: int = 2
     workload: Workload | Iterable[Iterable[str]] | None = None
@@ -302,6 +303,7 @@ class Residual:
         domain: Domain,
         workload: Workload | None,
     ) -> Workload:
+        check_domain(domain)
         if workload is not None:
             return workload
         order = max(1, min(self.order, len(domain)))

@@ -5,26 +5,27 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from ..._numbers import Number
 from ..._types import Floats
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain, View, check_domain
 from ...domain.levels import Levels
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
 from ...private import Groups, Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...solvers import LevelTree
 from ...solvers.fitted import TREE_FALL
 from ...synopses import LevelSynopsis
 from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..asked import check_reach
-from ..by_table import asked_levels, cells_of_counts, weighted
+from ..axis_queries import asked_queries, queries_of
+from ..by_table import asked_levels, weighted
 from ..components import precise_shares
-from ..query_bases.queries import asked_queries
 
 __all__ = ["LevelCounts"]
 
@@ -67,6 +68,8 @@ class LevelCounts:
     >>> round(LevelCounts().expected_error(domain, [["place"]], ZCDP("0.5")), 2)
     3.15
     """
+
+    prices_asked: ClassVar[bool] = True
 
     attribute: str | None = None
     shares: Mapping[str, Number] | None = None
@@ -151,17 +154,16 @@ class LevelCounts:
         """For each table the product over the attributes of the sums, or maxima, of variances."""
         asked = self._asked(domain, workload)
         plan = _Plan(self, domain, asked)
-        events = linear_events(
-            budget,
-            plan.strategies(),
-            shares=plan.shares(budget),
-            units=budget.units,
-            together=True,
-        )
-        variances = [max(variance_of(event), LEAST_VARIANCE) for event in events]
+        ask = asked.asked.get(plan.attribute, "cells")
+        if ask in ("prefixes", "ranges"):
+            raise DomainError(
+                f"the error of LevelCounts can be computed in advance only for cells and levels of "
+                f"{plan.attribute!r}, but the workload asks its {ask}; use Residual"
+            )
+        noise = linear_variances(plan.strategies(), budget, shares=plan.shares(budget))
+        variances = [max(variance, LEAST_VARIANCE) for variance in noise]
         of_nodes = plan.tree.node_variances(variances)
         of_total = plan.tree.variance_of(variances, np.ones(plan.tree.sizes[-1]))
-        asks_levels = asked.asked.get(plan.attribute) == "levels"
         queries = asked_queries(domain, asked)
         errors = []
         for view, levels in asked_levels(asked):
@@ -169,7 +171,7 @@ class LevelCounts:
             error = of_total
             if plan.attribute in level:
                 named = level[plan.attribute]
-                if named is None and asks_levels:
+                if named is None and ask == "levels":
                     error = float(of(np.concatenate(of_nodes)))
                 else:
                     place = -1 if named is None else plan.levels.index(named)
@@ -179,10 +181,8 @@ class LevelCounts:
             for name in plan.others:
                 if name not in level:
                     error *= domain[name].size
-                elif name in queries and level[name] is None:
-                    error *= float(of(queries[name].cells))
                 else:
-                    error *= float(of(cells_of_counts(domain, name, level[name])))
+                    error *= float(of(queries_of(domain, name, level[name], queries).cells))
             errors.append(error)
         return errors
 
@@ -192,6 +192,7 @@ class LevelCounts:
         workload: Workload | Iterable[Iterable[str]] | None,
     ) -> Workload:
         """The workload; None stands for all attributes, at all levels of the attribute."""
+        check_domain(domain)
         if workload is not None:
             return Workload.of(domain, workload)
         attribute = _attribute(self.attribute, domain, None)

@@ -2,7 +2,7 @@
 then inverted axis by axis."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from ..._axes import times_along
 from ..._types import Floats
-from ...domain.domain import Domain
+from ...domain.domain import Domain, check_domain
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...synopses import TableSynopsis
 from ..asked import check_reach
-from ..by_table import asked_levels, cells_of_counts
+from ..axis_queries import AxisQueries, asked_queries, queries_of
+from ..by_table import asked_levels
 from .names import ordered_names
 
 __all__ = ["Product"]
@@ -75,6 +76,7 @@ class Product:
             When no attribute is ordered, or the full table, an attribute or the number of queries
             is too large. The message names the method `name`.
         """
+        check_domain(domain)
         ordered = domain.axes(ordered_names(name, domain, attributes))
         instead = _instead(domain, workload)
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
@@ -155,15 +157,18 @@ class Product:
     ) -> list[float]:
         """For each table the product over the attributes of the sums, or maxima, of variances."""
         noise = self._noise(budget)
+        asked = asked_queries(self.domain, workload)
+        found: dict[tuple[str, str | None], float] = {}
         errors = []
         for view, levels in asked_levels(workload):
-            level = dict(zip(self.domain.axes(view), levels, strict=True))
             # The covariance of the full table is a product over the attributes.
-            factors = [
-                float(of(self._cells(axis, level[axis]))) if axis in level else self._total(axis)
-                for axis in range(len(self.domain))
-            ]
-            errors.append(noise * math.prod(factors))
+            error = noise
+            for pair in zip(view, levels, strict=True):
+                if pair not in found:
+                    found[pair] = float(of(self._variances(*pair, asked)))
+                error *= found[pair]
+            lacking = set(range(len(self.domain))) - set(self.domain.axes(view))
+            errors.append(error * math.prod(map(self._total, sorted(lacking))))
         return errors
 
     def range_error(
@@ -186,31 +191,28 @@ class Product:
                 f"{ordered}; name one of them"
             )
         others = math.prod(self._total(other) for other in range(len(self.domain)) if other != axis)
-        return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
+        ranges = AxisQueries("ranges", self.domain.sizes[axis])
+        of_ranges = ranges.variances(self.covariances[axis])
+        return self._noise(budget) * others * float(of_ranges.mean())
 
     def _noise(self, budget: Budget) -> float:
-        (event,) = linear_events(
-            budget,
-            [self.strategy],
-            units=budget.units,
-            together=True,
-        )
-        return variance_of(event)
+        (variance,) = linear_variances([self.strategy], budget)
+        return variance
 
-    def _cells(self, axis: int, level: str | None) -> Floats:
-        """The factors of one attribute in the variances of a marginal that contains it: the
-        variances of all its codes, or of all nodes of a level."""
-        covariance = self.covariances.get(axis)
-        name = self.domain.attributes[axis]
+    def _variances(
+        self,
+        name: str,
+        level: str | None,
+        asked: Mapping[str, AxisQueries],
+    ) -> Floats:
+        """The factors of one attribute in the variances of a marginal that contains it: one for
+        each query that is asked of it."""
+        queries = queries_of(self.domain, name, level, asked)
+        covariance = self.covariances.get(self.domain.position[name])
         if covariance is None:
-            return cells_of_counts(self.domain, name, level)
-        levels = self.domain[name].levels
-        if levels is None or level is None:
-            return covariance.diagonal()
-        # The variance of a sum is the sum of the covariances of all pairs of codes of its node.
-        group = levels.groups[levels.index(level)]
-        of_codes = np.where(group[:, None] == group, covariance, 0.0).sum(axis=1)
-        return np.bincount(group, weights=of_codes).astype(np.float64)
+            # The codes have independent noise of variance one.
+            return queries.cells
+        return queries.variances(covariance)
 
     def _total(self, axis: int) -> float:
         """The factor of one attribute in the summed variance of a marginal without it: the variance
@@ -239,15 +241,3 @@ def _instead(domain: Domain, workload: Workload | None) -> str:
 def _inverse_gram(factor: NDArray[np.int64]) -> Floats:
     numbers = factor.astype(np.float64)
     return np.asarray(np.linalg.inv(numbers.T @ numbers), np.float64)
-
-
-def _mean_of_ranges(covariance: Floats) -> float:
-    """The mean variance of the sums over all intervals of codes."""
-    # A sum over an interval is the difference of two prefix sums.
-    size = len(covariance)
-    prefix = np.zeros((size + 1, size + 1))
-    prefix[1:, 1:] = covariance.cumsum(axis=0).cumsum(axis=1)
-    own = prefix.diagonal()
-    # Every range is a pair of two different ends.
-    first, last = np.triu_indices(size + 1, 1)
-    return float((own[first] + own[last] - 2 * prefix[first, last]).mean())

@@ -4,6 +4,7 @@ attribute."""
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,8 @@ class OrderedQueries(ABC):
     attributes
         The attributes whose codes are ordered; None for those that the domain declares as ordered.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     attributes: Iterable[str] | None = None
 

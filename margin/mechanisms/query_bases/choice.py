@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._types import Floats
 from ...solvers.strategy.axis_rows import best_rows, natural_spread
-from .queries import AxisQueries
+from ..axis_queries import AxisQueries
 
 __all__ = ["Option", "options"]
 

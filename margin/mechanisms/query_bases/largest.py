@@ -9,9 +9,9 @@ from scipy import sparse
 from ..._types import Floats
 from ...domain.domain import View
 from ...solvers.strategy.bounded_weights import bounded_weights
+from ..axis_queries import AxisQueries
 from ..profiles import Profile, frontier, largest_variance
 from .basis import AxisBasis
-from .queries import AxisQueries
 
 __all__ = ["least_largest", "profile"]
 

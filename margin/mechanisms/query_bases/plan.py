@@ -14,17 +14,17 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...private.strategy import sensitivities
 from ...solvers import ComponentErrors, Tables
 from ...synopses.noisy_tables import LEAST_VARIANCE
+from ..axis_queries import AxisQueries, asked_queries, queries_of
 from ..by_table import asked_levels
 from ..components import closure, precise_shares, subsets, unknown
 from ..profiles import Profile, largest_variance
 from .basis import AxisBasis, cell_basis, rounded
 from .choice import Option, options
 from .largest import least_largest, profile
-from .queries import AxisQueries, asked_queries
 from .weights import ComponentCosts, best_choices
 
 __all__ = ["AskedComponents"]
@@ -207,14 +207,7 @@ class AskedComponents:
     @cached_property
     def variances(self) -> list[float]:
         """The variance of the noise in the answers on each set, if all of the budget is spent."""
-        events = linear_events(
-            self.budget,
-            self.strategies,
-            shares=self.shares,
-            units=self.budget.units,
-            together=True,
-        )
-        return [variance_of(event) for event in events]
+        return linear_variances(self.strategies, self.budget, shares=self.shares)
 
     def table_errors(self, workload: Workload) -> list[float]:
         """The expected squared error of each table of a workload: the summed error of all queries
@@ -234,7 +227,7 @@ class AskedComponents:
                 if asked[0] not in self.bases:
                     continue
                 if asked not in costs:
-                    gram = self._axis_queries(*asked, queries).gram
+                    gram = queries_of(self.domain, *asked, queries).gram
                     costs[asked] = self.bases[asked[0]].costs(gram)
                 of_rows, of_total = costs[asked]
                 outside = [(part, cost * of_total) for part, cost in parts]
@@ -264,7 +257,7 @@ class AskedComponents:
             along = [asked for asked in zip(view, levels, strict=True) if asked[0] in self.bases]
             for asked in sorted(along, key=lambda pair: self.domain.position[pair[0]]):
                 if asked not in found:
-                    axis_queries = self._axis_queries(*asked, queries)
+                    axis_queries = queries_of(self.domain, *asked, queries)
                     found[asked] = profile(self.bases[asked[0]], axis_queries)
                 profiles[asked[0]] = found[asked]
             # What is known has no error.
@@ -275,19 +268,6 @@ class AskedComponents:
             else:
                 errors.append(largest_variance(tuple(profiles), variances, profiles)[0])
         return errors
-
-    def _axis_queries(
-        self,
-        name: str,
-        level: str | None,
-        queries: Mapping[str, AxisQueries],
-    ) -> AxisQueries:
-        """The queries of an attribute that a view asks, at the level that it names."""
-        declared = self.domain[name].levels
-        asked = queries.get(name, AxisQueries("cells", self.domain[name].size))
-        if declared is not None and level is not None:
-            asked = AxisQueries.levels([declared.groups[declared.index(level)]])
-        return asked
 
     @cached_property
     def precisions(self) -> dict[View, float]:

@@ -5,6 +5,7 @@ ones.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,8 @@ class DataCubes:
     reconstruction
         The solver for marginals that no cuboid covers.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     precise: float | None = None
     consistency: Consistency = ResidualConsistency()

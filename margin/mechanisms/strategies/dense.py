@@ -8,17 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
+from ..._axes import times_along
 from ..._types import Floats
 from ...domain.domain import Domain
-from ...domain.level_views import LevelView
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
-from ...private.linear import linear_events, variance_of
+from ...private.linear import linear_variances
 from ...solvers.basis import transform
 from ..asked import check_reach
+from ..axis_queries import asked_queries, queries_of
 from ..by_table import asked_levels, weighted
 
 __all__ = ["Coordinates", "Dense"]
@@ -32,17 +33,20 @@ _INSTEAD = "OptimisedMarginals(), which holds the workload's marginals only"
 class Coordinates:
     """A basis of the linear queries on the full table that a workload depends on.
 
-    Its vectors are orthonormal contrasts (see `margin.solvers.basis`).
+    Its vectors are orthonormal eigenvectors of W'W. If the workload asks cells alone, they are
+    contrasts (see `margin.solvers.basis`). If it asks prefixes, ranges or levels, they are
+    combinations of these.
 
     Attributes
     ----------
     basis
-        The contrasts, one in each row, shape (r, cells).
+        The eigenvectors, one in each row, shape (r, cells).
     costs
-        For each contrast, the squared error of the workload that noise of variance one in it
+        For each of them, the squared error of the workload that noise of variance one in it
         causes, shape (r,): the eigenvalues of W'W.
     sets
-        The sets of attributes of the contrasts, as bit masks, ascending.
+        The sets of attributes of the contrasts that they are made of, as bit masks, ascending. With
+        `everything`, all contrasts of the attributes that the workload names are kept.
     """
 
     def __init__(
@@ -68,11 +72,25 @@ class Coordinates:
             mask = sum(1 << axis for axis in domain.axes(view))
             within = basis.component & ~mask == 0
             costs[within] += weight * cells / domain.cells(view)
-        kept = (costs > 0) | everything
+        named = {axis for view in workload for axis in domain.axes(view)}
+        union = sum(1 << axis for axis in named)
+        kept = (costs > 0) | (everything & (basis.component & ~union == 0))
         # One contrast a row, those that no view of the workload contains left out.
         self.basis: Floats = basis.analyse(np.eye(cells)).T[kept]
         self.costs: Floats = costs[kept]
         self.sets = np.unique(basis.component[kept])
+        queries = asked_queries(domain, workload)
+        if not queries:
+            return
+        # W'W joins only contrasts that are alike along all attributes of which cells are asked.
+        codes = np.indices(domain.sizes).reshape(len(domain), -1)
+        alike = [axis for axis, name in enumerate(domain) if name not in queries]
+        _, blocks = np.unique(codes[alike][:, kept], axis=1, return_inverse=True)
+        gram = self.basis @ _times_gram(domain, workload, self.basis).T
+        for block in range(int(blocks.max()) + 1):
+            own = np.flatnonzero(blocks.ravel() == block)
+            self.costs[own], vectors = np.linalg.eigh(gram[np.ix_(own, own)])
+            self.basis[own] = vectors.T @ self.basis[own]
 
 
 @dataclass(
@@ -179,23 +197,20 @@ class Dense:
     def _count_errors(self, budget: Budget) -> list[Floats]:
         """The expected squared errors of the counts of each table, each of the shape of the
         table."""
-        (event,) = linear_events(
-            budget,
-            [self.strategy],
-            units=budget.units,
-            together=True,
-        )
+        (variance,) = linear_variances([self.strategy], budget)
+        queries = asked_queries(self.domain, self.workload)
         errors = []
         start = 0
         for view, levels in asked_levels(self.workload):
             cells = slice(start, start + self.domain.cells(view))
-            # The sums over the nodes of a level, of the rows W of its cells and of those of W C:
-            # the diagonal of G W C W' G' is the sum of the products of their entries.
-            table = LevelView(self.domain, view, levels)
-            shape = (*self.domain.shape(view), -1)
-            rows = table.rolled_up(self._workload[cells].reshape(shape))
-            spread = table.rolled_up(self._spread[cells].reshape(shape))
-            errors.append((rows * spread).sum(axis=-1) * variance_of(event))
+            # The covariance of the cells of the table, and of the counts that are asked: one
+            # attribute after another, its two axes become one of the variances of its queries.
+            covariance = self._roots[cells] @ self._roots[cells].T
+            covariance = covariance.reshape(*self.domain.shape(view), *self.domain.shape(view))
+            for place, pair in enumerate(zip(view, levels, strict=True)):
+                pairs = np.moveaxis(covariance, (0, len(view) - place), (-2, -1))
+                covariance = queries_of(self.domain, *pair, queries).variances(pairs)
+            errors.append(covariance * variance)
             start = cells.stop
         return errors
 
@@ -208,22 +223,33 @@ class Dense:
         return np.asarray(np.concatenate(cells) @ np.linalg.pinv(self._basis))
 
     @cached_property
-    def _spread(self) -> Floats:
-        """Each cell of the workload times the inverse of the Gram matrix of the queries: shape
-        (cells, values on the basis)."""
-        gram = self._combinations.T @ self._combinations
-        return np.asarray(np.linalg.solve(gram, self._workload.T).T)
+    def _factors(self) -> tuple[Floats, Floats]:
+        """The matrices Q and R of the queries C = QR on the integer basis."""
+        orthogonal, triangle = np.linalg.qr(self._combinations)
+        return orthogonal, triangle
+
+    @cached_property
+    def _roots(self) -> Floats:
+        """The matrix W R^-1, shape (cells, values on the basis): the weights of the answers in the
+        cells W (C'C)^-1 C' are W R^-1 Q', and the covariance of the cells is W R^-1 (W R^-1)'."""
+        return np.asarray(np.linalg.solve(self._factors[1].T, self._workload.T).T)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the queries determine the values on the integer basis."""
+        queries, values = self._combinations.shape
+        return bool(queries >= values and np.linalg.matrix_rank(self._factors[1]) == values)
 
     @cached_property
     def _variances(self) -> Floats:
         """The variance of each cell of the workload if the noise has variance one."""
-        return np.asarray((self._workload * self._spread).sum(axis=1))
+        return np.asarray((self._roots**2).sum(axis=1))
 
     def _concentration(self) -> Floats:
         """For each cell of the workload, the sum of the squares of the answers' shares in its
         variance; see `margin.solvers.Tables.concentration`."""
         # The weight of each answer in each cell, by least squares.
-        weights = self._spread @ self._combinations.T
+        weights = self._roots @ self._factors[0].T
         return np.asarray((weights**4).sum(axis=1) / self._variances**2)
 
 
@@ -236,6 +262,28 @@ def _summed(identity: Floats, axes: Sequence[int]) -> Floats:
     order = [kept.index(axis) + 1 for axis in axes]
     summed = identity.sum(axis=dropped).transpose(0, *order)
     return np.asarray(summed.reshape(len(identity), -1).T)
+
+
+def _times_gram(domain: Domain, workload: Workload, rows: Floats) -> Floats:
+    """The products of W'W and some rows, shape (n, cells), for the workload W of what is asked.
+
+    W'W is the weighted sum over the views of Kronecker products: of the Gram matrices of what is
+    asked of their attributes, and of J for the attributes that a view lacks. The cells of an
+    attribute stand for a level that a view names: they are answered, too.
+    """
+    grams = {name: asked.gram for name, asked in asked_queries(domain, workload).items()}
+    products = np.zeros_like(rows)
+    weights = workload.weights
+    for (view, levels), weight in zip(asked_levels(workload), weights, strict=True):
+        level = dict(zip(view, levels, strict=True))
+        tables = weight * rows.reshape(-1, *domain.sizes)
+        for axis, (name, size) in enumerate(zip(domain.attributes, domain.sizes, strict=True)):
+            if name not in level:
+                tables = times_along(np.ones((size, size)), tables, axis + 1)
+            elif name in grams and level[name] is None:
+                tables = times_along(grams[name], tables, axis + 1)
+        products += tables.reshape(rows.shape)
+    return products
 
 
 def _rows(size: int, varies: bool) -> Floats:

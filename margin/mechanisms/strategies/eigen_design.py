@@ -2,6 +2,7 @@
 weights."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,15 +25,19 @@ class EigenDesign:
 
     The weights solve a convex problem for Gaussian noise; Laplace noise is added to the same
     queries. The eigenvectors of marginals are contrasts. Where attributes are not binary, several
-    bases of contrasts are possible, and Helmert contrasts are taken. Columns of a norm below 1 are
-    filled up with queries of single cells, at no cost in privacy, where that lowers the error (step
-    4 of the paper).
+    bases of contrasts are possible, and Helmert contrasts are taken. If the workload asks prefixes,
+    ranges or levels of attributes (`Workload.asked`), W has these queries, and the eigenvectors are
+    combinations of contrasts. Columns of a norm below 1 are filled up with queries of single cells
+    of the attributes that the workload names, at no cost in privacy, where that lowers the error
+    and all cells are then determined (step 4 of the paper).
 
     Parameters
     ----------
     max_cells
         The largest number of cells of the full table that is accepted.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     max_cells: int = 1 << 10
 
@@ -65,6 +70,13 @@ class EigenDesign:
             max_cells=self.max_cells,
             everything=True,
         )
-        with_cells = np.concatenate([weighted, np.diag(np.sqrt(slack))])
+        # All columns of a cell of the attributes that the workload names are alike.
+        named = sorted({axis for view in workload for axis in domain.axes(view)})
+        codes = np.indices(domain.sizes).reshape(len(domain), -1)[named]
+        _, first, cell = np.unique(codes, axis=1, return_index=True, return_inverse=True)
+        cells = (np.arange(len(first))[:, None] == cell.ravel()) * np.sqrt(slack[first])[:, None]
+        with_cells = np.concatenate([weighted, cells])
         filled = Dense(domain, workload, everything, with_cells)
+        if not filled.is_complete:
+            return plain
         return min(plain, filled, key=lambda dense: dense.expected_error(budget))

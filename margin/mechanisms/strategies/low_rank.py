@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class LowRank:
     max_cells
         The largest number of cells of the full table that is accepted.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     ratio: float = 1.2
     max_cells: int = 1 << 9

@@ -9,9 +9,11 @@ from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...privacy.budget import Budget, PureDP
 from ...private import Private
-from ...solvers import NonNegativity, Simplex
+from ...solvers import JointProjection, NonNegativity, Simplex
 from ...synopses import MarginalSynopsis
 from ..asked import asked
+from ..axis_queries import asked_queries
+from ..query_bases.removal import removal
 from .optimised_marginals import OptimisedMarginals
 from .weighted_marginals import WeightedMarginals
 
@@ -22,7 +24,8 @@ class Prepared(Protocol):
     """The interface of a prepared strategy: linear queries chosen for one workload."""
 
     def answers(self, private: Private, /) -> Sequence[Marginal]:
-        """Measure the queries, and return unbiased estimates of the marginals of the workload."""
+        """Measure the queries, and return unbiased estimates of the marginals of the workload, in
+        its order; counts and variances have the shape of their view."""
 
     def expected_error(self, budget: Budget, /) -> float:
         """The expected squared error of `answers`, in squared rows.
@@ -40,7 +43,8 @@ class Prepared(Protocol):
 class StrategyDesign(Protocol):
     """The interface of a strategy: a way to choose linear queries for a workload.
 
-    Any object with this method is a strategy.
+    Any object with this method is a strategy. If the class has `prices_asked = True`, the errors of
+    what it prepares are of the prefixes, ranges or levels that the workload asks; see `plan`.
     """
 
     def prepare(
@@ -68,6 +72,12 @@ class MatrixMechanism:
     sensitivity and its true answers are exact. Without a workload all pairs of attributes are
     released.
 
+    If the workload asks prefixes, ranges or levels of attributes (`Workload.asked`), W has these
+    queries: expected errors are theirs, and A is chosen for them by `EigenDesign`, `LowRank` and
+    `Semidefinite`. `OptimisedMarginals` chooses its shares for them. `WeightedMarginals`, and
+    `OptimisedMarginals` with `largest=True`, choose for cells. `Residual` often has a smaller error
+    on large domains, because its components follow the queries, too.
+
     The release knows the variance of each cell of the workload's marginals. It does not hold the
     covariances, so the intervals of sums of cells, of `difference` and of `ratio` are NaN: ask in
     the workload for the marginals whose cells are the counts that need one.
@@ -81,7 +91,8 @@ class MatrixMechanism:
         Gaussian noise; under pure differential privacy it takes `WeightedMarginals` if that has the
         smaller expected error.
     nonnegativity
-        The step that removes negative counts from each marginal; None leaves them.
+        The step that removes negative counts from each marginal; None leaves them. Where the
+        workload asks prefixes, ranges or levels, `QueryProjection` takes the place of `Simplex`.
 
     Examples
     --------
@@ -101,6 +112,11 @@ class MatrixMechanism:
     strategy: StrategyDesign | None = None
     nonnegativity: NonNegativity | None = Simplex()
 
+    @property
+    def prices_asked(self) -> bool:
+        """Whether `expected_error` is of what the workload asks: if that of the strategy is."""
+        return self.strategy is None or getattr(self.strategy, "prices_asked", False)
+
     def run(
         self,
         private: Private,
@@ -109,8 +125,26 @@ class MatrixMechanism:
         """Run the mechanism: choose the queries, measure them with the whole budget, and answer the
         workload."""
         domain = private.domain
-        prepared = self._prepared(domain, asked(domain, workload), private.budget)
-        return MarginalSynopsis.of(domain, prepared.answers(private), self.nonnegativity)
+        views = asked(domain, workload)
+        answers = self._prepared(domain, views, private.budget).answers(private)
+        # Each table by itself: the method depends on what is asked of its attributes.
+        tables = [
+            MarginalSynopsis.of(domain, [answer], self._removal(answer, views)).held[0]
+            for answer in answers
+        ]
+        return MarginalSynopsis(domain=domain, held=tuple(tables))
+
+    def _removal(self, answer: Marginal, workload: Workload) -> NonNegativity | None:
+        """The method that removes negative counts from a marginal of the workload.
+
+        `Simplex` lowers many cells by the same number, which adds up in a range. So
+        `QueryProjection` takes its place where prefixes, ranges or levels are asked.
+        """
+        named = {name: ask for name, ask in workload.asked.items() if name in answer.domain}
+        own = Workload.of(answer.domain, [answer.attributes], asked=named)
+        if not isinstance(self.nonnegativity, Simplex) or not asked_queries(answer.domain, own):
+            return self.nonnegativity
+        return removal(answer.domain, own, JointProjection(), cells=answer.counts.size)
 
     def expected_error(
         self,

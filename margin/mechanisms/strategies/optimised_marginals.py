@@ -2,6 +2,7 @@
 marginals, each with its best share of the budget."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +40,8 @@ class OptimisedMarginals:
     tolerance
         The relative gap to the optimum at which that solver stops.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     largest: bool = False
     tolerance: float = 1e-6

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class Semidefinite:
         The largest number of cells of the full table that is accepted. Time grows with the sixth
         power of the number of cells.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     max_cells: int = 1 << 6
 

@@ -4,6 +4,7 @@ budget."""
 import contextlib
 import itertools
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,6 +53,8 @@ class WeightedMarginals:
     than components do; for Gaussian noise `OptimisedMarginals` is at least as good. Under pure
     differential privacy the problem is not convex, and the shares are a stationary point.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     def prepare(
         self,

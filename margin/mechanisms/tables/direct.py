@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...domain.domain import Domain
 from ...domain.workload import Workload
@@ -10,7 +11,7 @@ from ...private import Private
 from ...solvers import NonNegativity, Simplex
 from ...synopses import MarginalSynopsis
 from ..asked import asked
-from ..by_table import asked_levels, largest_cells, weighted
+from ..by_table import largest_cells, summed_cells, weighted
 
 __all__ = ["Direct"]
 
@@ -32,6 +33,8 @@ class Direct:
         subtracts the difference evenly from the other counts, as the comparison of that paper does
         (section 5.2). None leaves negative counts.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     nonnegativity: NonNegativity | None = Simplex()
 
@@ -68,10 +71,8 @@ class Direct:
         removed: the summed error of its counts, in squared rows."""
         views = asked(domain, workload)
         noises = budget.counts_at_once(len(views))
-        # The counts of a level are sums of cells: together they have the noise of all cells.
-        return [
-            domain.cells(view) * noise.variance for view, noise in zip(views, noises, strict=True)
-        ]
+        cells = summed_cells(domain, views)
+        return [own * noise.variance for own, noise in zip(cells, noises, strict=True)]
 
     def largest_errors(
         self,
@@ -82,7 +83,5 @@ class Direct:
         """The largest expected squared error of a count of each table, as in `table_errors`."""
         views = asked(domain, workload)
         noises = budget.counts_at_once(len(views))
-        return [
-            largest_cells(domain, *table) * noise.variance
-            for table, noise in zip(asked_levels(views), noises, strict=True)
-        ]
+        cells = largest_cells(domain, views)
+        return [own * noise.variance for own, noise in zip(cells, noises, strict=True)]

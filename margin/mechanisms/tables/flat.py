@@ -1,8 +1,9 @@
 """`Flat`: a mechanism that adds noise to every cell of the full table."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...domain.domain import Domain
 from ...domain.workload import Workload
@@ -12,7 +13,7 @@ from ...solvers import NonNegativity
 from ...synopses import TableSynopsis
 from ...synopses.noisy_tables import tables_of
 from ..asked import asked, check_reach
-from ..by_table import asked_levels, largest_cells, weighted
+from ..by_table import largest_cells, summed_cells, weighted
 
 __all__ = ["Flat"]
 
@@ -36,6 +37,8 @@ class Flat:
     max_cells
         The largest number of cells of the full table that is accepted.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     nonnegativity: NonNegativity | None = None
     max_cells: int = 1 << 24
@@ -84,10 +87,8 @@ class Flat:
     ) -> list[float]:
         """The expected squared error of each table of the workload, before negative counts are
         removed: the summed error of its counts, in squared rows."""
-        self._check(domain)
-        (noise,) = budget.counts_at_once(1)
-        # Every table, at any level, adds up all cells of the full table.
-        return [math.prod(domain.sizes) * noise.variance] * len(asked(domain, workload))
+        views = asked(domain, workload)
+        return self._errors(domain, views, summed_cells(domain, views), budget)
 
     def largest_errors(
         self,
@@ -96,17 +97,25 @@ class Flat:
         budget: Budget,
     ) -> list[float]:
         """The largest expected squared error of a count of each table, as in `table_errors`."""
+        views = asked(domain, workload)
+        return self._errors(domain, views, largest_cells(domain, views), budget)
+
+    def _errors(
+        self,
+        domain: Domain,
+        views: Workload,
+        cells: Sequence[float],
+        budget: Budget,
+    ) -> list[float]:
+        """The variance of the sum of so many cells of each table."""
         self._check(domain)
         (noise,) = budget.counts_at_once(1)
-        views = asked(domain, workload)
-        found = []
-        for view, levels in asked_levels(views):
-            # A count adds up all cells of the attributes that its table lacks.
-            cells = (
-                math.prod(domain.sizes) / domain.cells(view) * largest_cells(domain, view, levels)
-            )
-            found.append(cells * noise.variance)
-        return found
+        every = math.prod(domain.sizes)
+        # A cell of a table adds up all cells of the attributes that the table lacks.
+        return [
+            every / domain.cells(view) * own * noise.variance
+            for view, own in zip(views, cells, strict=True)
+        ]
 
     def _check(self, domain: Domain) -> None:
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"

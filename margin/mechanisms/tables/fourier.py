@@ -3,6 +3,7 @@ marginals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...domain.domain import Domain
 from ...domain.workload import Workload
@@ -34,6 +35,8 @@ class Fourier:
     nonnegativity
         The step that removes negative counts from each marginal; None leaves them.
     """
+
+    prices_asked: ClassVar[bool] = True
 
     nonnegativity: NonNegativity | None = Simplex()
 

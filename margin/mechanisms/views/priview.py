@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ..._checks import positive_number
 from ..._numbers import shown
-from ...domain.domain import Domain, View
+from ...domain.domain import Domain, View, check_domain
 from ...domain.workload import Workload, refuse_names
 from ...errors import DomainError
 from ...noise.laws import variances_of
@@ -78,6 +78,7 @@ class PriView:
     """
 
     keeps_known: ClassVar[bool] = True
+    prices_asked: ClassVar[bool] = True
 
     views: Sequence[Iterable[str]] | None = None
     shares: Sequence[float] | None = None
@@ -259,6 +260,7 @@ class PriView:
         DomainError
             When the selection needs the number of rows, which only a release can measure.
         """
+        check_domain(domain)
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
         return replace(

@@ -84,7 +84,7 @@ class ViewSynopsis(Synopsis):
     base, trust, total
         A base, and what was learnt about it: see `margin.solvers.Learnt`. All marginals are then
         reconstructed: the base also reduces the noise of those within views. None and nothing
-        without a base.
+        without a base. `trust` has thousands of numbers; ``summary()["base"]`` says it in words.
     kurtosis
         The excess kurtosis of the noise in each measured cell or answer; see `Marginal`.
     scales

@@ -1,16 +1,16 @@
 """The queries that a workload asks of one attribute: its cells, prefixes, ranges or levels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import Floats
-from ...domain.domain import Domain
-from ...domain.workload import Workload
+from .._types import Floats
+from ..domain.domain import Domain
+from ..domain.workload import Workload
 
-__all__ = ["AxisQueries", "asked_queries"]
+__all__ = ["AxisQueries", "asked_queries", "queries_of"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,39 @@ class AxisQueries:
         inside = (first[:, None] <= codes) & (codes <= last[:, None])
         return inside.astype(np.float64)
 
+    def variances(self, covariance: Floats) -> Floats:
+        """The variances of the answers, from the covariance C of the counts of the codes: the
+        diagonal of W C W', in any order of the queries.
+
+        Parameters
+        ----------
+        covariance
+            One matrix C or more, shape (..., n, n).
+
+        Returns
+        -------
+        ndarray of shape (..., count)
+        """
+        if self.kind == "cells":
+            return np.asarray(covariance.diagonal(axis1=-2, axis2=-1))
+        if self.kind == "levels":
+            # The variance of a node is the sum of the covariances of all pairs of its codes.
+            parts = []
+            for group in self._groups:
+                nodes = np.arange(int(group.max()) + 1)[:, None] == group
+                of_codes = np.where(group[:, None] == group, covariance, 0.0).sum(axis=-1)
+                parts.append(of_codes @ nodes.T)
+            return np.concatenate(parts, axis=-1)
+        # The covariances of the prefixes, from the empty one to that of all codes.
+        prefixes = np.zeros((*covariance.shape[:-2], self.size + 1, self.size + 1))
+        prefixes[..., 1:, 1:] = covariance.cumsum(axis=-2).cumsum(axis=-1)
+        own = prefixes.diagonal(axis1=-2, axis2=-1)
+        if self.kind == "prefixes":
+            return np.asarray(own[..., 1:])
+        # A range is the difference of two different prefixes.
+        first, last = np.triu_indices(self.size + 1, 1)
+        return np.asarray(own[..., first] + own[..., last] - 2 * prefixes[..., first, last])
+
     @property
     def _groups(self) -> list[NDArray[np.int64]]:
         return [np.frombuffer(group, dtype=np.int64) for group in self.groups]
@@ -112,3 +145,20 @@ def asked_queries(domain: Domain, workload: Workload | None) -> dict[str, AxisQu
         elif ask != "cells":
             found[name] = AxisQueries(ask, domain[name].size)
     return found
+
+
+def queries_of(
+    domain: Domain,
+    name: str,
+    level: str | None,
+    asked: Mapping[str, AxisQueries],
+) -> AxisQueries:
+    """The queries of an attribute that a view asks, at the level that it names.
+
+    A view that names a level asks the counts of this level alone. Otherwise it asks the queries in
+    `asked` (see `asked_queries`), or the cells.
+    """
+    declared = domain[name].levels
+    if declared is not None and level is not None:
+        return AxisQueries.levels([declared.groups[declared.index(level)]])
+    return asked.get(name) or AxisQueries("cells", domain[name].size)
