@@ -159,6 +159,7 @@ def _check(parsed: argparse.Namespace) -> Said:
     text = "\n".join([f"{parsed.file or 'the query'}: {heading}", *map(printable, lines)])
     said = {
         "fits": found.fits,
+        "rows": found.rows,
         "draft": is_draft,
         "unit": parsed.unit,
         "output_may_be_published": False,
@@ -179,6 +180,8 @@ def _heading(domain: "margin.Domain", found: "Fit", unit: str | None) -> str:
     wrong = sum(not misfit.is_unit for misfit in misfits)
     if found.rows_against_rules is None:
         return "it cannot be read"
+    if found.rows == 0 and found.fits:
+        return f"it has no rows, so nothing was compared with the {len(domain)} attributes"
     parts = [f"all {len(domain)} attributes fit"]
     if wrong:
         parts = [f"{wrong} of {len(domain)} attributes do not fit"]

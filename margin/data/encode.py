@@ -28,6 +28,7 @@ __all__ = [
     "check_type",
     "code_type",
     "encode_batches",
+    "is_plain",
     "locate",
     "not_provided",
     "one_chunk",
@@ -123,27 +124,34 @@ def check_type(name: str, kind: Any) -> None:
     DataError
         When the type is refused. The message names the column.
     """
+    if not is_plain(kind):
+        raise DataError(
+            f"column {name!r} is of type {_held_type(kind)}; it must hold numbers, texts, truth "
+            "values, dates or times, so convert it first"
+        )
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether each cell of an Arrow type holds a single plain value: a number, text, truth value,
+    date or time."""
     from pyarrow import types
 
+    held = _held_type(kind)
+    # The periods and intervals of pandas are stored as numbers, but do not mean these numbers.
     inner = _plain(kind)
     inner = inner.value_type if types.is_dictionary(inner) else inner
-    # The periods and intervals of pandas are stored as numbers, but do not mean these numbers.
     names = [str(getattr(it, "extension_name", "")) for it in (kind, inner)]
-    foreign = any(name.startswith("pandas.") for name in names)
-    kind = _plain(inner)
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    if any(name.startswith("pandas.") for name in names):
+        return False
+    text = types.is_string(held) or types.is_large_string(held) or types.is_string_view(held)
     number = (
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
+        types.is_integer(held)
+        or types.is_floating(held)
+        or types.is_decimal(held)
+        or types.is_boolean(held)
     )
-    instant = types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind)
-    if foreign or not (text or number or instant or types.is_null(kind)):
-        raise DataError(
-            f"column {name!r} is of type {kind}; it must hold numbers, texts, truth values, dates "
-            "or times, so convert it first"
-        )
+    instant = types.is_date(held) or types.is_time(held) or types.is_timestamp(held)
+    return bool(text or number or instant or types.is_null(held))
 
 
 def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterator[Batch]:
@@ -372,6 +380,14 @@ class Encoder:
         if code == UNSEEN:
             raise not_provided(self.name, missing=missing)
         return code
+
+
+def _held_type(kind: Any) -> Any:
+    """The type of the values of a dictionary or an extension type; any other type is unchanged."""
+    from pyarrow import types
+
+    inner = _plain(kind)
+    return _plain(inner.value_type) if types.is_dictionary(inner) else inner
 
 
 def _plain(kind: Any) -> Any:

@@ -35,6 +35,7 @@ __all__ = [
     "FileSource",
     "connected",
     "identifier",
+    "is_empty",
     "is_sqlite",
     "measure",
     "quoted",
@@ -326,9 +327,10 @@ class FileSource:
     def _parquet_fields(self) -> list["Field"]:
         import pyarrow.parquet as pq
 
+        found = "is empty (0 bytes)" if is_empty(self.path) else "cannot be read as one"
         wrong = (
-            f"{self.described} must be a Parquet file, by its ending, but cannot be read as one; "
-            f"check that the file is complete{self._hint}"
+            f"{self.described} must be a Parquet file, by its ending, but {found}; check that the "
+            f"file is complete{self._hint}"
         )
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
         return [Field(field.name, kind=field.type) for field in schema]
@@ -459,6 +461,13 @@ def _narrowed(array: Any, kind: Any) -> Any:
     from pyarrow import types
 
     return array.cast(kind) if types.is_float16(kind) else array
+
+
+def is_empty(path: "str | os.PathLike[str]") -> bool:
+    """Whether a file has no byte; false if it cannot be looked at."""
+    with suppress(OSError):
+        return os.path.getsize(path) == 0
+    return False
 
 
 def is_sqlite(path: "str | os.PathLike[str]") -> bool:

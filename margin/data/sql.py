@@ -22,12 +22,13 @@ from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .failures import Problem, is_about_content, unknown
 from .files import FROM_SQLITE, connected, identifier, is_sqlite, quoted, stream
 from .folders import open_path
-from .queries.causes import likely_cause
+from .queries.causes import likely_cause, missing_file, on_a_lacking_column
 from .queries.server import asked, reader_with_states, snapshot_is_gone, unreachable
 from .queries.set_operations import mixes_parts
 from .queries.states import named
 from .queries.tables import TableOfFiles, is_named, lacked
 from .queries.types_of_files import (
+    damaged_file,
     definitions,
     guesses_folders,
     guesses_types,
@@ -213,6 +214,11 @@ class Sql:
         # DuckDB reads the beginning of a CSV or JSON file in the text before it plans the query.
         if not _READ_EARLY.search(self.text) and (told := _without_rows(error, state)):
             return f"{self._where} is not valid: {told}"
+        if not self._is_on_server:
+            if told := missing_file(error, self.text):
+                return f"{self._where} {told}"
+            if is_about_content(error) and (told := damaged_file([self.text])):
+                return told
         return self.failed(error)
 
     def failed(self, error: Exception) -> str:
@@ -486,4 +492,4 @@ def _without_rows(error: Exception, state: str | None) -> str:
     text = _CANDIDATES.sub("", masked(str(error))).strip()
     # The query was explained: leave out the words before it, and move the mark below it.
     text = re.sub(rf"(LINE 1: ){_EXPLAIN}(.*\n) {{{len(_EXPLAIN) - 2}}}", r"\1\2", text)
-    return "" if "ENUM(" in text.upper() else text
+    return "" if "ENUM(" in text.upper() else on_a_lacking_column(text)

@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..interrupts.share import tell, within
 from .advance import telling_query
 from .checks.unread import unread_files
-from .encode import check_type, quietly
+from .encode import is_plain, quietly
 from .failures import MixedTypesError, is_about_content, unknown
 from .files import MEMORY, FileSource, connected, measure
 from .folders import FilesSource
@@ -273,7 +273,8 @@ def _suggested(source: Source) -> dict[str, Any]:
             table, found = source.query()
             fields = [(field.name, field.kind) for field in found]
             failed = _unreadable_files
-            stored = [field.name for field in source.files[0].fields()]
+            own = source.files[0].fields()
+            stored = [field.name for field in own if field.kind is None or is_plain(field.kind)]
             mixed = [error.named for error in source.mixed(stored)]
         elif isinstance(source, FrameSource | ColumnsSource):
             rows = source.table()
@@ -352,8 +353,9 @@ def _columns(
                 "the names of columns must differ, but the table has more than one column named "
                 f"{name!r}; rename all but one of them"
             )
-        if not name or not _is_plain(name, kind):
-            left_out[name] = _Reason("its cells are not plain values" if name else "no name")
+        reason = _not_plain(kind) if name else _Reason("no name")
+        if reason is not None:
+            left_out[name] = reason
             continue
         kind = getattr(kind, "value_type", kind)
         is_text = _is_text(kind)
@@ -385,14 +387,37 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _is_plain(name: str, kind: Any) -> bool:
-    """Whether each cell of a type holds a single plain value."""
-    try:
-        if kind is not None:
-            check_type(name, kind)
-    except DataError:
-        return False
-    return True
+def _not_plain(kind: Any) -> _Reason | None:
+    """Why the cells of a type are not plain values; None if they are. A type of None stands for
+    text."""
+    from pyarrow import types
+
+    if kind is None or is_plain(kind):
+        return None
+    kind = getattr(kind, "storage_type", kind)
+    # Arrow calls a map a list, too.
+    if types.is_map(kind):
+        held, example = "maps", "column['key']"
+    elif types.is_nested(kind) and not types.is_struct(kind):
+        held, example = "lists", "len(column) or column[1]"
+    elif types.is_struct(kind):
+        held, example = "records of several fields", "column.field"
+    elif _is_binary(kind):
+        held, example = "binary values", "hex(column)"
+    else:
+        return _Reason("its cells are not plain values")
+    return _Reason(
+        f"its cells are not plain values but {held}: a query with --sql can make plain values of "
+        f"them, as by {example}"
+    )
+
+
+def _is_binary(kind: Any) -> bool:
+    """Whether an Arrow type is one of bytes."""
+    from pyarrow import types
+
+    is_large = types.is_large_binary(kind) or types.is_binary_view(kind)
+    return bool(types.is_binary(kind) or types.is_fixed_size_binary(kind) or is_large)
 
 
 def _describe(

@@ -16,27 +16,21 @@ def running():
     pytest.importorskip(
         "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
     )
-    found = [
-        *sorted(Path("/usr/lib/postgresql").glob("*/bin")),
-        *map(Path, [shutil.which("initdb") or ""]),
-    ]
-    programs = next((folder for folder in found if (folder / "initdb").exists()), None)
+    programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
     folder = Path(
         tempfile.mkdtemp(prefix="postgres-")
     )  # pytest's own folders are closed to other users
-    as_user = []
-    if os.geteuid() == 0:  # the server refuses to run as root
+    if os.geteuid() == 0:
         shutil.chown(folder, "postgres")
-        as_user = ["runuser", "-u", "postgres", "--"]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     run = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     subprocess.run(
         [
-            *as_user,
+            *_as_user(),
             programs / "initdb",
             "-D",
             folder / "data",
@@ -48,12 +42,57 @@ def running():
         ],
         **run,
     )
-    options = f"-h 127.0.0.1 -p {port} -k {folder} -F"
-    control = [*as_user, programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log"]
-    subprocess.run([*control, "-o", options, "start"], **run)
+    options = f"""
+        listen_addresses = '127.0.0.1'
+        port = {port}
+        unix_socket_directories = '{folder}'
+        fsync = off
+    """
+    with open(folder / "data" / "postgresql.conf", "a") as settings:
+        settings.write(options)
+    _control(folder, "start")
     yield f"postgres:host=127.0.0.1 port={port} user=postgres dbname=postgres"
-    subprocess.run([*control, "-m", "immediate", "stop"], **run)
+    _control(folder, "-m", "immediate", "stop")
     shutil.rmtree(folder)
+
+
+@contextmanager
+def stopped(server):
+    """Stop the server as its administrator does, and start it again at the end."""
+    folder = Path(socket_of(server))
+    _control(folder, "-m", "fast", "stop")
+    try:
+        yield
+    finally:
+        _control(folder, "start")
+
+
+def socket_of(server):
+    """The folder of the server's Unix socket, which holds its data, too."""
+    with session(server) as cursor:
+        cursor.execute("SELECT current_setting('unix_socket_directories')")
+        return cursor.fetchone()[0]
+
+
+def _control(folder, *words):
+    """Start or stop the server of a folder, and wait until it has."""
+    control = [_programs() / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run([*_as_user(), *control, *words], check=True, cwd=folder, **quiet)
+
+
+def _as_user():
+    """The words before a command of PostgreSQL, which refuses to run as root."""
+    return ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+
+
+def _programs():
+    """The folder of PostgreSQL's programs; None if it is not installed."""
+    found = [
+        *sorted(Path("/usr/lib/postgresql").glob("*/bin")),
+        *map(Path, [shutil.which("initdb") or ""]),
+    ]
+    return next((folder for folder in found if (folder / "initdb").exists()), None)
 
 
 def ingest(server, table, name="visits"):

@@ -34,7 +34,7 @@ from ..rows_per_person import possible_identities
 from ..source import Source, Tabular
 from .statements import FalseStatement, Rules, Totals, Unchecked
 from .units import CellBounds, UnitNumbers, UnitRows
-from .unread import Unread, unread_files
+from .unread import Unread, naming_files, unread_files
 
 __all__ = ["Fit", "Misfit", "check_fit"]
 
@@ -257,6 +257,8 @@ class Fit:
     unchecked
         The rules, determined attributes and known tables that name a column that is missing or
         cannot be read.
+    rows
+        Number of rows that were looked at; None if no column could be read.
     """
 
     misfits: list[Misfit]
@@ -266,6 +268,7 @@ class Fit:
     gathered: list[Gathered] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
+    rows: int | None = None
 
     @property
     def fits(self) -> bool:
@@ -352,7 +355,7 @@ def check_fit(
         source = replace(source, paths=paths, shows_folders=True)
     if unread and not (isinstance(source, FilesSource) and source.paths):
         return Fit([], [], None, unread=unread)
-    with watched(), ExitStack() as stack:
+    with watched(), naming_files(source), ExitStack() as stack:
         try:
             misfits = {misfit.column: misfit for misfit in _unreadable(source, domain)}
         except MixedTypesError as error:
@@ -367,8 +370,10 @@ def check_fit(
             held = UnitRows(totals.sizes, rows_per_person, limit)
             units = _Units(unit, stack.enter_context(held))
         read = list(dict.fromkeys([*present, *([units.name] if units else [])]))
+        rows = 0
         if read:
             for file, arrays in _batches(source, read, unread):
+                rows += len(arrays[0])
                 # The attributes come first; a unit that is not declared is the last column.
                 pairs = zip(columns, arrays, strict=False)
                 codes = {column.name: column.add(array, file) for column, array in pairs}
@@ -397,7 +402,8 @@ def check_fit(
             false += totals.found()
     gathered = [column.gathered() for column in columns if column.gathers]
     unchecked = rules.unchecked + totals.unchecked
-    return Fit(found, false, rules.rows, numbers, gathered, unread, unchecked)
+    number = rows if read else None
+    return Fit(found, false, rules.rows, numbers, gathered, unread, unchecked, number)
 
 
 def _unread(error: MixedTypesError) -> Fit:

@@ -1,15 +1,18 @@
 """The files of a table that cannot be read, with their paths: for the holder of the data alone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from ...errors import DataError
+from ...errors import DataError, TryAgainError
 from ..files import FileSource
 from ..folders import FilesSource, open_path
-from ..queries.types_of_files import parquet_files
+from ..queries.types_of_files import parquet_files, read_together
 from ..source import Source
 from ..sql import Sql
 
-__all__ = ["Unread", "unread_files"]
+__all__ = ["Unread", "naming_files", "unread_files"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,42 @@ def unread_files(source: Source, *, to_the_end: bool = False) -> list[Unread]:
         except DataError as error:
             unread.append(Unread(str(file.path), str(error)))
     return unread
+
+
+@contextmanager
+def naming_files(source: Source) -> Iterator[None]:
+    """Let an error of a query say which of its Parquet files lack a column that others have."""
+    try:
+        yield
+    except TryAgainError:
+        raise
+    except DataError as error:
+        lacking = _lacking(source) if isinstance(source, Sql) else []
+        if not lacking:
+            raise
+        raise DataError(f"{error}; its files differ: {'; '.join(lacking)}") from None
+
+
+def _lacking(source: Sql) -> list[str]:
+    """For each column of the first file of a scan, the first file that lacks it."""
+    told = []
+    for paths in read_together([source.text]):
+        named = {path: _names(path) for path in paths}
+        for name in named[paths[0]] if paths else []:
+            without = [path for path, names in named.items() if name not in names]
+            if without:
+                place = f"column {name!r} is in {str(paths[0])!r}, but not in {str(without[0])!r}"
+                more = f" and {len(without) - 1:,} more" if len(without) > 1 else ""
+                told.append(f"{place}{more}")
+    return told
+
+
+def _names(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file; none if it cannot be read."""
+    try:
+        return [field.name for field in FileSource(path).fields()]
+    except DataError:
+        return []
 
 
 def _files(source: Source) -> list[FileSource]:

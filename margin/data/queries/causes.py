@@ -1,8 +1,10 @@
 """What is likely to be wrong with the files of a query on DuckDB that has failed."""
 
+from ..._secrecy import masked
 from ..files import WELL_FORMED_CSV, WELL_FORMED_JSON
+from .types_of_files import numbered
 
-__all__ = ["likely_cause"]
+__all__ = ["likely_cause", "missing_file", "on_a_lacking_column"]
 
 _CHECKED = "margin domain check of this file, without a query, says more"
 
@@ -10,7 +12,8 @@ _CAUSES = {
     "CSV Error": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_CHECKED}",
     "The CSV Parser": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_CHECKED}",
     "Malformed JSON in file": f"a JSON file is not well-formed: {WELL_FORMED_JSON}; {_CHECKED}",
-    "Failed to read file": "a Parquet file lacks a column; DuckDB's own shell says which",
+    "Failed to read file": "a Parquet file lacks a column; margin domain check with this query "
+    "names the file",
 }
 """What is likely to be wrong, by the first words of DuckDB about it."""
 
@@ -24,3 +27,30 @@ def likely_cause(error: Exception) -> str:
     words = str(error).removeprefix("Invalid Input Error: ")
     found = (cause for first, cause in _CAUSES.items() if words.startswith(first))
     return next(found, "")
+
+
+def missing_file(error: Exception, text: str) -> str:
+    """What is wrong if a query names a file, or a pattern of files, that is not there; else empty.
+
+    DuckDB's words are compared with each quoted text of the query, and never shown. So the message
+    is one of these texts, which the owner of the query wrote, and depends on the names of files
+    alone. It is meant for errors before any row is read.
+    """
+    said = str(error).partition("\n")[0]
+    for path in numbered(text)[1]:
+        if said == f'IO Error: No files found that match the pattern "{path}"':
+            return (
+                "must find a file for each path and pattern that it reads, but there is none for "
+                f"{masked(path)!r}; correct it, or start again when the files are there"
+            )
+    return ""
+
+
+def on_a_lacking_column(told: str) -> str:
+    """DuckDB's message about the text of a query, with an explanation where it misleads.
+
+    Of `lower(page) AS page`, where the table has no column `page`, DuckDB speaks of the result.
+    """
+    if "cannot be referenced before it is defined" not in told:
+        return told
+    return f"{told}; the tables of the query have no column of this name: AS gives it to a result"

@@ -22,11 +22,13 @@ _FOR_NOW = re.compile(
     r"connection refused|connection timed out|timeout expired|connection reset|no route to host"
     r"|(network|host) is unreachable|temporary failure in name resolution"
     r"|closed the connection unexpectedly|the database system is "
-    r"|too many clients|too many connections|remaining connection slots",
-    re.IGNORECASE,
+    r"|too many clients|too many connections|remaining connection slots"
+    r"|^on socket .* failed: no such file or directory",
+    re.IGNORECASE | re.DOTALL,
 )
 """What a client and a server say of a server that is down, starts, stops, or has no connection
-left. In another language than English it is not found, and a person must look."""
+left. A server that is stopped removes the file of its Unix socket. In another language than English
+it is not found, and a person must look."""
 
 
 def unreachable(error: Exception) -> str | LostServerError:
@@ -39,8 +41,8 @@ def unreachable(error: Exception) -> str | LostServerError:
     if all(_FOR_NOW.search(attempt) for attempt in attempts[1:] or attempts):
         return LostServerError(
             "the PostgreSQL server of attach= must be reachable, but it is down, starting, or has "
-            "no free connection; start again later, and if it never answers, check the host and "
-            "the port"
+            "no free connection; start again later, and if it never answers, check the host, or "
+            "the folder of its socket, and the port: with a wrong one it looks the same"
         )
     return (
         "the PostgreSQL server of attach= cannot be reached, or it refuses the user; check the "

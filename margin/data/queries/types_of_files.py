@@ -17,18 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError
+from ...errors import DataError, MarginError
 from ..encode import quietly
 from ..failures import MixedTypesError, differing, unknown
-from ..files import connected, quoted
+from ..files import connected, is_empty, quoted
 from ..folders import without_values
 
 __all__ = [
+    "damaged_file",
     "definitions",
     "guesses_folders",
     "guesses_types",
     "numbered",
     "parquet_files",
+    "read_together",
     "refuse_mixed_types",
 ]
 
@@ -36,6 +38,9 @@ _GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDA
 
 _MAGIC = b"PAR1"
 """The first bytes of every Parquet file that is not encrypted."""
+
+_ENDINGS = (".parquet", ".pq")
+"""The endings of the names of Parquet files."""
 
 _TOKEN = re.compile(
     r"""
@@ -142,6 +147,29 @@ def refuse_mixed_types(plan: str, texts: Sequence[str], described: str) -> None:
                 _compare(connection, paths, described)
 
 
+def damaged_file(texts: Sequence[str]) -> str:
+    """The message for the first Parquet file of queries that cannot be read; empty if all can."""
+    try:
+        with closing(connected()) as connection:
+            for query, values in _all_numbered(texts):
+                for paths in _read_together(query, values):
+                    for _ in _kinds(connection, paths):
+                        pass
+    except MarginError as error:
+        return str(error)
+    return ""
+
+
+def read_together(texts: Sequence[str]) -> list[list[Path]]:
+    """The Parquet files of each pattern and of each list of paths that queries name in quotes."""
+    with closing(connected()) as connection:
+        return [
+            list(map(Path, _parquet_files(connection, paths)))
+            for query, values in _all_numbered(texts)
+            for paths in _read_together(query, values)
+        ]
+
+
 def parquet_files(texts: Sequence[str]) -> list[Path]:
     """The Parquet files that queries name in quotes; `refuse_mixed_types` says which are not
     found."""
@@ -214,7 +242,11 @@ def _kinds(connection: Any, paths: Sequence[str]) -> Iterator[tuple[Path, str, s
     """The type of each column in each Parquet file of these paths and patterns."""
     for file in _parquet_files(connection, paths):
         text = f"FROM read_parquet({quoted(glob.escape(file))}, hive_partitioning = false)"
-        wrong = "a Parquet file of the query cannot be read; check that the file is complete"
+        found = "is empty (0 bytes)" if is_empty(file) else "cannot be read"
+        wrong = (
+            f"Parquet file {without_values(Path(file))!r} of the query {found}; check that the "
+            "file is complete; margin domain check names the file"
+        )
         relation = quietly(partial(connection.sql, text), wrong)
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
             yield Path(file), name, kind
@@ -233,7 +265,7 @@ def _parquet_files(connection: Any, paths: Sequence[str]) -> Iterator[str]:
             find = f"SELECT file FROM glob({quoted(pattern)}) ORDER BY file"
             found = quietly(partial(connection.execute, find), _failed).fetchall()
             for (file,) in found:
-                if file not in seen and _begins_as_parquet(file):
+                if file not in seen and _is_parquet(file):
                     seen.add(file)
                     yield file
 
@@ -243,15 +275,17 @@ def _failed(error: Exception) -> str:
     return unknown(error, "the files of the query")
 
 
-def _begins_as_parquet(path: str) -> bool:
-    """Whether a path is that of a file that begins as Parquet files do."""
+def _is_parquet(path: str) -> bool:
+    """Whether a path is that of a file that begins as Parquet files do, or should: an empty file
+    with such a name is what a writer leaves that was stopped."""
     if not Path(path).is_file():
         return False
     try:
         with open(path, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            first = file.read(len(_MAGIC))
     except PermissionError:
         return False
+    return first == _MAGIC or (not first and path.casefold().endswith(_ENDINGS))
 
 
 def definitions(run: Callable[[str], Any], texts: Sequence[str]) -> list[str]:

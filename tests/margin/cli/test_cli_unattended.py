@@ -141,6 +141,7 @@ def test_a_check_tells_rows_without_a_unit(folder, capsys):
     fine = told(capsys, *check, "--unit", "id")
     assert fine == {
         "fits": True,
+        "rows": 50,
         "draft": False,
         "unit": "id",
         "output_may_be_published": False,

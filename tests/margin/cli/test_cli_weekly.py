@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from fractions import Fraction as F
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,9 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "howto" / "weekly.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"^```\n(#!/bin/sh\n# One private.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (ALARM,) = re.findall(r"^```\n(# For us alone.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+(DAYS,) = re.findall(
+    r"^```\n(# The loader writes this marker.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+)
 (MONDAY,) = re.findall(
     r"^```\n(#!/bin/sh\n# Starts weekly.sh WEEK, up.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
 )
@@ -156,7 +159,9 @@ def test_the_two_budgets_of_the_page(weekly, tmp_path, capsys):
     assert weekly("2026-W47", EACH=in_rho).returncode == 0
     left = margin.Ledger(tmp_path / "ledger.db").remaining("clicks")
     spent = margin.Ledger(tmp_path / "ledger.db").spent("clicks")
-    assert left // spent == 51
+    # With this one, all weeks of 2026, and one more for a week that is paid twice.
+    assert date(2026, 12, 28).isocalendar().week == 53 and left // spent == 53
+    assert "0.0085 is enough for 54 here,\nwhich are 53 weeks and the reserve" in PAGE
 
     # An epsilon that is charged to this budget is converted, and the release says so.
     forgotten = weekly("2026-W48", EACH=each)
@@ -172,7 +177,7 @@ def test_the_two_budgets_of_the_page(weekly, tmp_path, capsys):
     main(["ledger", "create", str(tmp_path / "one.db"), "--dataset", "x", *in_rho.split()])
     main(["ledger", "show", str(tmp_path / "one.db")])
     (alone,) = re.findall(r"at once, (epsilon = .*) at delta = 0.000001", capsys.readouterr().out)
-    assert f"rho = 0.0089 is {alone} at this delta" in PAGE
+    assert f"rho = 0.0085 is {alone} at this delta" in PAGE
     (domain,) = re.findall(r'If `domain.json` is `(\{"page".*?\})`', PAGE, re.DOTALL)
     (tmp_path / "domain.json").write_text(domain)
     for options in re.findall("^margin plan --domain domain.json (.*)$", PAGE, re.M):
@@ -399,7 +404,63 @@ def test_the_query_of_the_page_takes_the_week_from_folders_of_days(weekly, tmp_p
     assert looked_at(weekly, tmp_path, OF_DAYS) == [{3}, {1}]
 
 
-def test_only_the_release_holds_the_lock(weekly, tmp_path):
+@pytest.fixture
+def loaded(tmp_path):
+    """The folders of the days of week 47 and of those around it, each with its marker and a row."""
+    (tmp_path / "clicks" / "monday.csv").unlink()
+    named = {"values": [0, 1], "other": "new"}
+    (tmp_path / "domain.json").write_text(json.dumps({"page": named, "bought": named}))
+    for day in range(9):
+        folder = tmp_path / "clicks" / f"day={date(2026, 11, 15) + timedelta(day)}"
+        folder.mkdir()
+        rows = pa.table({"user_id": [day], "page": [0], "bought": [1]})
+        pq.write_table(rows, folder / "part.parquet")
+        (folder / "_SUCCESS").touch()
+    return tmp_path / "clicks"
+
+
+WITH_DAYS = SCRIPT.replace(LAST, f"{DAYS}{ALARM}{LAST}")
+
+
+def test_a_week_of_folders_waits_for_the_marker_of_each_of_its_days(weekly, tmp_path, loaded):
+    ledger = margin.Ledger(tmp_path / "ledger.db")
+    for day in (0, 3, 6):
+        name = str(date(2026, 11, 16) + timedelta(day))
+        (loaded / f"day={name}" / "_SUCCESS").unlink()
+        waits = weekly("2026-W47", WITH_DAYS)
+        assert waits.returncode == 75 and f"has not finished {name}" in waits.stderr
+        (loaded / f"day={name}" / "_SUCCESS").touch()
+    assert not ledger.charged("clicks")
+    # The days around the week make no difference.
+    (loaded / "day=2026-11-15" / "_SUCCESS").unlink()
+    done = weekly("2026-W47", WITH_DAYS)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "checks" / "2026-W47.json").read_text())["rows"] == 7
+    # A week that is done does not look at the loader again.
+    shutil.rmtree(loaded)
+    assert weekly("2026-W47", WITH_DAYS).returncode == 0
+
+
+def test_a_week_of_folders_is_released_whatever_its_days_hold(weekly, tmp_path, loaded):
+    for folder in loaded.iterdir():
+        none = pq.read_table(folder / "part.parquet", partitioning=None).slice(0, 0)
+        pq.write_table(none, folder / "part.parquet")
+    done = weekly("2026-W47", WITH_DAYS)
+    assert done.returncode == 0 and "no rows" not in done.stderr
+    assert (tmp_path / "checks" / "2026-W47.txt").read_text() == "no rows\n"
+    # A day without a file is an error that names its folder, and 2025 has no week 53.
+    (loaded / "day=2026-11-23" / "part.parquet").unlink()
+    for day in range(24, 30):
+        (loaded / f"day=2026-11-{day}").mkdir()
+        (loaded / f"day=2026-11-{day}" / "_SUCCESS").touch()
+    lost = weekly("2026-W48", WITH_DAYS)
+    assert lost.returncode == 2 and "none for 'clicks/day=2026-11-23/*.parquet'" in lost.stderr
+    wrong = weekly("2025-W53", WITH_DAYS)
+    assert wrong.returncode == 2 and "expected a week of its year" in wrong.stderr
+    assert len(margin.Ledger(tmp_path / "ledger.db").charged("clicks")) == 1
+
+
+def test_only_the_release_holds_the_lock(weekly, tmp_path, loaded):
     """Another program could go on after the script was ended, and each new start would end with
     code 75."""
     held = tmp_path / "held"
@@ -407,10 +468,11 @@ def test_only_the_release_holds_the_lock(weekly, tmp_path):
         usual = program.read_text().removeprefix("#!/bin/sh\n")
         told = f'(: >&9) 2> /dev/null && is=holds || is=lacks\necho "$is $1" >> "{held}"\n'
         program.write_text(f"#!/bin/sh\n{told}{usual}")
-    assert weekly("2026-W47", alarmed()).returncode == 0
+    assert weekly("2026-W47", WITH_DAYS).returncode == 0
     assert held.read_text().splitlines() == [
         "lacks ledger",
         "lacks ledger",
+        "lacks -c",
         "lacks -c",
         "lacks domain",
         "lacks -c",

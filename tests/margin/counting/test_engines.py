@@ -16,7 +16,7 @@ from engines import assert_equal, by_hand, example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import DECLARED, KINDS
-from postgres_server import ingest, session
+from postgres_server import ingest, session, socket_of, stopped
 
 import margin
 from margin import DataError, Domain, Sql
@@ -632,29 +632,50 @@ def test_a_server_that_is_down_is_tried_again_later(tmp_path, capsys):
 
 
 REFUSED = "connection to server at "
+GONE = 'connection to server on socket "/run/db/.s.PGSQL.5432" failed: '
 FOR_NOW = [
     f'{REFUSED}"127.0.0.1", port 1 failed: Connection refused\n\tIs the server running?\n',
     f'{REFUSED}"10.0.0.1", port 5432 failed: timeout expired\n',
     f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  the database system is starting up\n',
     f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  sorry, too many clients already\n',
     'could not translate host name "db" to address: Temporary failure in name resolution\n',
+    f"{GONE}No such file or directory\n\tIs the server running locally?\n",
+    f"{GONE}Connection refused\n\tIs the server running locally?\n",
 ]
 FOR_A_PERSON = [
     f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  password authentication failed for user "u"\n',
     f'{REFUSED}"10.0.0.1", port 5432 failed: fe_sendauth: no password supplied\n',
     f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  role "u" does not exist\n',
     f'{REFUSED}"10.0.0.1", port 5432 failed: FATAL:  no pg_hba.conf entry for host "10.0.0.2"\n',
+    f"{GONE}Permission denied\n\tIs the server running locally?\n",
+    f'{REFUSED}"db", port 5432 failed: certificate file: No such file or directory\n',
+    "could not open service file: No such file or directory\n",
     'could not translate host name "dbb" to address: Name or service not known\n',
     'invalid connection option "prot"\n',
     "etwas in einer anderen Sprache\n",
 ]
 
 
+@pytest.mark.slow
+def test_a_server_that_is_stopped_takes_its_socket_away(server, tmp_path, capsys):
+    """A wrong folder of the socket looks the same, and the message says so."""
+    folder = socket_of(server)
+    by_socket = server.replace("127.0.0.1", folder)
+    assert Sql("SELECT 1 AS a", attach=by_socket).check(Domain({"a": 2})) is None
+    with stopped(server):
+        for place in (by_socket, f"postgres:host={tmp_path} port=1 user=u dbname=d"):
+            source = Sql("SELECT 1 AS a", attach=place)
+            with pytest.raises(LostServerError, match="the folder of its socket"):
+                source.check(Domain({"a": 2}))
+        assert released_by_command(tmp_path, "SELECT 1 AS a", by_socket) == (75, 0)
+    assert "nothing has been charged" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("last", [*FOR_NOW, *FOR_A_PERSON])
 @pytest.mark.parametrize("first", ["", FOR_NOW[0], FOR_A_PERSON[0]])
 def test_only_a_server_that_may_answer_later_is_tried_again(first, last):
     """Of a host with two addresses, too: both must be away."""
-    if first and not last.startswith(REFUSED):
+    if first and not last.startswith("connection to server "):
         return  # the client says this of a name, of which it knows no address
     found = unreachable(OSError(f"IO: [libpq] Failed to connect: {first}{last}"))
     later = first in ("", FOR_NOW[0]) and last in FOR_NOW

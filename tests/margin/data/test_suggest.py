@@ -2,6 +2,7 @@
 from."""
 
 import datetime
+import functools
 import itertools
 import json
 import math
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 import margin
 from margin.data import count
+from margin.data.checks.fit import check_fit
 from margin.data.opening import open_source
 from margin.data.suggest import _bins, suggest_domain
 from margin.domain.domain import DRAFT, Domain
@@ -366,15 +368,60 @@ def test_a_file_of_a_header_and_no_rows(tmp_path):
     assert taken(draft, path) == 0
 
 
+NESTED = {
+    "lists": ([[1], None], pa.list_(pa.int32()), "len(column)"),
+    "fixed lists": ([[1, 2], None], pa.list_(pa.int32(), 2), "len(column)"),
+    "records": ([{"x": 1}, None], pa.struct({"x": pa.int32()}), "column.field"),
+    "maps": ([[("x", 1)], None], pa.map_(pa.string(), pa.int32()), "column['key']"),
+    "bytes": ([b"x", None], pa.binary(), "hex(column)"),
+}
+FORMS = ["table", "file", "folder", "folder of two types"]
+
+
+@pytest.mark.parametrize(
+    ("nested", "form"), [*itertools.product(NESTED, FORMS), ("lists", "query"), ("maps", "query")]
+)
+def test_a_nested_column_is_left_out(tmp_path, nested, form):
+    """A folder, too, whose files may hold it in different types."""
+    cells, kind, advice = NESTED[nested]
+    table = pa.table({"a": [0, 1], "nested": pa.array(cells, kind)})
+    other = pa.table({"a": [0, 1], "nested": pa.array([{"y": True}] * 2)})
+    last = other if form == "folder of two types" else table
+    for name, rows in {"1": table, "2": last}.items():
+        (tmp_path / f"day={name}").mkdir()
+        pq.write_table(rows, tmp_path / f"day={name}" / "f.parquet")
+    file = tmp_path / "day=1" / "f.parquet"
+    query = f"SELECT * FROM read_parquet('{file}', hive_partitioning = false)"
+    held = {"table": table, "file": file, "query": margin.Sql(query)}
+    data = held.get(form, tmp_path)
+    draft = suggest_domain(data)
+    days = ["day"] if form.startswith("folder") else []
+    assert list(draft) == [DRAFT, "a", *days] and draft["a"] == 2
+    assert "left out: 'nested' (its cells are not plain values but " in draft[DRAFT]
+    assert advice in draft[DRAFT]
+    # A release and a check read the other columns.
+    assert check_fit(data, Domain({"a": 2})).fits
+    assert taken(draft, data) == (4 if days else 2)
+
+
+@pytest.mark.parametrize("nested", NESTED)
+def test_the_advice_on_nested_columns_makes_plain_values(nested):
+    cells, kind, advice = NESTED[nested]
+    rows = duckdb.from_arrow(pa.table({"c": pa.array(cells, kind)}))
+    own = {"column": "c", "key": "x", "field": "x"}
+    expression = functools.reduce(lambda text, word: text.replace(word, own[word]), own, advice)
+    assert rows.project(expression).limit(1).fetchall() in [[(1,)], [(2,)], [("78",)]]
+
+
 def test_what_is_left_out_is_said(tmp_path):
-    table = pa.table({"a": [1, 2], "list": [[1], [2]], "": [1, 2], "blob": [b"x", b"y"]})
+    table = pa.table({"a": [1, 2], "": [1, 2], "span": pa.array([1, 2], pa.duration("s"))})
     path = tmp_path / "f.parquet"
     pq.write_table(table, path)
     for data in (table, path):
         draft = suggest_domain(data)
         assert list(draft) == [DRAFT, "a"]
         plain = "its cells are not plain values"
-        assert draft[DRAFT].endswith(f"left out: 'list' ({plain}), '' (no name), 'blob' ({plain})")
+        assert draft[DRAFT].endswith(f"left out: '' (no name), 'span' ({plain})")
     assert list(suggest_domain(pa.table({"blob": [b"x"]}))) == [DRAFT]
 
 
