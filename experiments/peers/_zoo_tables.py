@@ -153,6 +153,69 @@ def _weak_survey(rng: np.random.Generator, draw: int) -> tuple[list[int], Codes]
     return sizes, np.column_stack(columns)
 
 
+def _skewed(rng: np.random.Generator, draw: int) -> tuple[list[int], Codes]:
+    """Independent categories, of which a few are frequent."""
+    sizes = _mixed_sizes(rng, (10, 18, 30, 8)[draw], 2, (20, 8, 5, 60)[draw])
+    rows = (40_000, 9_000, 70_000, 2_500)[draw]
+    columns = []
+    for size in sizes:
+        shares = rng.dirichlet(np.full(size, (0.5, 1.0, 0.3, 0.7)[draw]))
+        columns.append(_picked(rng, shares[None], np.zeros(rows, np.int64)))
+    return sizes, np.column_stack(columns)
+
+
+def _rare_flags(rng: np.random.Generator, draw: int) -> tuple[list[int], Codes]:
+    """Diagnoses: rare flags that depend on age, if on anything."""
+    flags, rows = (36, 20, 48, 28)[draw], (60_000, 15_000, 120_000, 4_000)[draw]
+    age, sex = rng.integers(0, 6, rows), rng.integers(0, 2, rows)
+    base = rng.lognormal(-4.0, 1.2, flags)
+    slope = rng.uniform(0, (0.6, 0.3, 0.4, 0.8)[draw], flags)
+    rates = np.minimum(0.8, base * np.exp(slope * age[:, None]))
+    return [6, 2] + [2] * flags, np.column_stack([age, sex, rng.random((rows, flags)) < rates])
+
+
+def _standard_forms(rng: np.random.Generator, draw: int) -> tuple[list[int], Codes]:
+    """Copies of a few standard rows, with errors."""
+    count, rows = (14, 10, 18, 12)[draw], (25_000, 4_000, 60_000, 90_000)[draw]
+    sizes = _mixed_sizes(rng, count, 2, (5, 8, 3, 12)[draw])
+    kinds = (2, 4, 6, 3)[draw]
+    forms = np.column_stack([rng.integers(0, size, kinds) for size in sizes])
+    kind = _picked(rng, rng.dirichlet(np.full(kinds, 0.6))[None], np.zeros(rows, np.int64))
+    other = np.column_stack([rng.integers(0, size, rows) for size in sizes])
+    wrong = rng.random((rows, count)) < (0.02, 0.05, 0.01, 0.1)[draw]
+    return sizes, np.where(wrong, other, forms[kind])
+
+
+def _questionnaire(rng: np.random.Generator, draw: int) -> tuple[list[int], Codes]:
+    """A questionnaire: two of three questions are skipped after some answers to the third."""
+    rows, count = (20_000, 60_000, 3_000, 100_000)[draw], (12, 16, 9, 20)[draw]
+    sizes = _mixed_sizes(rng, count, 3, (8, 5, 12, 4)[draw])
+    columns: list[Codes] = []
+    for place, size in enumerate(sizes):
+        shares = rng.dirichlet(np.ones(size - 1))[None]
+        answer = 1 + _picked(rng, shares, np.zeros(rows, np.int64))
+        filter_place = place - place % 3
+        if place > filter_place:
+            shown = rng.random(sizes[filter_place]) < 0.6
+            answer = np.where(shown[columns[filter_place]], answer, 0)
+        columns.append(answer)
+    return sizes, np.column_stack(columns)
+
+
+def _places(rng: np.random.Generator, draw: int) -> tuple[list[int], Codes]:
+    """A place of many categories, on which half of the other attributes depend."""
+    rows, count = (30_000, 10_000, 100_000, 5_000)[draw], (80, 30, 50, 20)[draw]
+    place = _picked(rng, rng.dirichlet(np.full(count, 0.4))[None], np.zeros(rows, np.int64))
+    sizes, columns = [count], [place]
+    others = _mixed_sizes(rng, (7, 10, 6, 14)[draw], 2, (10, 6, 20, 4)[draw])
+    for number, size in enumerate(others):
+        base = rng.dirichlet(np.ones(size))
+        rates = rng.dirichlet(base * size * (3 if number % 2 else 200) + 1e-2, count)
+        columns.append(_picked(rng, rates, place))
+        sizes.append(size)
+    return sizes, np.column_stack(columns)
+
+
 # Families that validate.
 
 
@@ -283,4 +346,10 @@ FAMILIES: dict[str, Family] = {
     "concentrated": Family(make=_concentrated, fits=False),
     "shops": Family(make=_shops, fits=False),
     "register": Family(make=_records, fits=False),
+    # New families come last: the place of a family is in the seed of its tables.
+    "skewed shares": Family(make=_skewed, fits=True),
+    "rare flags": Family(make=_rare_flags, fits=True),
+    "standard forms": Family(make=_standard_forms, fits=True),
+    "questionnaire": Family(make=_questionnaire, fits=True),
+    "places": Family(make=_places, fits=True),
 }

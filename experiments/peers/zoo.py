@@ -1,4 +1,4 @@
-"""What the default, `Auto` and `Adaptive` choose, against every candidate, on 17 kinds of tables.
+"""What the default, `Auto` and `Adaptive` choose, against every candidate, on 22 kinds of tables.
 
 A family of generated tables either fits the constants of `margin.mechanisms.fitted` or validates
 them, never both. Real tables only validate. A setting is a table, a budget and a number k of
