@@ -108,9 +108,13 @@ class Counting:
         raise NotImplementedError
 
     def _least_certain(self, chosen: Sequence[Chosen]) -> Source | None:
-        """The source of a number that may be far off, if there is one among several numbers."""
-        sources = [self.source(tuple(codes)) for codes in chosen]
-        return next((source for source in sources if source.may_be_far_off), None)
+        """The source of a number that may be far off, if there is one among several numbers. If
+        none was reconstructed, that of one that was combined with a base."""
+        sources = {self.source(tuple(codes)) for codes in chosen}
+        for source in (Source.ASSUMED, Source.RECONSTRUCTED, Source.BASED):
+            if source in sources:
+                return None if source is Source.RECONSTRUCTED else source
+        return None
 
     @explains_calls(named='put the conditions into a mapping, as in count({"sex": "F"})')
     def count(self, where: Mapping[str, Any]) -> Count:
@@ -206,6 +210,8 @@ class Counting:
         attribute: str,
         numbers: Mapping[Any, float] | None = None,
         where: Mapping[str, Any] | None = None,
+        *,
+        whole: bool = False,
     ) -> Mean:
         """Estimate the mean of an attribute from its counts, by a number for each category.
 
@@ -218,6 +224,9 @@ class Counting:
             of missing values, are left out of the mean. By default, the middles of the bins.
         where
             The rows, as for `count`; all rows by default.
+        whole
+            Whether all values are whole numbers, such as nights. A bin of 1 to under 3 then holds 1
+            and 2, and its middle is 1.5 and not 2. Only for bins without stated numbers.
 
         Returns
         -------
@@ -230,7 +239,8 @@ class Counting:
         Raises
         ------
         DomainError
-            As for `count`; and if a number is not finite, or a bin without limit has none.
+            As for `count`; if a number is not finite, or a bin without limit has none; and with
+            `whole` if numbers are stated, or a bin holds no whole number.
 
         Examples
         --------
@@ -243,7 +253,12 @@ class Counting:
         True
         """
         form = attribute_at(self.domain, attribute)
-        stated = _stated(form, attribute, numbers)
+        if numbers is not None and whole:
+            raise DomainError(
+                "whole= is about the middles of bins, but numbers are stated for the categories; "
+                "leave one of them out"
+            )
+        stated = _stated(form, attribute, numbers, whole=whole)
         asked_rows = chosen_codes(self.domain, where or {})
         codes, weights = [], []
         for label, number in stated.items():
@@ -493,6 +508,8 @@ def _stated(
     form: Attribute,
     name: str,
     numbers: Mapping[Any, float] | None,
+    *,
+    whole: bool,
 ) -> dict[Any, float]:
     """The number of each category that has one, by its label."""
     if numbers is None:
@@ -501,7 +518,10 @@ def _stated(
                 f"the categories of {name!r} are no bins, which have middles; state the number of "
                 'each, as in mean("children", {0: 0, 1: 1, 2: 2})'
             )
-        middles = [(low + high) / 2 for low, high in itertools.pairwise(form.bins)]
+        edges = list(itertools.pairwise(form.bins))
+        if whole:
+            edges = [_whole_within(name, *bin_, is_last=bin_ == edges[-1]) for bin_ in edges]
+        middles = [(low + high) / 2 for low, high in edges]
         numbers = dict(zip(form.labels, middles, strict=False))
     if not isinstance(numbers, Mapping) or not numbers:
         raise DomainError(
@@ -515,6 +535,26 @@ def _stated(
                 "a bin without a limit has no middle; state the numbers of all bins"
             )
     return dict(numbers)
+
+
+def _whole_within(
+    name: str,
+    low: float,
+    high: float,
+    *,
+    is_last: bool,
+) -> tuple[float, float]:
+    """The smallest and the largest whole number in a bin. The last bin has its upper edge, too."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return low, high
+    least = math.ceil(low)
+    most = math.floor(high) if is_last else math.ceil(high) - 1
+    if least > most:
+        raise DomainError(
+            f"a bin of {name!r} from {low:g} to {high:g} holds no whole number, so the values are "
+            "others; leave whole= (--whole) out"
+        )
+    return least, most
 
 
 def _implies(one: Chosen, other: Chosen) -> bool:

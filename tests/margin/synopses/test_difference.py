@@ -219,6 +219,39 @@ def test_a_mean_of_bins_takes_their_middles():
     assert math.isnan(few.mean("b", NUMBERS, {"a": 1, "c": 0}).interval()[0])
 
 
+@pytest.mark.parametrize(
+    ("bins", "numbers"),
+    [
+        ([0, 1, 2, 5], [0, 1, 3.5]),
+        ([0.5, 3, 3.5], [1.5, 3]),
+        ([-3, -1, 0, 0.5], [-2.5, -1, 0]),
+    ],
+)
+def test_the_middle_of_whole_numbers_in_a_bin_is_that_of_those_in_it(bins, numbers):
+    """The whole numbers of a bin are those that the domain counts there."""
+    domain = margin.Domain({"x": {"bins": bins, "other": "others"}})
+    values = np.arange(-9, 10)
+    held = np.array([domain["x"].category(int(value)) for value in values])
+    for code, number in enumerate(numbers):
+        assert values[held == code].mean() == number
+    rows = {"x": np.repeat(values, 20)}
+    made = margin.release(rows, domain=domain, budget=margin.PureDP(5))
+    stated = dict(zip(domain["x"].labels, numbers, strict=False))
+    assert made.mean("x", whole=True) == made.mean("x", stated)
+
+
+def test_whole_numbers_are_refused_where_they_say_nothing():
+    rows = {"x": [0.1] * 30, "y": [1] * 30}
+    domain = {"x": {"bins": [0, 0.2, 0.8, 1]}, "y": {"bins": [0, None]}}
+    synopsis = margin.release(rows, domain=domain, budget=margin.PureDP(1))
+    with pytest.raises(DomainError, match=r"from 0\.2 to 0\.8 holds no whole number"):
+        synopsis.mean("x", whole=True)
+    with pytest.raises(DomainError, match="a bin without a limit has no middle"):
+        synopsis.mean("y", whole=True)
+    with pytest.raises(DomainError, match="numbers are stated"):
+        synopsis.mean("y", {"0 or more": 1}, whole=True)
+
+
 NOT_WHOLE = {
     "shares": lambda one, _: (
         one.ratio(*QUESTIONS["two groups"][0]) - one.ratio(*QUESTIONS["two groups"][1])
