@@ -167,6 +167,7 @@ def test_every_output_states_the_true_strength(tmp_path, capsys):
         assert "by a factor of at most 20.09 (epsilon = 2 x 1.5 = 3)" in text
         assert "epsilon = 2 x 0.5 = 1" not in text
     assert printed.startswith("adds up ")
+    assert data["guarantee"].endswith("earlier releases that it uses, epsilon = 2 x 1.5 = 3")
     assert manifest["privacy"].startswith("This release uses an earlier release with epsilon = 1 ")
     assert manifest["base"] == synopsis.provenance.base
     assert "trusted about as much as a random sample of" in printed
