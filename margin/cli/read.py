@@ -133,8 +133,8 @@ def _marginal(parsed: argparse.Namespace) -> Said:
 def _info(parsed: argparse.Namespace) -> Said:
     from ..domain.level_views import attribute_at
     from ..privacy.statement import OTHER_RELEASES, not_protected
-    from ..privacy.strength import given, strength
-    from ..privacy.words import how_strong, with_earlier
+    from ..privacy.strength import given, spent_before, strength
+    from ..privacy.words import how_strong
     from ..store import FORMAT
 
     synopsis = opened(parsed)
@@ -152,15 +152,17 @@ def _info(parsed: argparse.Namespace) -> Said:
     if provenance.description is not None:
         lines["about"] = provenance.description
     if provenance.private:
-        lines["guarantee"] = statement.guarantee
-        lines["protects"] = f"{statement.whom} {OTHER_RELEASES}"
-        earlier = with_earlier(statement, provenance.base, synopsis.domain)
+        # The sum with earlier releases stands first: this release alone has a smaller number.
+        earlier = spent_before(statement, provenance.base, synopsis.domain)
         if earlier:
             lines["adds up"] = earlier
-        lines["strength"] = how_strong(statement, synopsis.domain).removeprefix("Strength: ")
+        lines["guarantee"] = statement.guarantee
+        lines["protects"] = f"{statement.whom} {OTHER_RELEASES}"
+        strong = how_strong(statement, synopsis.domain, base=provenance.base)
+        lines["strength"] = strong.removeprefix("Strength: ")
         more = {
             "unprotected": not_protected(synopsis.domain),
-            "given": given(statement, synopsis.domain),
+            "given": given(statement, synopsis.domain, provenance.base),
         }
         lines |= {title: text for title, text in more.items() if text}
     else:

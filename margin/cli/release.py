@@ -74,9 +74,10 @@ _CODES = (
 )
 
 _DIFFERS = (
-    "where categories were changed, tables of the two do not compare; where only public totals "
-    "were, they do; if nobody meant to change it, put the former domain back: margin info --json "
-    "prints that of the earlier file"
+    "if the release before is of another kind, such as the number of rows of a person, nothing is "
+    "wrong; where categories were changed, tables of the two do not compare; where only public "
+    "totals were, they do; if nobody meant to change it, put the former domain back: margin info "
+    "--json prints that of the earlier file"
 )
 """What a changed domain means, and what to do if it was a mistake."""
 

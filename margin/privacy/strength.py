@@ -17,6 +17,7 @@ __all__ = [
     "CHANCE",
     "Strength",
     "beside",
+    "earlier_releases",
     "for_contents",
     "given",
     "spent_before",
@@ -238,17 +239,25 @@ def beside(
     """
     sentences = [
         not_protected(domain),
-        given(statement, domain),
+        given(statement, domain, base),
         spent_before(statement, base, domain),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def given(statement: Statement, domain: Domain) -> str:
-    """Say the strength between tables with the same public totals; empty if it is the budget."""
+def given(
+    statement: Statement,
+    domain: Domain,
+    base: Mapping[str, Any] | None = None,
+) -> str:
+    """Say the strength between tables with the same public totals; empty if it is the budget.
+
+    With earlier releases in `base`, it is that of all together.
+    """
     found = strength(statement, domain)
     if found.steps == 1:
         return ""
+    found = with_base(statement, base, domain) or found
     totals = "these public totals" if domain.known else "the public number of rows"
     return (
         f"Given {totals}, {statement.contents} is protected with {found.in_full}; whether "
@@ -284,14 +293,14 @@ def spent_before(
             "release."
         )
     sentences = []
-    for number, one in enumerate(_releases(base)):
+    for number, one in enumerate(earlier_releases(base)):
         numbers = _over(Statement.from_json(one["statement"]).budget, 1).numbers
         charge = one["charge"]
         paid = "without a ledger"
         if charge is not None:
             paid = f"entry {charge['sequence']} of the ledger {charge['ledger'][:8]}"
-        which = "a still" if number else "an"
-        said = f"Also uses {which} earlier release with {numbers}"
+        start = "Also uses a still" if number else "This release uses an"
+        said = f"{start} earlier release with {numbers}"
         sentences.append(f"{said} ({paid})." if charges else f"{said}.")
     return " ".join([*sentences, _added(statement, base, domain)])
 
@@ -313,7 +322,7 @@ def with_base(
     contents
         Whether the tables differ in what the rows of a person say, also without public totals.
     """
-    earlier = _releases(base)
+    earlier = earlier_releases(base)
     whole = _whole(statement, earlier)
     if not earlier or whole is None:
         return None
@@ -324,7 +333,7 @@ def with_base(
     return _over(whole, strength(statement, domain).steps)
 
 
-def _releases(base: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+def earlier_releases(base: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     """The earlier releases that a base consists of, the latest first."""
     found = []
     while base is not None and base["kind"] == "release":
@@ -339,7 +348,7 @@ def _added(
     domain: Domain | None,
 ) -> str:
     """Say what the guarantees of several releases add up to for a person who is in all of them."""
-    earlier = _releases(base)
+    earlier = earlier_releases(base)
     whole = _whole(statement, earlier)
     found = with_base(statement, base, domain)
     whom = "a person" if statement.unit is None else f"rows with the same {statement.unit!r}"

@@ -9,6 +9,7 @@ from .budget import Neighbours
 from .statement import ONE_ROW, OTHER_RELEASES, Statement, not_protected
 from .strength import (
     Strength,
+    earlier_releases,
     for_contents,
     given,
     spent_before,
@@ -22,7 +23,6 @@ __all__ = [
     "how_strong",
     "in_a_paragraph",
     "in_words",
-    "with_earlier",
 ]
 
 ROWS = "rows"
@@ -61,8 +61,9 @@ def in_words(
 ) -> list[str]:
     """Explain what a release promises to a person in the table, in five short paragraphs.
 
-    Two more say what the domain declares as known, and which releases the base consists of. The
-    last one has the numbers of the guarantee, which only few readers need.
+    Two more say what the domain declares as known, and which releases the base consists of: then
+    the limits are those of all these releases together. The last paragraph has the numbers of the
+    guarantee, which only few readers need.
     `row_name` is what the publisher calls the rows, such as "homes", and `unit_name` what one of
     those is called who are protected together, such as "owner"; None for the name of the column.
 
@@ -74,16 +75,16 @@ def in_words(
 what your row changes in them: the limits below say how much more the numbers can tell about you \
 than if the table did not have your row.
     """
-    found = strength(statement, domain)
+    found, _ = _nearest_and_contents(statement, base, domain)
     known = "" if domain is None else not_protected(domain)
     paragraphs = [
         _in_short(statement, found),
-        with_earlier(statement, base, domain, charges=False),
-        " ".join(filter(None, [_alone(base), _plainly(statement, found, unit_name)])),
+        spent_before(statement, base, domain, charges=False),
+        _plainly(statement, base, domain, unit_name),
         f"{_rows_are(row_name)}{_who(statement, found, unit_name)} {OTHER_RELEASES}",
         _what_not(),
         known,
-        f"{_compared(statement, found)} {how_strong(statement, domain, unit_name)}",
+        f"{_compared(statement, found)} {how_strong(statement, domain, unit_name, base)}",
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -97,7 +98,8 @@ def in_a_paragraph(
     unit_name: str | None = None,
 ) -> str:
     """The statement, how strong it is, and what is known; before these, what the release and those
-    in its base add up to. `row_name` and `unit_name` are as for `in_words`.
+    in its base add up to, which is also the strength that is told. `row_name` and `unit_name` are
+    as for `in_words`.
 
     Examples
     --------
@@ -106,15 +108,17 @@ def in_a_paragraph(
     >>> said.startswith("Protects one row:") and "by a factor of at most 2.72" in said
     True
     """
+    before = spent_before(statement, base, domain)
+    has_earlier = bool(earlier_releases(base))
     sentences = [
+        before if has_earlier else "",
         _rows_are(row_name) + statement.describe(),
         OTHER_RELEASES,
         _unit_is(statement, unit_name),
-        with_earlier(statement, base, domain),
-        _alone(base),
-        how_strong(statement, domain, unit_name),
+        "" if has_earlier else before,
+        how_strong(statement, domain, unit_name, base),
         not_protected(domain),
-        given(statement, domain),
+        given(statement, domain, base),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -218,6 +222,7 @@ def how_strong(
     statement: Statement,
     domain: Domain | None,
     unit_name: str | None = None,
+    base: Mapping[str, Any] | None = None,
 ) -> str:
     """How strong the protection is, as a factor of odds, with an example.
 
@@ -225,7 +230,8 @@ def how_strong(
     results change the odds of one against the other by the ratio of their probabilities, which
     the guarantee bounds, with a delta except for a small probability (docs/proofs/odds.md). If
     neighbours add or remove rows, a table with a row and one without it are one step apart, but two
-    tables in which the row says different things are two. `unit_name` is as for `in_words`.
+    tables in which the row says different things are two. `unit_name` is as for `in_words`. With
+    earlier releases in `base`, the factor is that of all results together.
 
     Examples
     --------
@@ -233,16 +239,17 @@ def how_strong(
     >>> print(how_strong(Statement(budget=PureDP(1)), None))
     Strength: the results change the odds that a row is in the table by a factor of at most 2.72 ...
     """
-    found = strength(statement, domain)
-    start = "Strength: the results change"
-    if found.steps > 1:
-        start = "Strength: given the public totals, the results change"
-    said = f"{start} {_odds(statement, found, unit_name)} by a factor of at most {_factor(found)}"
+    found, known = _nearest_and_contents(statement, base, domain)
+    results = _results_of("the results", statement, base)
+    given_totals = "given the public totals, " if found.steps > 1 else ""
+    said = (
+        f"Strength: {given_totals}{results} change {_odds(statement, found, unit_name)} "
+        f"by a factor of at most {_factor(found)}"
+    )
     sentences = [f"{said} ({found.numbers}).", _of_odds(found), _example(statement, found)]
-    known = for_contents(statement)
     if known.steps > found.steps:
         sentences.append(
-            f"For somebody who is known to be in the table, a larger factor holds: the results "
+            f"For somebody who is known to be in the table, a larger factor holds: {results} "
             f"change the odds of any conclusion about {_contents(statement, unit_name)} by a "
             f"factor of at most {_factor(known)} ({known.numbers}). {_two_steps(statement)} "
             f"{_of_even_odds(known)}"
@@ -260,30 +267,40 @@ def _two_steps(statement: Statement) -> str:
     )
 
 
-def _plainly(statement: Statement, found: Strength, unit_name: str | None) -> str:
+def _plainly(
+    statement: Statement,
+    base: Mapping[str, Any] | None,
+    domain: Domain | None,
+    unit_name: str | None,
+) -> str:
     """How sure the results can make somebody who is 50 % sure, before the terms are explained."""
+    found, known = _nearest_and_contents(statement, base, domain)
+    results = _results_of("these results", statement, base)
     one = statement.unit is None and statement.rows == 1
     name = unit_name or statement.unit or "person"
     whose, are = ("a row", "is") if one else (f"the rows of one {name}", "are")
-    known = for_contents(statement)
     start = "In short, given the public totals" if found.steps > 1 else "In short"
     if found.steps < known.steps:
         says = "it says" if one else "they say"
         said = (
-            f"{start}: whoever was 50 % sure that {whose} {are} in the table {_sure(found)}. If "
+            f"{start}: whoever was 50 % sure that {whose} {are} in the table "
+            f"{_sure(found, results)}. If "
             f"{whose} {are} known to be there, whoever was 50 % sure of something that {says} "
-            f"{_sure(known)}."
+            f"{_sure(known, results)}."
         )
     else:
         says = "says" if one else "say"
-        said = f"{start}: whoever was 50 % sure of something that {whose} {says} {_sure(found)}."
+        said = (
+            f"{start}: whoever was 50 % sure of something that {whose} {says} "
+            f"{_sure(found, results)}."
+        )
     return f"{said} {_LIMITS.format(whose)}"
 
 
-def _sure(found: Strength) -> str:
+def _sure(found: Strength, results: str) -> str:
     """How sure the results can make somebody who was 50 % sure, to follow "whoever"."""
     beyond = f" (except with a probability of {_chance(found.chance)})" if found.chance else ""
-    return f"is at most {_of_even(found):g} % sure after these results{beyond}"
+    return f"is at most {_of_even(found):g} % sure after {results}{beyond}"
 
 
 def _of_one(statement: Statement, unit_name: str | None) -> str:
@@ -334,30 +351,38 @@ def _example(statement: Statement, found: Strength) -> str:
     )
 
 
-def _alone(base: Mapping[str, Any] | None) -> str:
-    """Say that what follows leaves out the earlier releases; empty if there are none."""
-    if base is None or base["kind"] != "release":
-        return ""
-    return "What follows is the strength of this release alone."
-
-
-def with_earlier(
+def _nearest_and_contents(
     statement: Statement,
     base: Mapping[str, Any] | None,
     domain: Domain | None,
-    *,
-    charges: bool = True,
-) -> str:
-    """Say which earlier releases were used, and how strong the protection is with them.
+) -> tuple[Strength, Strength]:
+    """The guarantee that readers are told: between the nearest tables that agree on what is public,
+    and for what the rows of a person say.
 
-    `charges` is as for `spent_before`.
+    It is that of a release and of the earlier releases in its base together, since the results hold
+    all of them. It is that of the release alone if there are none, or if they have no single
+    number; then `_results_of` says so.
     """
-    said = spent_before(statement, base, domain, charges=charges)
     found = with_base(statement, base, domain)
     contents = with_base(statement, base, domain, contents=True)
     if found is None or contents is None:
-        return said
-    return f"{said} Together, they {change_of_odds(statement, found, contents)}."
+        return strength(statement, domain), for_contents(statement)
+    return found, contents
+
+
+def _results_of(
+    results: str,
+    statement: Statement,
+    base: Mapping[str, Any] | None,
+) -> str:
+    """Name the releases whose results are meant; `results` as it is without earlier releases."""
+    earlier = earlier_releases(base)
+    if not earlier:
+        return results
+    if with_base(statement, base) is None:
+        return "the results of this release alone"
+    others = "the earlier one" if len(earlier) == 1 else "the earlier ones"
+    return f"the results of this release and of {others}"
 
 
 def change_of_odds(

@@ -20,6 +20,7 @@ from ..errors import DomainError, MarginError
 from ..interrupts.share import tell
 from ..plots.results import answered
 from ..privacy.budget import PureDP
+from ..privacy.strength import with_base
 from ..privacy.words import in_words
 from ..publication.adding import adding
 from ..publication.apart import told_apart
@@ -149,6 +150,10 @@ def content(
             high=total["high"],
         )
     )
+    guarantee = provenance.statement.guarantee
+    together = with_base(provenance.statement, provenance.base, synopsis.released.domain)
+    if together is not None:
+        guarantee += f"; together with the earlier releases that it uses, {together.in_full}"
     words = in_words(
         provenance.statement,
         synopsis.released.domain,
@@ -159,7 +164,7 @@ def content(
     return {
         "title": title,
         "private": provenance.private,
-        "guarantee": provenance.statement.guarantee,
+        "guarantee": guarantee,
         "words": words,
         "statement": provenance.statement.to_json(),
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),

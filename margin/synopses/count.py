@@ -89,7 +89,9 @@ class Count:
     noise_kurtosis
         The excess kurtosis of the noise; see `Marginal`.
     source
-        How the release made the number, in the words of `Source`; None if several are combined.
+        How the release made the number, in the words of `Source`. If several numbers are combined,
+        it is that of one that may be far off, or `BASED` if all are measured and one is combined
+        with the base; otherwise None.
     asked
         The question behind the number; None for a number that no synopsis answered. Two numbers of
         one release can be subtracted, as in ``synopsis.ratio(...) - synopsis.ratio(...)``: the
@@ -128,11 +130,9 @@ class Count:
 
     def __str__(self) -> str:
         low, high = self.interval(0.95)
-        about = "reconstructed, " if self.reconstructed else ""
-        if self.source is not None and self.source.may_be_far_off:
-            about = f"{self.source.brief}, "
+        about = Source.beside(self.source, reconstructed=self.reconstructed)
         bounds = "error not known" if math.isnan(low) else f"95 %: {low:,.6g} to {high:,.6g}"
-        return f"{self.estimate:,.6g} ({about}{bounds})"
+        return f"{self.estimate:,.6g} ({', '.join(filter(None, [about, bounds]))})"
 
     def _repr_html_(self) -> str:
         return f"<p>{self}</p>"

@@ -108,9 +108,13 @@ class Counting:
         raise NotImplementedError
 
     def _least_certain(self, chosen: Sequence[Chosen]) -> Source | None:
-        """The source of a number that may be far off, if there is one among several numbers."""
-        sources = [self.source(tuple(codes)) for codes in chosen]
-        return next((source for source in sources if source.may_be_far_off), None)
+        """The source of a number that may be far off, if there is one among several numbers. If
+        none was reconstructed, that of one that was combined with a base."""
+        sources = {self.source(tuple(codes)) for codes in chosen}
+        for source in (Source.ASSUMED, Source.RECONSTRUCTED, Source.BASED):
+            if source in sources:
+                return None if source is Source.RECONSTRUCTED else source
+        return None
 
     @explains_calls(named='put the conditions into a mapping, as in count({"sex": "F"})')
     def count(self, where: Mapping[str, Any]) -> Count:
@@ -206,6 +210,8 @@ class Counting:
         attribute: str,
         numbers: Mapping[Any, float] | None = None,
         where: Mapping[str, Any] | None = None,
+        *,
+        whole: bool = False,
     ) -> Mean:
         """Estimate the mean of an attribute from its counts, by a number for each category.
 
@@ -218,6 +224,9 @@ class Counting:
             of missing values, are left out of the mean. By default, the middles of the bins.
         where
             The rows, as for `count`; all rows by default.
+        whole
+            Whether all values are whole numbers, such as nights. A bin of 1 to under 3 then holds 1
+            and 2, and its middle is 1.5 and not 2. Only for bins without stated numbers.
 
         Returns
         -------
@@ -230,7 +239,8 @@ class Counting:
         Raises
         ------
         DomainError
-            As for `count`; and if a number is not finite, or a bin without limit has none.
+            As for `count`; if a number is not finite, or a bin without limit has none; and with
+            `whole` if numbers are stated, or a bin holds no whole number.
 
         Examples
         --------
@@ -242,22 +252,15 @@ class Counting:
         >>> low < 0.4 * 9 + 0.6 * 41.5 < high
         True
         """
-        form = attribute_at(self.domain, attribute)
-        stated = _stated(form, attribute, numbers)
-        asked_rows = chosen_codes(self.domain, where or {})
-        codes, weights = [], []
-        for label, number in stated.items():
-            own = common(asked_rows, chosen_codes(self.domain, {attribute: [label]}))
-            if own is not None:
-                codes.append(own)
-                weights.append(number)
-        if not codes:
+        if numbers is not None and whole:
             raise DomainError(
-                f"a mean of {attribute!r} needs a category with a number among the rows of the "
-                "conditions, but there is none; drop a condition, or state more numbers"
+                "whole= is about the middles of bins, but numbers are stated for the categories; "
+                "leave one of them out"
             )
+        stated = _stated(attribute_at(self.domain, attribute), attribute, numbers, whole=whole)
+        codes, values = self._numbered(attribute, stated, where)
         sums = self._sums(codes)
-        rows, values = float(sums.estimates.sum()), np.array(weights)
+        rows = float(sums.estimates.sum())
         estimate, gradient = math.nan, np.full(len(codes), math.nan)
         if rows > 0:
             estimate = float(values @ sums.estimates) / rows
@@ -271,6 +274,102 @@ class Counting:
             is_uncertain=is_too_uncertain(rows, sum(sums.combined(np.ones(len(codes))))),
         )
         return Mean(**vars(self._difference(asked, sums)))
+
+    @explains_calls(absent='pass an attribute and numbers, as in weighted("class", {"low": 150.0})')
+    def weighted(
+        self,
+        attribute: str,
+        numbers: Mapping[Any, float],
+        where: Mapping[str, Any] | None = None,
+        *,
+        per: Mapping[str, Any] | None = None,
+    ) -> Mean:
+        """Estimate the sum of a number over rows, such as a weighted number of rows: each row
+        counts with the number of its category.
+
+        Parameters
+        ----------
+        attribute
+            The attribute, or a level of it, such as classes of a survey weight.
+        numbers
+            The number of each category, such as the weight of a class. Rows of categories without
+            one count as 0.
+        where
+            The rows, as for `count`; all rows by default.
+        per
+            The rows whose sum to divide by, for a weighted share or ratio; by nothing if it is
+            None.
+
+        Returns
+        -------
+        Mean
+            The sum T, or the ratio T / B of two sums. Its variances allow for what all counts
+            share. Those of a ratio are of the delta method: the derivative by a count with the
+            number w is w / B in T, and -w T / B ** 2 in B. They are NaN if B is too uncertain for
+            this. The bounds are for the rows of the table, and not for a population.
+
+        Raises
+        ------
+        DomainError
+            As for `mean`.
+
+        Examples
+        --------
+        >>> import margin
+        >>> domain = {"class": ["low", "high"], "smokes": ["yes", "no"]}
+        >>> rows = {"class": ["low", "high"] * 300, "smokes": ["yes"] * 300 + ["no"] * 300}
+        >>> made = margin.release(rows, domain=domain, budget=margin.PureDP(10))
+        >>> weights = {"low": 100.0, "high": 300.0}
+        >>> smokers = made.weighted("class", weights, {"smokes": "yes"})
+        >>> share = made.weighted("class", weights, {"smokes": "yes"}, per={})
+        >>> abs(smokers.estimate - 60_000) < 1_500, abs(share.estimate - 0.5) < 0.01
+        (True, True)
+        """
+        stated = _stated(attribute_at(self.domain, attribute), attribute, numbers, whole=False)
+        codes, weights = self._numbered(attribute, stated, where)
+        base, base_numbers = self._numbered(attribute, stated, per) if per is not None else ([], [])
+        sums = self._sums([*codes, *base])
+        estimate = float(weights @ sums.estimates[: len(codes)])
+        is_uncertain = False
+        if per is not None:
+            # Of the numbers, zeros come first: the denominator takes no count of the numerator.
+            divides = np.concatenate([np.zeros(len(codes)), base_numbers])
+            divisor = float(divides @ sums.estimates)
+            is_uncertain = is_too_uncertain(divisor, sum(sums.combined(divides)))
+            estimate = estimate / divisor if divisor > 0 else math.nan
+            weights = np.concatenate([weights, np.zeros(len(base))]) - estimate * divides
+            weights /= divisor if divisor > 0 else math.nan
+        asked = Asked(
+            synopsis=self,
+            estimate=estimate,
+            codes=(*codes, *base),
+            weights=tuple(weights.tolist()),
+            # It is no whole number.
+            is_ratio=True,
+            is_uncertain=is_uncertain,
+        )
+        return Mean(**vars(self._difference(asked, sums)))
+
+    def _numbered(
+        self,
+        attribute: str,
+        stated: Mapping[Any, float],
+        where: Mapping[str, Any] | None,
+    ) -> tuple[list[Chosen], Floats]:
+        """The rows of a condition in each category that has a number, and these numbers."""
+        asked_rows = chosen_codes(self.domain, where or {})
+        codes, numbers = [], []
+        for label, number in stated.items():
+            own = common(asked_rows, chosen_codes(self.domain, {attribute: [label]}))
+            if own is not None:
+                codes.append(own)
+                numbers.append(number)
+        if not codes:
+            raise DomainError(
+                f"numbers of {attribute!r} need a category with a number among the rows of the "
+                "conditions, but there is none; drop a condition, or state more numbers"
+            )
+        return codes, np.array(numbers, dtype=float)
 
     @explains_calls(absent='pass an attribute, as in quantile("age") or quantile("age", 0.9)')
     def quantile(
@@ -493,6 +592,8 @@ def _stated(
     form: Attribute,
     name: str,
     numbers: Mapping[Any, float] | None,
+    *,
+    whole: bool,
 ) -> dict[Any, float]:
     """The number of each category that has one, by its label."""
     if numbers is None:
@@ -501,7 +602,10 @@ def _stated(
                 f"the categories of {name!r} are no bins, which have middles; state the number of "
                 'each, as in mean("children", {0: 0, 1: 1, 2: 2})'
             )
-        middles = [(low + high) / 2 for low, high in itertools.pairwise(form.bins)]
+        edges = list(itertools.pairwise(form.bins))
+        if whole:
+            edges = [_whole_within(name, *bin_, is_last=bin_ == edges[-1]) for bin_ in edges]
+        middles = [(low + high) / 2 for low, high in edges]
         numbers = dict(zip(form.labels, middles, strict=False))
     if not isinstance(numbers, Mapping) or not numbers:
         raise DomainError(
@@ -515,6 +619,26 @@ def _stated(
                 "a bin without a limit has no middle; state the numbers of all bins"
             )
     return dict(numbers)
+
+
+def _whole_within(
+    name: str,
+    low: float,
+    high: float,
+    *,
+    is_last: bool,
+) -> tuple[float, float]:
+    """The smallest and the largest whole number in a bin. The last bin has its upper edge, too."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return low, high
+    least = math.ceil(low)
+    most = math.floor(high) if is_last else math.ceil(high) - 1
+    if least > most:
+        raise DomainError(
+            f"a bin of {name!r} from {low:g} to {high:g} holds no whole number, so the values are "
+            "others; leave whole= (--whole) out"
+        )
+    return least, most
 
 
 def _implies(one: Chosen, other: Chosen) -> bool:

@@ -135,7 +135,7 @@ class Quantile:
 
     @property
     def source(self) -> Source | None:
-        """The source of numbers that may be far off, if there is one; see `Count`."""
+        """The source of the numbers behind it that says most of their errors; see `Count`."""
         return next((one.source for one in self.excess if one.source is not None), None)
 
     def __str__(self) -> str:
@@ -144,10 +144,8 @@ class Quantile:
         if self.edges is not None:
             low, high = self.interval()
             bounds = f"{low:g} to {high:g}"
-        about = "reconstructed, " if self.reconstructed else ""
-        if self.source is not None and self.source.may_be_far_off:
-            about = f"{self.source.brief}, "
-        return f"{self.estimate} ({about}95 %: {bounds})"
+        about = Source.beside(self.source, reconstructed=self.reconstructed)
+        return f"{self.estimate} ({', '.join(filter(None, [about, f'95 %: {bounds}']))})"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(str(self))}</p>"

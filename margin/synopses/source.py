@@ -55,6 +55,19 @@ class Source(Enum):
         """The source in a few words, for a heading."""
         return _BRIEF[self]
 
+    @staticmethod
+    def beside(source: "Source | None", *, reconstructed: bool) -> str:
+        """What to know of a number, in few words; empty if noise is its only error.
+
+        Examples
+        --------
+        >>> Source.beside(Source.BASED, reconstructed=True)
+        'measured and combined with the base'
+        """
+        if source in (Source.BASED, Source.ASSUMED):
+            return source.brief
+        return "reconstructed" if reconstructed else ""
+
     @property
     def may_be_far_off(self) -> bool:
         """Whether the release says nothing about one of the attributes of the answer."""

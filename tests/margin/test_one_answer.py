@@ -157,6 +157,30 @@ def test_the_source_of_each_answer():
     assert views == [Source.RECONSTRUCTED, Source.ASSUMED]
 
 
+ASKED = {
+    "count": lambda one, name: one.count({"a": 0, name: 0}),
+    "share": lambda one, name: one.ratio({"a": 0, name: 0}, {}),
+    "difference": lambda one, name: one.count({"a": 0, name: 0}) - one.count({"a": 1}),
+    "mean": lambda one, name: one.mean("a", {0: 1.0, 1: 2.0}, {name: 0}),
+    "quantile": lambda one, name: one.quantile("a", where={name: 0}),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED)
+@pytest.mark.parametrize(
+    ("with_base", "name", "said"),
+    [
+        (False, "b", "(95 %"),
+        (True, "b", "(measured and combined with the base, "),
+        (False, "c", "(reconstructed, "),
+        (True, "c", "(reconstructed, "),
+    ],
+)
+def test_python_prints_how_a_number_was_made(ask, with_base, name, said):
+    synopsis = released(with_base=with_base, with_known=False)
+    assert said in str(ASKED[ask](synopsis, name))
+
+
 def test_the_page_has_the_intervals_of_cells_whose_variances_differ():
     """Attributes measured in bases of their own: cells of one view have different variances."""
     mechanism = margin.Residual(

@@ -28,6 +28,16 @@ _MEAN = (
     "what the values differ from it."
 )
 
+_WHOLE = (
+    "Values are taken for whole numbers, so a bin of 1 to under 3 holds 1 and 2, and its middle is "
+    "1.5."
+)
+
+_NOT_WHOLE = (
+    "If the values are whole numbers, such as nights, the middles are too high by half of one: add "
+    "--whole."
+)
+
 _QUANTILE = (
     "Counts tell which category holds the {name}, and not where in it: with about 95 % "
     "probability, the true {name} lies between the bounds."
@@ -54,11 +64,13 @@ def average_of(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     groups = []
     for label in labels:
         inside = where if label is None else {**where, parsed.by: [label]}
-        groups.append(_group(synopsis, attribute, share, inside))
+        groups.append(_group(synopsis, attribute, share, inside, whole=parsed.whole))
 
     ways = dict.fromkeys((group.source, group.has_bounds) for group in groups)
     notes = [explained(synopsis, source, has_bounds=bounds) for source, bounds in ways]
-    about = [_MEAN if share is None else _QUANTILE.format(name=name)]
+    about = [_QUANTILE.format(name=name)]
+    if share is None:
+        about = [f"{_MEAN} {_WHOLE if parsed.whole else _NOT_WHOLE}"]
     outside = ", ".join(map(repr, _outside(domain, attribute)))
     if outside:
         about.append(_OUTSIDE.format(attribute=attribute, name=name, labels=outside))
@@ -67,6 +79,8 @@ def average_of(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
     document: dict[str, Any] = {"where": where, "attribute": attribute}
     if share is not None:
         document["quantile"] = share
+    else:
+        document["whole"] = parsed.whole
     document |= {"left_out": left_out(synopsis) or None, **compared.values}
     if parsed.by is None:
         (group,) = groups
@@ -99,6 +113,8 @@ def _group(
     attribute: str,
     share: float | None,
     where: "dict[str, list[Value]]",
+    *,
+    whole: bool,
 ) -> _Group:
     """The mean, or the quantile below which a share lies, of the rows of a condition."""
     from ...domain.level_views import split_level
@@ -106,7 +122,7 @@ def _group(
 
     number: Mean | Quantile
     if share is None:
-        number = synopsis.mean(attribute, where=where)
+        number = synopsis.mean(attribute, where=where, whole=whole)
         values: dict[str, Any] = uncertainty(number, "mean")
         numbers = [values[key] for key in ("mean", "low", "high")]
         texts = ["-" if one is None else shown(one, is_share=False) for one in numbers]

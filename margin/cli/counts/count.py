@@ -84,6 +84,12 @@ def add_commands(commands: Any) -> None:
         help="print the mean of an attribute with bins, such as income, from their middles",
     )
     count.add_argument(
+        "--whole",
+        action="store_true",
+        help="with --mean: the values are whole numbers, such as nights, so that a bin of 1 to "
+        "under 3 holds 1 and 2",
+    )
+    count.add_argument(
         "--median",
         metavar="ATTRIBUTE",
         help="print the median of an attribute with ordered categories: which of them may hold it",
@@ -146,6 +152,11 @@ def _check_one_form(parsed: argparse.Namespace, *, two_files: bool) -> None:
             f"{averages[0]} takes conditions and --by alone, but {' and '.join(averages + others)} "
             "are given; run the command once for each, or use Python, as in "
             'synopsis.mean("income", where={"sex": "F"}) - synopsis.mean("income")'
+        )
+    if parsed.whole and parsed.mean is None:
+        raise DomainError(
+            "--whole says how the middles of bins are taken, so it needs --mean with an attribute, "
+            "but there is none; add --mean, or leave --whole out"
         )
     given = ["a second file"] if two_files else []
     given += [f"--{name}" for name in ("minus", "by") if getattr(parsed, name) is not None]

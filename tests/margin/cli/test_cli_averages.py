@@ -53,19 +53,22 @@ GROUPS = {None: [None], "sex": ["F", "M"], "place@state": ["N", "S"]}
 
 
 @pytest.mark.parametrize(("words", "by"), [*itertools.product(WHERES, GROUPS)])
-def test_a_mean_is_that_of_python(synopsis, told, words, by):
-    text, values = told(*words, "--mean", "age", *([] if by is None else ["--by", by]))
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_mean_is_that_of_python(synopsis, told, words, by, whole):
+    options = [*([] if by is None else ["--by", by]), *(["--whole"] if whole else [])]
+    text, values = told(*words, "--mean", "age", *options)
     found = [values] if by is None else values["categories"]
     kept = [label for label in GROUPS[by] if by != "sex" or not words or label == "F"]
     assert len(found) == len(kept)
     for one, label in zip(found, kept, strict=True):
         where = WHERES[words] | ({} if label is None else {by: label})
-        mean = synopsis.mean("age", where=where)
+        mean = synopsis.mean("age", where=where, whole=whole)
         assert one["mean"] == mean.estimate and (one["low"], one["high"]) == mean.interval(0.95)
         assert f"{mean.estimate:,.1f}" in text and one["reconstructed"] == mean.reconstructed
         assert ("Reconstructed" in text) or not mean.reconstructed
     assert "left out of the mean: 'old'" in " ".join(text.split())
-    assert "the middle of each bin" in text
+    assert "the middle of each bin" in text and values["whole"] is whole
+    assert ("add --whole" in " ".join(text.split())) is not whole
 
 
 OPTIONS = {
@@ -100,6 +103,7 @@ def test_a_quantile_is_that_of_python(synopsis, told, option, by):
         (["--mean", "age", "--of", "sex=F"], "--mean and --of are given"),
         (["x.margin", "--median", "age"], "--median and a second file are given"),
         (["--median", "age", "--minus", "sex=F"], "--median and --minus are given"),
+        (["--whole", "--median", "age"], "--whole says how the middles of bins are taken"),
         (["--mean", "band"], "are no bins"),
         (["--mean", "wage"], "must have a finite number"),
         (["--median", "sex"], "needs categories in an order"),

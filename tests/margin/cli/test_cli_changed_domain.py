@@ -76,7 +76,7 @@ def test_a_release_and_the_ledger_tell_a_changed_domain(release, capsys, change)
     if change in SAME:
         assert said.err == "" and "differs" not in shown(capsys)
         return
-    means = ADDED if change == "a public total" else "where categories were changed"
+    means = ADDED if change == "a public total" else "if the release before is of another kind"
     assert said.err.startswith(f"{DIFFERS}entry 3 (week-1); {means}")
     (mark,) = (line for line in shown(capsys).splitlines() if "differs" in line)
     assert mark.startswith("  entry 4 (week-2): epsilon = 1; the domain differs")

@@ -94,11 +94,18 @@ def test_a_sum_of_rho_stands_first_and_as_an_epsilon():
     both = strength(Statement(budget=ZCDP("0.058"), unit="pid"), PUBLIC)
     assert f"the guarantees add up: rho = 0.058 ({_as_epsilon('0.058')})" in said
     assert f"given the public totals rho = 4 x 0.058 = 0.232 ({both.converted})" in said
-    order = ["Together, they change", "of this release alone.", "Strength: given the public totals"]
+    order = ["add up: rho = 0.058", "Guarantee: zero-concentrated", "rho = 0.029, neighbours"]
     places = [said.index(part) for part in order]
     assert places == sorted(places)
-    # Without an earlier release there is nothing to set apart.
-    assert "alone" not in in_a_paragraph(statement, PUBLIC)
+    strong = said[
+        said.index("Strength: given the public totals, the results of this release and") :
+    ]
+    assert "and of the earlier one change" in strong
+    # No other number of the strength is that of this release alone.
+    alone = strength(statement, PUBLIC)
+    assert alone.numbers not in said and alone.converted not in said
+    # Without an earlier release there is nothing to add up.
+    assert "earlier" not in in_a_paragraph(statement, PUBLIC)
 
 
 def _as_epsilon(rho):
@@ -156,8 +163,12 @@ def test_every_output_states_the_true_strength(tmp_path, capsys):
         stat["note"][0],
     ]
     for text in texts:
-        assert "epsilon = 2 x 0.5 = 1" in text
         assert "the guarantees add up: epsilon = 1.5" in text
+        assert "by a factor of at most 20.09 (epsilon = 2 x 1.5 = 3)" in text
+        assert "epsilon = 2 x 0.5 = 1" not in text
+    assert printed.startswith("adds up ")
+    assert data["guarantee"].endswith("earlier releases that it uses, epsilon = 2 x 1.5 = 3")
+    assert manifest["privacy"].startswith("This release uses an earlier release with epsilon = 1 ")
     assert manifest["base"] == synopsis.provenance.base
     assert "trusted about as much as a random sample of" in printed
 
@@ -189,13 +200,37 @@ CONTENTS = "the odds of any conclusion about what their row says"
     ],
 )
 def test_the_page_states_the_factor_together_with_earlier_releases(budget, domain, factors):
-    said = in_words(Statement(budget=budget), domain, earlier(budget))[1]
+    statement = Statement(budget=budget)
+    _, sum_of_both, in_short, *_, in_numbers = in_words(statement, domain, earlier(budget))
+    both = "the results of this release and of the earlier one"
     for odds, factor in factors.items():
-        assert f"change {odds} by a factor of at most {factor}" in said
-    assert said.count("by a factor") == len(factors)
-    assert "ledger" not in said
-    for other in (earlier(ZCDP(1)), {"kind": "public table", "source": "example.org", "rows": 7}):
-        assert "factor" not in in_words(Statement(budget=budget), domain, other)[1]
+        assert f"{both} change {odds} by a factor of at most {factor}" in in_numbers
+    assert in_numbers.count("by a factor") == len(factors)
+    assert "ledger" not in sum_of_both
+    # The short answer has the percentages of the sum, and says so.
+    sure = re.findall(r"at most ([\d.]+) % sure after (the results .+? earlier one)", in_short)
+    into = re.findall(r"of 50 % into at most ([\d.]+) %", in_numbers)
+    assert sure == [(percent, both) for percent in into] and len(sure) == len(factors)
+
+
+@pytest.mark.parametrize("domain", [OPEN, PUBLIC])
+@pytest.mark.parametrize("budget", [PureDP(1), ApproxDP(1, "1e-7")])
+def test_the_strength_is_that_of_the_release_if_there_is_no_sum(budget, domain):
+    statement = Statement(budget=budget)
+    public = {"kind": "public table", "source": "example.org", "rows": 7}
+    assert how_strong(statement, domain, base=public) == how_strong(statement, domain)
+    said = how_strong(statement, domain, base=earlier(ZCDP(1)))
+    alone = "the results of this release alone change"
+    assert said.replace(alone, "the results change") == how_strong(statement, domain)
+    assert alone in said
+    # A public table is not what the paragraph begins with: the rows of it are protected by nothing.
+    assert in_a_paragraph(statement, domain, public).startswith("Protects one row")
+
+
+def test_a_chain_of_releases_is_added_up_in_the_strength():
+    chain = earlier(PureDP(1), base=earlier(PureDP(2)))
+    said = how_strong(Statement(budget=PureDP(1)), OPEN, base=chain)
+    assert "of this release and of the earlier ones change" in said and "(epsilon = 4)" in said
 
 
 @pytest.mark.parametrize(

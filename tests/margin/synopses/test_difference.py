@@ -182,6 +182,67 @@ def test_a_mean_has_the_covariances_of_its_counts(where):
     assert found.reconstructed == ("d" in where)
 
 
+WEIGHTS = {0: 150.0, 1: 400.0, 2: 650.0}
+
+
+@pytest.mark.parametrize("where", [{}, {"a": 1}, {"c": 0, "a": [0]}, {"b": [0, 2]}, {"d": 1}])
+@pytest.mark.parametrize("per", [None, {}, {"a": 1}, {"b": [1, 2]}])
+def test_a_weighted_number_has_the_covariances_of_its_counts(where, per):
+    synopsis = made().synopsis
+    found = synopsis.weighted("b", WEIGHTS, where, per=per)
+    asked = [
+        (weight, {**rows, "b": code}, is_below)
+        for rows, is_below in [(where, False), *([] if per is None else [(per, True)])]
+        for code, weight in WEIGHTS.items()
+        if code in rows.get("b", WEIGHTS)
+    ]
+    wheres = [rows for _, rows, _ in asked]
+    counts = np.array([synopsis.count(rows).estimate for rows in wheres])
+    values = np.array([weight for weight, *_ in asked])
+    below = np.array([is_below for *_, is_below in asked])
+    top, bottom = values[~below] @ counts[~below], values[below] @ counts[below]
+    expected, gradient = top, values
+    if per is not None:
+        expected = top / bottom
+        gradient = np.where(below, -expected * values, values) / bottom
+    # Counts that are reconstructed together differ a little from those that are asked one by one.
+    near, nearly = (1e-3, 0.1) if "d" in where else (1e-9, 1e-3)
+    assert found.estimate == pytest.approx(expected, rel=near)
+    variance = gradient @ covariances(synopsis, wheres) @ gradient
+    assert found.variance == pytest.approx(variance, rel=nearly, abs=1e-9 * expected**2)
+
+
+def test_the_variance_of_a_weighted_number_is_that_of_its_error():
+    """Of a total, of a share, and of the difference of two shares."""
+    column = {name: codes()[:, axis] for axis, name in enumerate(DOMAIN)}
+    weight = np.array([WEIGHTS[code] for code in column["b"]])
+    chosen = column["c"] == 0
+    groups = [column["a"] == code for code in (0, 1)]
+    shares = [weight[chosen & group].sum() / weight[group].sum() for group in groups]
+    truths = [weight[chosen].sum(), shares[0], shares[0] - shares[1]]
+    squares = np.zeros(3)
+    for seed in range(SEEDS):
+        synopsis = made(seed).synopsis
+        one, other = (
+            synopsis.weighted("b", WEIGHTS, {"c": 0, "a": code}, per={"a": code}) for code in (0, 1)
+        )
+        all_found = [synopsis.weighted("b", WEIGHTS, {"c": 0}), one, one - other]
+        for place, (found, truth) in enumerate(zip(all_found, truths, strict=True)):
+            squares[place] += (found.estimate - truth) ** 2 / found.variance
+    law = stats.chi2(SEEDS)
+    assert all(law.ppf(1e-7) < squares) and all(squares < law.isf(1e-7))
+
+
+def test_weighted_numbers_without_bounds_or_rows():
+    few = made(rows=codes()[:30], budget=margin.ZCDP("0.001")).synopsis
+    share = few.weighted("b", WEIGHTS, {"a": 1, "c": 0}, per={"a": 1})
+    assert math.isnan(share.interval()[0])
+    with pytest.raises(DomainError, match="need a category with a number among the rows"):
+        few.weighted("b", {0: 1.0}, {}, per={"b": 2})
+    with pytest.raises(DomainError, match="must have a finite number"):
+        few.weighted("b", {0: math.nan})
+
+
 def test_the_variance_of_a_mean_is_that_of_its_error():
     """As for shares above; and of the difference of two means."""
     column = {name: codes()[:, axis] for axis, name in enumerate(DOMAIN)}
@@ -210,13 +271,46 @@ def test_a_mean_of_bins_takes_their_middles():
     assert closed.mean("x").estimate == pytest.approx(8.75, abs=0.1)
     with pytest.raises(DomainError, match="are no bins"):
         made().synopsis.mean("b")
-    with pytest.raises(DomainError, match="needs a category with a number among the rows"):
+    with pytest.raises(DomainError, match="need a category with a number among the rows"):
         made().synopsis.mean("b", {0: 1.0}, {"b": 2})
     for wrong in ({}, [1, 2], {0: "1"}):
         with pytest.raises(DomainError, match=r"must be a mapping|must have a finite number"):
             made().synopsis.mean("b", wrong)
     few = made(rows=codes()[:30], budget=margin.ZCDP("0.001")).synopsis
     assert math.isnan(few.mean("b", NUMBERS, {"a": 1, "c": 0}).interval()[0])
+
+
+@pytest.mark.parametrize(
+    ("bins", "numbers"),
+    [
+        ([0, 1, 2, 5], [0, 1, 3.5]),
+        ([0.5, 3, 3.5], [1.5, 3]),
+        ([-3, -1, 0, 0.5], [-2.5, -1, 0]),
+    ],
+)
+def test_the_middle_of_whole_numbers_in_a_bin_is_that_of_those_in_it(bins, numbers):
+    """The whole numbers of a bin are those that the domain counts there."""
+    domain = margin.Domain({"x": {"bins": bins, "other": "others"}})
+    values = np.arange(-9, 10)
+    held = np.array([domain["x"].category(int(value)) for value in values])
+    for code, number in enumerate(numbers):
+        assert values[held == code].mean() == number
+    rows = {"x": np.repeat(values, 20)}
+    made = margin.release(rows, domain=domain, budget=margin.PureDP(5))
+    stated = dict(zip(domain["x"].labels, numbers, strict=False))
+    assert made.mean("x", whole=True) == made.mean("x", stated)
+
+
+def test_whole_numbers_are_refused_where_they_say_nothing():
+    rows = {"x": [0.1] * 30, "y": [1] * 30}
+    domain = {"x": {"bins": [0, 0.2, 0.8, 1]}, "y": {"bins": [0, None]}}
+    synopsis = margin.release(rows, domain=domain, budget=margin.PureDP(1))
+    with pytest.raises(DomainError, match=r"from 0\.2 to 0\.8 holds no whole number"):
+        synopsis.mean("x", whole=True)
+    with pytest.raises(DomainError, match="a bin without a limit has no middle"):
+        synopsis.mean("y", whole=True)
+    with pytest.raises(DomainError, match="numbers are stated"):
+        synopsis.mean("y", {"0 or more": 1}, whole=True)
 
 
 NOT_WHOLE = {
