@@ -3,11 +3,11 @@
 from .boxes import BoxSynopsis
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
-from .count import Count, Difference, Mean, Ratio
+from .counts.count import Count, Difference, Mean, Ratio
+from .counts.quantile import Quantile
 from .itemsets import ItemsetCounts
 from .level_table import LevelSynopsis
 from .marginals import MarginalSynopsis
-from .quantile import Quantile
 from .records import RecordSynopsis
 from .rounds import SolvedRound
 from .sketch import SketchSynopsis

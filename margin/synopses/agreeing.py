@@ -11,7 +11,7 @@ from ..domain.marginal import Marginal
 from ..domain.recoding.grouped_view import GroupedView
 from ..errors import DomainError
 from ..solvers import JointProjection, ResidualConsistency, Tables, WholeTables
-from .counting import certain
+from .counts.conditions import certain
 from .noisy_tables import in_view_order, tables_of
 
 __all__ = ["agreed"]

@@ -17,7 +17,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import Tree
-from .counting import Sums
+from .counts.sums import Sums
 from .noisy_tables import negative_left
 from .synopsis import Packed, Provenance, Synopsis
 

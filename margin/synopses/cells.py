@@ -20,7 +20,8 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
-from .counting import Sums, common
+from .counts.conditions import common
+from .counts.sums import Sums
 from .noisy_tables import negative_left
 from .synopsis import Packed, Provenance, Synopsis
 

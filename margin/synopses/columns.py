@@ -14,7 +14,7 @@ from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..errors import DomainError
 from ..queries import Queries
-from .counting import Sums
+from .counts.sums import Sums
 from .noisy_tables import negative_left, packed_kurtosis, read_kurtosis
 from .synopsis import Packed, Provenance, Synopsis
 

@@ -18,7 +18,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import LevelTree
-from .counting import Sums
+from .counts.sums import Sums
 from .noisy_tables import in_view_order, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 

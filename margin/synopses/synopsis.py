@@ -28,7 +28,7 @@ from ..privacy.statement import Statement
 from ..queries import Queries
 from ..queries.marginals import check_queries, shares
 from .agreeing import agreed
-from .counting import Counting
+from .counts.averages import Averages
 from .source import Source
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Packed(NamedTuple):
     eq=False,
     repr=False,
 )
-class Synopsis(Counting):
+class Synopsis(Averages):
     """The result of a release: an object that answers questions about the table.
 
     It contains nothing from the data except the noisy answers. The forms of `margin.synopses`

@@ -16,7 +16,7 @@ from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
-from .counting import Sums
+from .counts.sums import Sums
 from .noisy_tables import in_view_order, negative_left, packed_kurtosis, read_kurtosis
 from .synopsis import Packed, Provenance, Synopsis
 

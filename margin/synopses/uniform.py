@@ -13,7 +13,8 @@ from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
-from .counting import Sums, box
+from .counts.conditions import box
+from .counts.sums import Sums
 from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import margin
 
     from ...domain.attribute import Value
-    from ...synopses.count import Count, Difference, Ratio
+    from ...synopses.counts.count import Count, Difference, Ratio
     from ...synopses.source import Source
 
 __all__ = ["NotInOrder", "not_in_order", "ratio_of", "shown", "signed_lines", "told", "uncertainty"]
@@ -28,7 +28,7 @@ def ratio_of(
     """The share of the rows of --of that satisfy the conditions, too, after the conditions of its
     two numbers of rows."""
     from ...domain.where import chosen_codes
-    from ...synopses.counting import common
+    from ...synopses.counts.conditions import common
 
     if not conditions:
         raise DomainError(
@@ -160,7 +160,7 @@ def _holds(
 ) -> bool:
     """Whether rows of a category are among those of a denominator."""
     from ...domain.where import chosen_codes
-    from ...synopses.counting import common
+    from ...synopses.counts.conditions import common
 
     return common(chosen_codes(domain, base), chosen_codes(domain, {name: [label]})) is not None
 

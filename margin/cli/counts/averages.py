@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import margin
 
     from ...domain.attribute import Value
-    from ...synopses.count import Mean
-    from ...synopses.quantile import Quantile
+    from ...synopses.counts.count import Mean
+    from ...synopses.counts.quantile import Quantile
     from ...synopses.source import Source
 
 __all__ = ["average_of", "averages_asked"]

@@ -19,7 +19,7 @@ from .each import categories_inside, check_conditions, columns
 if TYPE_CHECKING:
     import margin
 
-    from ...synopses.count import Count, Difference
+    from ...synopses.counts.count import Count, Difference
 
 __all__ = ["change_of"]
 
@@ -155,7 +155,7 @@ def _texts(
 
 def _change(earlier: "Count", later: "Count") -> "tuple[Difference, dict[str, Any]]":
     """The change of a number, and its JSON values; None for what is not known."""
-    from ...synopses.count import Difference
+    from ...synopses.counts.count import Difference
     from ...synopses.source import Source
 
     change = Difference.between_releases(earlier, later)

@@ -11,7 +11,7 @@ from .asking import not_in_order, ratio_of, shown, signed_lines, uncertainty
 if TYPE_CHECKING:
     import margin
 
-    from ...synopses.count import Count, Difference
+    from ...synopses.counts.count import Count, Difference
     from ...synopses.source import Source
 
 __all__ = ["difference_of"]

@@ -86,7 +86,7 @@ def categories_inside(
     """
     from ...domain.level_views import attribute_at
     from ...domain.where import chosen_codes
-    from ...synopses.counting import common
+    from ...synopses.counts.conditions import common
 
     codes = chosen_codes(domain, where)
     found = [

@@ -17,8 +17,8 @@ from ...domain.where import Chosen
 from ...domain.workload import Workload
 from ...errors import DomainError, FileError
 from ..agreeing import agreed
-from ..count import Count
-from ..counting import Sums
+from ..counts.count import Count
+from ..counts.sums import Sums
 from ..source import Source
 from ..synopsis import Synopsis
 

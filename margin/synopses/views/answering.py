@@ -30,7 +30,7 @@ from ...solvers import (
     with_total,
 )
 from ..bases.forms import StatedBase
-from ..counting import certain
+from ..counts.conditions import certain
 from ..noisy_tables import in_view_order
 
 __all__ = ["MOST_BASED", "MOST_CELLS", "Answering", "at_once"]

@@ -12,7 +12,8 @@ from ...domain.level_views import LevelView
 from ...domain.marginal import Marginal
 from ...domain.where import Chosen
 from ...solvers import covered_group_variances
-from ..counting import Sums, certain, covered_sums, left_open, weights_on
+from ..counts.conditions import certain, left_open, weights_on
+from ..counts.sums import Sums, covered_sums
 from ..noisy_tables import in_view_order
 from .answering import MOST_BASED, Answering, at_once
 

@@ -29,7 +29,7 @@ from ...solvers import (
     learnt,
 )
 from ..bases.forms import StatedBase
-from ..counting import Sums
+from ..counts.sums import Sums
 from ..exports import record_targets, to_mbi
 from ..noisy_tables import in_view_order, negative_left, tables_of
 from ..source import Source

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..domain.bounds import LAPLACE_KURTOSIS, bounds_around, half_widths
-from ..domain.where import Chosen
-from ..errors import DomainError
-from .source import Source
+from ...domain.bounds import LAPLACE_KURTOSIS, bounds_around, half_widths
+from ...domain.where import Chosen
+from ...errors import DomainError
+from ..source import Source
 
 __all__ = ["Asked", "Count", "Difference", "Mean", "Ratio", "is_too_uncertain"]
 

@@ -3,10 +3,10 @@
 import html
 from dataclasses import dataclass
 
-from ..domain.attribute import Value
-from ..errors import DomainError
+from ...domain.attribute import Value
+from ...errors import DomainError
+from ..source import Source
 from .count import Difference
-from .source import Source
 
 __all__ = ["Quantile"]
 

@@ -1,0 +1,1 @@
+"""Numbers of rows that satisfy conditions, and what follows from several of them."""
