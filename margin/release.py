@@ -213,8 +213,10 @@ def release(
         True.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
-        the ledger. After SIGTERM or SIGHUP the message is printed, and the
-        process ends.
+        the ledger. After SIGTERM or SIGHUP the message is printed, and the process ends; a handler
+        of your own takes the place of both, and if it returns, the release goes on. All this needs
+        the main thread. In another thread, a signal without a handler of your own ends the process
+        with no message, and the next release removes the temporary folder.
 
     Examples
     --------
