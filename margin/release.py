@@ -19,6 +19,7 @@ from .domain.domain import GivenDomain, domain_of
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError, note_lost
 from .interrupts import watched
+from .interrupts.loading import loading
 from .mechanisms import Adaptive, Auto, PriView, Residual
 from .mechanisms.tried import try_solvers
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -475,6 +476,10 @@ class _Work:
             entropy=entropy,
             ledger=self._charge,
         )
+
+        # The solvers need it. It may fail to load, so load it before the charge.
+        with loading():
+            import scipy.linalg  # noqa: F401
 
         # Run the mechanism.
         with one_table():

@@ -1,6 +1,7 @@
 """Another thread may be importing an optional package while a release runs: its module is then in
 `sys.modules`, and lacks its names."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,35 @@ def test_a_package_that_is_being_imported_stops_no_release(
         data, domain={"a": 2}, budget=margin.PureDP(1), mechanism=margin.mechanisms.Direct()
     )
     assert made.marginal("a").counts.shape == (2,)
+
+
+WATCHED = """
+import sys
+import margin
+
+class Watched:
+    def charge(self, budget, /):
+        self.before = set(sys.modules)
+
+ledger = Watched()
+margin.release(
+    {"a": [0, 1], "b": [0, 1]},
+    domain={"a": 2, "b": 2},
+    budget=margin.PureDP(1),
+    mechanism=margin.mechanisms.MECHANISM,
+    ledger=ledger,
+)
+late = sorted(set(sys.modules) - ledger.before)
+assert "scipy.linalg" in ledger.before and not late, late
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism", ["Adaptive()", "PriView()", "Residual()", "MatrixMechanism()", "FourierLP()"]
+)
+def test_no_module_is_loaded_after_the_charge(mechanism: str) -> None:
+    subprocess.run([sys.executable, "-c", WATCHED.replace("MECHANISM", mechanism)], check=True)
 
 
 def test_an_object_is_of_a_class_that_its_package_offers(monkeypatch: pytest.MonkeyPatch) -> None:
