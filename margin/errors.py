@@ -5,6 +5,8 @@ or a file, and never quotes a value of the data. All errors derive from `ValueEr
 does not know this module can still catch them.
 """
 
+from fractions import Fraction
+
 __all__ = [
     "BudgetError",
     "BudgetSpentError",
@@ -94,12 +96,28 @@ class BudgetSpentError(BudgetError):
 
     Nothing has been charged. The command line ends with exit code 3.
 
+    Attributes
+    ----------
+    remaining
+        What remains of the budget of the data set: epsilon if it is `PureDP`, else rho.
+    asked
+        The cost of the release, in the same unit. Both are None if a ledger of your own raised the
+        error without them.
+
     Examples
     --------
-    >>> import margin
-    >>> issubclass(margin.BudgetSpentError, margin.BudgetError)
-    True
+    >>> import margin, tempfile
+    >>> ledger = margin.Ledger(tempfile.mkdtemp() + "/ledger.db")
+    >>> _ = ledger.register("people", margin.PureDP(1))
+    >>> try:
+    ...     ledger.charge("people", margin.PureDP(3))
+    ... except margin.BudgetSpentError as error:
+    ...     print(error.remaining, error.asked)
+    1 3
     """
+
+    remaining: Fraction | None = None
+    asked: Fraction | None = None
 
 
 class FileError(MarginError):

@@ -19,6 +19,7 @@ from .domain.domain import GivenDomain, domain_of
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError, note_lost
 from .interrupts import watched
+from .interrupts.loading import loading
 from .mechanisms import Adaptive, Auto, PriView, Residual
 from .mechanisms.tried import try_solvers
 from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -213,8 +214,10 @@ def release(
         True.
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
-        the ledger. After SIGTERM or SIGHUP the message is printed, and the
-        process ends.
+        the ledger. After SIGTERM or SIGHUP the message is printed, and the process ends; a handler
+        of your own takes the place of both, and if it returns, the release goes on. All this needs
+        the main thread. In another thread, a signal without a handler of your own ends the process
+        with no message, and the next release removes the temporary folder.
 
     Examples
     --------
@@ -473,6 +476,10 @@ class _Work:
             entropy=entropy,
             ledger=self._charge,
         )
+
+        # The solvers need it. It may fail to load, so load it before the charge.
+        with loading():
+            import scipy.linalg  # noqa: F401
 
         # Run the mechanism.
         with one_table():

@@ -1,11 +1,11 @@
 """`open_source`: a source of rows from a file, a data frame, an array or any other table."""
 
 import os
-import sys
 from collections.abc import Mapping
 
 import numpy as np
 
+from .._optional import is_instance
 from ..domain.domain import Domain
 from ..errors import DataError
 from .files import SUFFIXES
@@ -65,12 +65,11 @@ def open_source(data: object) -> Source:
         return CodesSource(data)
     if isinstance(data, Mapping):
         return ColumnsSource(data)
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(data, pandas.DataFrame):
+    if is_instance(data, "pandas", "DataFrame"):
         return ColumnsSource(data)
     if type(data).__module__.startswith("pyspark.sql."):
         return SparkSource(data)
-    if pandas is not None and isinstance(data, pandas.Series):
+    if is_instance(data, "pandas", "Series"):
         raise DataError(
             "data must be a table with named columns, but it is a single column (a pandas Series); "
             "give the data frame, or series.to_frame()"

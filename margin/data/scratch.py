@@ -6,6 +6,11 @@ when the process is stopped by Ctrl-C, SIGTERM or SIGHUP. After SIGKILL or a los
 release of the same user with the same temporary folder removes it. Until then it stays on the disk,
 so keep TMPDIR on an encrypted disk.
 
+Two cases of SIGTERM and SIGHUP are like SIGKILL. Only the main thread can set a handler, so nothing
+runs if the system ends a process whose folders are all those of other threads. And a handler of the
+program may end the process at once, by `os._exit`. A handler that returns lets the work go on, so
+nothing is removed before it; one that raises an exception ends the work.
+
 Each folder contains a file that names it and that its process keeps locked. The lock ends with the
 process, however the process ends. So a folder whose file can be locked is not in use. The lock is
 the first file that is made and the last one that is removed. So a process that is killed in between
@@ -34,7 +39,7 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-from .._ending import ENDING, end_by
+from .._ending import ENDING, end_by, is_default
 from ..errors import FileError
 from ..interrupts import at_the_end, shielded
 
@@ -188,13 +193,14 @@ def _remove_unused(folder: Path) -> None:
 
 
 def _watch() -> None:
-    """Make SIGTERM and SIGHUP remove the folders. Only the main thread may set a handler. A signal
-    that is ignored, such as SIGHUP under nohup, stays ignored."""
+    """Make SIGTERM and SIGHUP remove the folders if they would end the process without running any
+    code of the program. A handler of the program, and an ignored signal, stay as they are. Only the
+    main thread may set a handler."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in ENDING:
         current = signal.getsignal(number)
-        if current is not _stopped and (current == signal.SIG_DFL or callable(current)):
+        if is_default(current):
             _before[number] = current
             signal.signal(number, _stopped)
 
@@ -209,8 +215,7 @@ def _unwatch() -> None:
 
 
 def _stopped(number: int, frame: FrameType | None) -> None:
-    """The handler: remove the folders, then do what the previous handler did. By default the
-    process is killed by the signal, and its parent sees this."""
+    """The handler: remove the folders, then end the process as the previous handler does."""
     _remove_held()
     before = _before[number]
     if callable(before):

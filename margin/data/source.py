@@ -5,13 +5,13 @@ whichever views are counted. Its errors never contain a value of the data.
 """
 
 import contextlib
-import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._optional import is_instance
 from ..domain.domain import Domain
 from ..domain.values import telling
 from ..errors import DataError
@@ -428,9 +428,8 @@ def _by_value(name: str, values: list[Any]) -> Any:
     return quietly(lambda: pa.array(list(texts), pa.string()), wrong)
 
 
-def _is_categorical(kind: Any) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(kind, pandas.CategoricalDtype)
+def _is_categorical(kind: object) -> bool:
+    return is_instance(kind, "pandas", "CategoricalDtype")
 
 
 def _categorical(name: str, values: Any) -> Any:

@@ -609,11 +609,13 @@ def _check_rest(
             f"the budget is {'practically ' if left else ''}used up, so make no further release "
             "from this data set, and use the files that are released already"
         )
-    raise BudgetSpentError(
+    error = BudgetSpentError(
         f"a release from data set {name!r} may spend at most what remains of its budget, "
         f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
         f"for {text(units * UNIT)}; {advice}"
     )
+    error.remaining, error.asked = left * UNIT, units * UNIT
+    raise error
 
 
 def is_nearly_spent(total: Budget, remaining: Fraction) -> bool:

@@ -62,6 +62,9 @@ class FourierLP:
             instead=instead,
             limit="max_cells",
         )
+        # `nearest_table` needs it. It takes long to load, so load it before the budget is spent.
+        import scipy.optimize  # noqa: F401
+
         components = Components("FourierLP", domain, asked(domain, workload))
         measured = private.measure_linear(components.strategies)
         rows = []

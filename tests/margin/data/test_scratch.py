@@ -13,6 +13,7 @@ import pytest
 
 import margin
 from margin.data.files import quoted
+from margin.data.parts import Parts
 from margin.data.scratch import scratch
 from margin.interrupts import ENDING
 
@@ -103,7 +104,6 @@ def ended(process, number):
 HANDLERS = {
     "none": ("", None),
     "one that exits": ("lambda *_: sys.exit(7)", 7),
-    "one that exits at once": ("lambda *_: os._exit(9)", 9),
 }
 
 
@@ -116,6 +116,41 @@ def test_a_signal_removes_it_and_does_what_it_did_before(parent, handler, code, 
     assert (folder / "rows").exists()
     assert ended(process, number) == (-number if code is None else code)
     assert not os.listdir(parent)
+
+
+@pytest.mark.slow
+def test_what_a_handler_that_exits_at_once_leaves_the_next_one_removes(parent):
+    process, folder = child(parent, before="signal.signal(15, lambda *_: os._exit(9))")
+    assert ended(process, signal.SIGTERM) == 9
+    assert (folder / "rows").exists()
+    with scratch():
+        assert not folder.exists()
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_handler_that_returns_lets_a_release_go_on(parent, number, request, monkeypatch):
+    received, kept = [], []
+    before = signal.signal(number, lambda number, frame: received.append(number))
+    request.addfinalizer(lambda: signal.signal(number, before))
+
+    class Signalled(Parts):
+        """The signal comes while the rows are read into the folder."""
+
+        def __init__(self, folder, schema):
+            super().__init__(folder, schema)
+            signal.raise_signal(number)
+            kept.append(folder.exists())
+
+    monkeypatch.setattr("margin.data.rows_per_person.Parts", Signalled)
+    made = margin.release(
+        {"id": [0, 0, 1], "a": [0, 1, 1]},
+        domain={"a": 2},
+        budget=margin.PureDP(1),
+        unit="id",
+        rows_per_person=2,
+    )
+    assert made.marginal("a").counts.shape == (2,)
+    assert set(received) == {number} and set(kept) == {True} and not os.listdir(parent)
 
 
 @pytest.mark.parametrize("number", ENDING)

@@ -121,6 +121,7 @@ def test_what_is_advised_where_a_release_does_not_fit_can_be_done(tmp_path, char
     with pytest.raises(BudgetSpentError) as found:
         ledger.charge("p", PureDP("3.5"))
     assert advice in str(found.value)
+    assert found.value.remaining == ledger.remaining("p") and found.value.asked == F("3.5")
 
 
 def test_show_says_that_a_useless_rest_is_none(tmp_path, capsys):
