@@ -177,19 +177,22 @@ function misses() {
 
 /** How far the counts of two chosen lines of a measured table are apart and, where percentages are not of all rows, their percentages; empty for others.
  *
- * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. It holds for percentages, too: half the
- * width of their bounds is at least that of their errors; see `sharing`. */
+ * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. So it holds for lines of categories that are
+ * together, too, even if a smaller table has one of them. It holds for percentages: half the width of their bounds is at least that of their errors; see
+ * `sharing`. */
 function differences(rows) {
-  const isContrast = together().some(isContrasted);
-  const isRuled = rows.length === 2 && shown.source === "measured" && (isContrast || (limited().length && !together().length));
+  const isChosen = limited().length > 0 || together().length > 0;
+  const isRuled = rows.length === 2 && shown.source === "measured" && isChosen;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low) || !isMeasured({ source: shown.source, ...row }))) return "";
   // Numbers as the table shows them, so that readers find the difference there.
   const counts = rows.map((row) => ({ value: shownNumber(row.count), low: row.low, high: row.high }));
   const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
   // Shares of the same rows are in the order of their counts, whose bounds are narrower.
   const isSameWhole = within.every((place) => rows[0].codes[place] === rows[1].codes[place]);
+  // All rows of a whole, put together, are 100 % of it by choice.
+  const isPart = shown.asked.some((axis, place) => !within.includes(place) && !(joined[place] && ticked[place].size === sizes[axis]));
   const points = (number) => (number / 10).toFixed(1);
-  const ofPercentages = within.length && percentages.every((one) => one)
+  const ofPercentages = within.length && isPart && percentages.every((one) => one)
     ? `${difference("percentage", percentages, points, " percentage points")}${isSameWhole ? "" : `, ${larger("percentage", percentages)}`}. ` : "";
   return `${ofPercentages}${difference("count", counts, whole.format)}, ${larger("count", counts)}. Such bounds are low minus high, and high minus low.`;
 }
