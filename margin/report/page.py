@@ -36,6 +36,7 @@ _SCRIPTS = (
     "table",
     "charts",
     "files",
+    "address",
     "sections",
     "start",
 )

@@ -29,7 +29,7 @@ def texts(browser, selector):
 
 def until(condition, *, seen=lambda: None):
     """Wait until the condition holds; the failure shows what was seen instead."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 12
     while not condition():
         assert time.monotonic() < end, seen()
         time.sleep(0.05)
@@ -38,6 +38,19 @@ def until(condition, *, seen=lambda: None):
 def written(path):
     """The condition that a download has arrived: the browser makes an empty file first."""
     return lambda: path.exists() and path.stat().st_size > 0
+
+
+def chosen_file(browser, start):
+    """The file of chosen lines whose name starts in this way, once it has arrived."""
+    found = []
+
+    def arrived():
+        found[:] = browser.downloads.glob(f"{start}-chosen-*.csv")
+        return found and found[0].stat().st_size > 0
+
+    until(arrived)
+    (file,) = found
+    return file
 
 
 def open_page(browser, path):

@@ -288,7 +288,7 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
     [
         (PureDP(1), ["Each row", "did not have this row", "2.72 (epsilon = 1)", "at most 2.72 %."]),
         (PureDP(1), ["known to be in the table", "7.39 (epsilon = 2 x 1 = 2)"]),
-        (PureDP(1), ["50 % into at most 73.12 %.", "50 % into at most 88.09 %."]),
+        (PureDP(1), ["50 % into at most 73.11 %.", "50 % into at most 88.08 %."]),
         (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "did not have these rows", "1.11 %"]),
         (
             ZCDP("0.1"),
