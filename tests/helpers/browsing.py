@@ -29,7 +29,7 @@ def texts(browser, selector):
 
 def until(condition, *, seen=lambda: None):
     """Wait until the condition holds; the failure shows what was seen instead."""
-    end = time.monotonic() + 12
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, seen()
         time.sleep(0.05)

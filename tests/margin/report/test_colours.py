@@ -1,4 +1,4 @@
-"""The colours of bars can be told from the page and from the lines on them, in light and in dark."""
+"""Bars can be told from the page and from the lines on them by their colours, light and dark."""
 
 import re
 from importlib import resources
