@@ -331,6 +331,7 @@ def test_only_a_page_with_reconstructed_tables_speaks_of_them(synopsis, tmp_path
     readme = " ".join((tmp_path / "folder" / "README.txt").read_text().split())
     has = Source.RECONSTRUCTED in made
     assert has is (len(tables) > 1)
+    assert ("in one table many true numbers may lie outside" in before) is has
     for text in (before, readme):
         assert (ADDED_UP in text) is has
         assert ("reconstructed" in text) is ("not measured" in text) is has

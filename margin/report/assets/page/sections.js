@@ -80,7 +80,6 @@ function typical() {
     const line = `${name} (${tables} table${tables === 1 ? "" : "s"}): typically ${middle} ${data.row_name}${all}; a typical count is ${whole.format(middleOf(counts))}`;
     element("errors").append(cell("li", line));
   }
-  element("on-average").hidden = ![...groups.keys()].some((name) => name.endsWith(KINDS.reconstructed));
   // Sums of counts that are not negative are not negative either.
   const held = [...data.views, ...data.answers].filter((table) => table.counts);
   element("below-zero").hidden = held.every((table) => doubles(table.counts).every((count) => count >= -ROUNDING));
