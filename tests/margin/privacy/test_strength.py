@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
@@ -432,3 +433,18 @@ def test_the_tables_of_the_page_are_those_of_the_statements():
         assert ZCDP(rho) == budget_of_factor(largest)
         replace = Neighbours.REPLACE_ROW
         assert ZCDP(replaced, neighbours=replace) == budget_of_factor(largest, neighbours=replace)
+
+
+@pytest.mark.parametrize(
+    "epsilon", ["0.001", "0.1", "0.5", "1", "2", "3.7", "8", "20", "400", "1000"]
+)
+def test_what_even_odds_become_is_rounded_up_once(epsilon):
+    """From epsilon itself, not from a factor that was rounded up before."""
+    said = how_strong(Statement(budget=PureDP(epsilon)), None)
+    found = [float(text) for text in re.findall(r"of 50 % into at most ([\d.]+) %", said)]
+    for steps, most in enumerate(found, 1):
+        with localcontext(prec=50):
+            odds = (steps * Decimal(epsilon)).exp()
+            exact = 100 * odds / (1 + odds)
+            assert 0 <= Decimal(str(most)) - exact < Decimal("0.01")
+    assert len(found) == 2

@@ -94,7 +94,9 @@ def test_lines_that_are_not_shown_count_in_percentages_and_the_page_says_so(open
     choose(opened, "whole", "0")
     assert HIDDEN not in texts(opened, "#more")[0]
     # A single line of each whole has no share in the lines that are shown but 100 %.
+    pick(opened, DOMAIN, ["meals", "score"])
     tick_category(opened, 1, "below")
+    choose(opened, "whole", "0")
     (said,) = texts(opened, "#more")
     assert HIDDEN in said and "in those that are shown" not in said
 
