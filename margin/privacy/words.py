@@ -445,7 +445,8 @@ def _of_even_odds(found: Strength) -> str:
 
     A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
     """
-    return f"This factor turns a probability of 50 % into at most {_of_even(found):g} %."
+    most = f"{_of_even(found):g} %"
+    return f"Before it is rounded up, this factor turns a probability of 50 % into at most {most}."
 
 
 def _of_even(found: Strength) -> float:
