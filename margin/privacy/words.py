@@ -437,10 +437,14 @@ def _factor(found: Strength) -> str:
     return f"{text}, except with a probability of {_chance(found.chance)}"
 
 
+def _exact(found: Strength) -> float:
+    """The factor exp(loss), with 1e-12 of it added: the relative error of floats is smaller."""
+    return math.exp(min(found.loss, _LARGEST)) * (1 + 1e-12)
+
+
 def _rounded(found: Strength) -> float:
     """The factor exp(loss), rounded up; infinite if a formula is shorter."""
-    # The relative error of floats is smaller than that of this factor.
-    factor = math.exp(min(found.loss, _LARGEST)) * (1 + 1e-12)
+    factor = _exact(found)
     if factor < _IN_FULL:
         return math.ceil(100 * factor) / 100
     if factor >= _MOST_WRITTEN:
@@ -466,12 +470,14 @@ def _of_even_odds(found: Strength) -> str:
 
     A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
     """
-    return f"This factor turns a probability of 50 % into at most {_of_even(found):g} %."
+    most = f"{_of_even(found):g} %"
+    return f"Before it is rounded up, this factor turns a probability of 50 % into at most {most}."
 
 
 def _of_even(found: Strength) -> float:
-    """What the factor makes of a probability of 50 %, in per cent, rounded up."""
-    probability = 1 - 1 / (1 + _rounded(found))
+    """What the factor makes of a probability of 50 %, in per cent, rounded up once: it is computed
+    from the factor itself, not from the rounded one."""
+    probability = 1 - 1 / (1 + _exact(found))
     return math.ceil(1e4 * probability) / 100
 
 

@@ -192,7 +192,11 @@ def content(
         "unsaid": "" if live else silent,
         "imprint": imprint.lines(title, synopsis),
         "opening": OPENING,
-        "adding": adding(has_contact=imprint.contact is not None, has_smaller=True),
+        "adding": adding(
+            has_contact=imprint.contact is not None,
+            has_smaller=True,
+            row_name=imprint.row_name,
+        ),
         "most": most,
     }
 

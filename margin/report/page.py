@@ -36,10 +36,18 @@ _SCRIPTS = (
     "table",
     "charts",
     "files",
+    "address",
     "sections",
     "start",
 )
 """The files of the page's script, which is one text in the page, in their order."""
+
+_ON_AVERAGE = (
+    "Do not compare the \u00b1 of reconstructed tables with that of measured ones: bounds of "
+    "reconstructed tables hold for 95 % of such numbers on average, and in one table many true "
+    "numbers may lie outside."
+)
+"""Why the widths of bounds do not say which of two tables is more exact."""
 
 _NAMED = 8
 """Number of names of attributes in a sentence, above which the last ones are counted."""
@@ -146,6 +154,7 @@ def page(holds: dict[str, Any]) -> str:
         "TABLES": _shown(has_tables),
         "ESTIMATED": " and for what was not measured" if is_estimated else "",
         "RECONSTRUCTED": f" {ADDED_UP}" if is_reconstructed else "",
+        "AVERAGE": f" {_ON_AVERAGE}" if is_reconstructed else "",
         "IMPRINT": _lines(holds["imprint"]),
         "VERSION": html.escape(holds["version"]),
         "STYLE": _asset("page.css"),

@@ -40,6 +40,19 @@ def written(path):
     return lambda: path.exists() and path.stat().st_size > 0
 
 
+def chosen_file(browser, start):
+    """The file of chosen lines whose name starts in this way, once it has arrived."""
+    found = []
+
+    def arrived():
+        found[:] = browser.downloads.glob(f"{start}-chosen-*.csv")
+        return found and found[0].stat().st_size > 0
+
+    until(arrived)
+    (file,) = found
+    return file
+
+
 def open_page(browser, path):
     """Open the page in a file; see `open_address`."""
     open_address(browser, path.as_uri())

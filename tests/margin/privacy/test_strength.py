@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
@@ -367,16 +368,20 @@ def test_what_a_replaced_row_says_is_one_step():
     assert "7.39" not in said and "known to be in the table" not in said
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "1", "4.6", "4.61", "7.43", "17.2", "60"])
-def test_what_a_factor_makes_of_even_odds_is_that_of_the_written_factor_rounded_up(epsilon):
-    said = how_strong(Statement(budget=PureDP(epsilon)), OPEN)
-    factor, most = re.search(
-        r"factor of at most ([\w.,()]+) \(.*? turns a probability of 50 % into at most ([\d.]+) %",
-        said,
-    ).groups()
-    odds = math.exp(60) if factor == "exp(60)" else float(factor.replace(",", ""))
-    exact = 100 * odds / (1 + odds)
-    assert 0 <= float(most) - exact < 0.0101
+@pytest.mark.parametrize(
+    "epsilon", ["0.001", "0.1", "0.5", "1", "2", "3.7", "4.6", "7.43", "17.2", "60", "1000"]
+)
+def test_what_even_odds_become_is_rounded_up_once(epsilon):
+    """From epsilon itself, not from a factor that was rounded up before."""
+    said = how_strong(Statement(budget=PureDP(epsilon)), None)
+    start = "Before it is rounded up, this factor turns a probability of 50 % into at most"
+    found = [float(text) for text in re.findall(rf"{start} ([\d.]+) %", said)]
+    for steps, most in enumerate(found, 1):
+        with localcontext(prec=50):
+            odds = (steps * Decimal(epsilon)).exp()
+            exact = 100 * odds / (1 + odds)
+            assert 0 <= Decimal(str(most)) - exact < Decimal("0.01")
+    assert len(found) == 2
 
 
 FACTORS = [1.0001, 1.5, 2, 7.39, 10, 100, 1_000, 203_000, 1e9, 1e50, 1e300]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from browsing import (
     choose,
+    chosen_file,
     held,
     in_colours,
     open_page,
@@ -306,13 +307,15 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     # The file has the order of the table, and its last line.
     opened.execute_script("document.querySelector('#table thead th.number button').click()")
     opened.execute_script("document.getElementById('download-chosen').click()")
-    file = opened.downloads / f"{tmp_path.name}-place-work-chosen.csv"
-    until(written(file))
+    file = chosen_file(opened, f"{tmp_path.name}-place-work")
+    assert file.stem.endswith("-place_Elm_work_employed_or_retired")
     lines = list(csv.reader(file.read_text("utf-8-sig").splitlines()))
     shown, added = rows_of(opened), texts(opened, "#table tfoot tr > *")
     expected = printed(synopsis.marginal(["place", "work"]))[1:3]
     assert sorted(shown) == sorted(expected)
-    # The file says in a column of its own what the percentage is of.
+    # The file says in columns of its own what the percentage is of, and which lines were chosen.
+    head, *rest = [line[-1] for line in lines]
+    assert head == "chosen" and {*rest} == {what}
     name = added[0].partition("; its percentage is of ")[0]
     assert lines[-1][:2] == [name, ""] and lines[-1][3:5] == [
         number.replace(",", "") for number in added[2:4]

@@ -8,6 +8,7 @@ import pytest
 from browsing import (
     LIST,
     choose,
+    chosen_file,
     either,
     held,
     in_colours,
@@ -212,9 +213,10 @@ def test_two_groups_have_a_difference_a_chart_and_a_file(browser, released, doma
     labels = "#chart .role-axis-label text"
     until(lambda: [text for text in texts(browser, labels) if text in drawn] == drawn)
     browser.execute_script("document.getElementById('download-chosen').click()")
-    file = browser.downloads / f"{tmp_path.name}-region-chosen.csv"
-    until(written(file))
+    file = chosen_file(browser, f"{tmp_path.name}-region")
     _, *saved = csv.reader(file.read_text("utf-8-sig").splitlines())
+    told = f"region: {domain['region'].captions[1]}, and all others together"
+    assert {row[-1] for row in saved} == {told}
     assert [row[:4] for row in saved] == [
         [either(own), *(n.replace(",", "") for n in line(released.count({"region": own})))]
         for own in groups
@@ -253,8 +255,7 @@ def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
             assert texts(browser, "#choices summary")[0] == f"{attribute}: {name}, together as one"
             assert f"({attribute}: {name}; sex: " in texts(browser, "#quoted")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
-    file = browser.downloads / f"{tmp_path.name}-cm-sex-chosen.csv"
-    until(written(file))
+    file = chosen_file(browser, f"{tmp_path.name}-cm-sex")
     _, *saved, _ = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert {row[0] for row in saved} == {"50 to 120"}
 
@@ -303,12 +304,11 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert f"% of the rows with region: {name} have children: {labels[largest]}. " in quoted
     assert f"the true percentage is from {ends[largest]};" in quoted
     browser.execute_script("document.getElementById('download-chosen').click()")
-    file = browser.downloads / f"{tmp_path.name}-children-region-chosen.csv"
-    until(written(file))
+    file = chosen_file(browser, f"{tmp_path.name}-children-region")
     _, *saved, added = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert [row[:2] for row in saved] == [[label, name] for label in labels]
     assert added[:3] == ["Sum of the 4 chosen lines", "", line(all_of_them)[0].replace(",", "")]
-    assert added[-3:-1] == [f"all rows with region: {name}", "95%"] and added[-6] == "1000"
+    assert added[-4:-2] == [f"all rows with region: {name}", "95%"] and added[-7] == "1000"
     numbers = [[text.replace(",", "") for text in line(one)] for one in counts]
     assert [row[2:5] for row in saved] == numbers
     assert {row[8] for row in saved} == {"each region"}
@@ -324,8 +324,7 @@ def test_many_categories_have_all_their_names_in_the_download(browser, tmp_path)
     together = chosen(browser, domain, ["place", "sex"], {"place": range(6)})
     assert {*texts(browser, "#table tbody th:first-child")} == {"6 of 9 categories"}
     browser.execute_script("document.getElementById('download-chosen').click()")
-    file = browser.downloads / f"{tmp_path.name}-place-sex-chosen.csv"
-    until(written(file))
+    file = chosen_file(browser, f"{tmp_path.name}-place-sex")
     _, *saved, _ = csv.reader(file.read_text("utf-8-sig").splitlines())
     assert {row[0] for row in saved} == {either(together["place"])}
     # A choice can be taken back, line by line and as a whole.
@@ -462,7 +461,9 @@ def test_every_file_has_the_percentages_of_its_own_lines(
     joint = [ticked] if is_joint else ticked
     for ending, regions in [("", domain["region"].captions), ("-chosen", joint)]:
         browser.execute_script(f"document.getElementById('download{ending}').click()")
-        file = browser.downloads / f"{tmp_path.name}-region-children-sex{ending}.csv"
+        file = browser.downloads / f"{tmp_path.name}-region-children-sex.csv"
+        if ending:
+            file = chosen_file(browser, file.with_suffix("").name)
         until(written(file))
         _, *saved = csv.reader(file.read_text("utf-8-sig").splitlines())
         expected = lines(regions)

@@ -146,7 +146,7 @@ function line(rows, title, shows) {
   const y = { type: "quantitative", title: shows.title, axis: { ...shows.axis } };
   const layer = [{ mark: { type: "line", color: colour("ink"), strokeWidth: 1.5 }, encoding: { x, y: { ...y, field: "value" } } }];
   if (values.some(hasBounds)) {
-    layer.unshift({ mark: { type: "area", color: colour("bar"), opacity: 0.6 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } });
+    layer.unshift({ mark: { type: "area", color: colour("bar"), opacity: 1 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } });
   }
   return {
     width: "container", height: 260, data: { values }, layer,

@@ -1,11 +1,12 @@
 // The lists of categories, to choose lines and to put categories together as one.
 
-/** Offer the categories of each attribute of the table, to choose lines. */
-function choices() {
-  ticked = shown ? shown.asked.map(() => new Set()) : [];
-  joined = ticked.map(() => false);
-  contrasted = ticked.map(() => false);
+/** Offer the categories of each attribute of the table, to choose lines. `start` says which are chosen, as `addressed` finds them. */
+function choices(start) {
   element("filtering").hidden = !shown || shown.rows.length < MANY_LINES;
+  const chosen = element("filtering").hidden ? {} : start;
+  ticked = shown ? shown.asked.map((_, place) => new Set(chosen.codes?.[place])) : [];
+  joined = ticked.map((_, place) => chosen.joined?.[place] ?? false);
+  contrasted = ticked.map((_, place) => chosen.contrasted?.[place] ?? false);
   element("unbounded").textContent = shown ? unboundedSums() : "";
   element("choices").replaceChildren(...(element("filtering").hidden ? [] : shown.asked.map((axis, place) => choice(axis, place))));
 }
@@ -49,6 +50,7 @@ function choice(axis, place) {
     // Beside the others, the chosen ones are always one.
     join.disabled = ticked[place].size < 2 || isContrasted(place);
     join.checked = joined[place] || isContrasted(place);
+    contrast.checked = contrasted[place];
     contrast.disabled = !ticked[place].size || ticked[place].size === labels.length;
   };
   const changed = () => {
@@ -56,6 +58,7 @@ function choice(axis, place) {
     quote();
     table();
     chart();
+    remember();
     tell(`${summary.textContent}. ${linesShown()}${sumTold()}`);
   };
   const found = () => [...labels.keys()].filter((code) => folded(labels[code]).includes(folded(search.value.trim())));
@@ -68,7 +71,7 @@ function choice(axis, place) {
   };
   clear.addEventListener("click", () => {
     ticked[place].clear();
-    joined[place] = contrasted[place] = contrast.checked = false;
+    joined[place] = contrasted[place] = false;
     // A disabled button loses the focus.
     summary.focus();
     fill();

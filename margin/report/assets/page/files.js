@@ -121,8 +121,13 @@ function perThousand({ share, ends, of }) {
 /** The fields of a line of a download. */
 const fields = (labels, row, percentage) => [...labels.map(quoted), ...numbers(row), ...percentage, ...made(row, row.source ?? shown.source)];
 
-/** Save some lines of the table, in which chosen categories are one at the places in `joint`, and below them the number of rows in all of them, if it is given. */
-function download(rows, joint, more = [], sum = null) {
+/** The largest number of letters of a name of a file that say which lines are in it. */
+const MOST_NAMED = 60;
+
+/** Save some lines of the table, in which chosen categories are one at the places in `joint`, and below them the number of rows in all of them, if it is given.
+ *
+ * `chosen` says which lines they are, if they are not all; then it is in the name of the file and in its last column. */
+function download(rows, joint, sum = null, chosen = "") {
   const names = shown.asked.map(columnOf);
   const has = hasShareEnds();
   const percentageOf = shares(joint);
@@ -131,7 +136,9 @@ function download(rows, joint, more = [], sum = null) {
     const labels = names.map((_, place) => (place ? "" : `${sum.name}${sum.note}`));
     lines.push(fields(labels, sum, has ? perThousand({ share: shareOfNumber(sum.count, sum.all), ends: sum.shareEnds, of: sum.of }) : []));
   }
-  const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), ...MADE_FIELDS].map(free)];
+  const head = [...names, ...[...FIELDS, ...(has ? SHARE_FIELDS : []), ...MADE_FIELDS, ...(chosen ? ["chosen"] : [])].map(free)];
+  if (chosen) lines.forEach((line) => line.push(quoted(chosen)));
+  const more = chosen ? ["chosen", ...shortened([chosen], MOST_NAMED)] : [];
   save(csv([head.map(quoted), ...lines]), [...names, ...more], "csv", lineCount(rows.length));
 }
 
@@ -173,7 +180,7 @@ function downloadAll() {
   const lines = [[free("table"), ...data.attributes.map((_, axis) => columnOf(axis)), ...[...FIELDS, ...MADE_FIELDS].map(free)].map(quoted)];
   for (const axes of allTables().tables) {
     const answer = onPage(axes);
-    const name = quoted(axes.map(columnOf).join(" × "));
+    const name = quoted(tableName(axes));
     for (const row of records(axes, answer)) {
       const labels = new Array(data.attributes.length).fill("");
       fileLabels(axes, row.codes).forEach((label, place) => { labels[axes[place]] = quoted(label); });
@@ -181,6 +188,16 @@ function downloadAll() {
     }
   }
   save(csv(lines), ["all"], "csv", lineCount(lines.length - 1));
+}
+
+/** The name of a table in the file of all tables: its columns in the order in which the page lists them. */
+const tableName = (axes) => [...axes].sort((one, other) => attributeOf(one) - attributeOf(other)).map(columnOf).join(" × ");
+
+/** An example of such a name: a table with a level, if there is one; empty if no table has several attributes. */
+function exampleTable() {
+  const several = allTables().tables.filter((axes) => axes.length > 1);
+  const example = several.find((axes) => axes.some((axis) => attributeOf(axis) !== axis)) ?? several[0];
+  return example ? `, in the order of the list on the page and with a × between them, such as “${tableName(example)}”` : "";
 }
 
 /** What the attributes and their levels say, by the names of their columns, as lines of a text. A level says what its attribute does. */
@@ -221,20 +238,21 @@ function downloadMeaning() {
     ...Object.entries(data.imprint).map(([head, text]) => `${head}: ${text}`), "",
     "How to open the tables", data.opening, "",
     "Columns of the tables",
-    `${free("count")}: the number of rows with the categories in the line, with noise, rounded to a whole number.`,
-    "  The lines of one table may add up to another number than those of another table, or than the number of all rows: each count is rounded by itself, and a table",
+    `${free("count")}: the number of ${data.row_name} with the categories in the line, with noise, rounded to a whole number.`,
+    `  The lines of one table may add up to another number than those of another table, or than the number of ${allRows()}: each count is rounded by itself, and a table`,
     "  that was not measured may be an estimate of its own.",
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
     `${free("per_1000")}, ${free("per_1000_low")}, ${free("per_1000_high")}: the percentage of the line and its bounds, times 10, so that they are whole numbers: 331 stands for 33.1 %.`,
-    `  Only the file of one measured table has them. ${free("per_1000_of")} says which rows they are of. Of 0 rows, there is no percentage: it is empty.`,
+    `  Only the file of one measured table has them. ${free("per_1000_of")} says which ${data.row_name} they are of. Of 0 ${data.row_name}, there is no percentage: it is empty.`,
     "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
-    "A file of chosen lines ends with the number of rows in all of them, if that is in the table, too: its first column says so. Do not add it to the others.",
+    `A file of chosen lines ends with the number of ${data.row_name} in all of them, if that is in the table, too: its first column says so. Do not add it to the others.`,
+    `  Its last column, ${free("chosen")}, says which lines were chosen, and so does its name as far as there is room.`,
     ...(data.left_out ? [data.left_out] : []),
     `${free("confidence")}: how sure the bounds are. 95%: with a probability of about 95 %, the true number lies between them. 95% on average: so many do over many tables,`,
     "  but in one table many may lie outside. 95% of noise: as far as noise goes. not known: they may be far off. exact: a public number. Empty without bounds.",
     `${free("how_made")}: how the table was made (not whom to cite):`,
     ...usedSources().map(([name, words]) => `  ${name}: ${words}`),
-    `${free("table")}: only in the file of all tables: the attributes of the table that a line is of. One table after another stands in this file,`,
+    `${free("table")}: only in the file of all tables: the attributes of the table that a line is of${exampleTable()}. One table after another stands in this file,`,
     "  so never add up lines of different tables: choose the lines of one table first.",
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
     ...rules(),

@@ -135,6 +135,13 @@ function tickedParts(place, codes = [...ticked[place]], { labels } = data.attrib
 /** What the lines have that are shown, in words; of an attribute with more than `most` ticked categories only their number. */
 const condition = (most = MOST_TOLD, places = conditioned()) => places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, most)}`).join("; ");
 
+/** Which lines are chosen, in words for a file: those with the ticked categories of each attribute, and what is together. */
+function chosenLines() {
+  const places = [...ticked.keys()].filter((place) => ticked[place].size);
+  const how = (place) => (isContrasted(place) ? ", and all others together" : together().includes(place) ? ", together as one" : "");
+  return places.map((place) => `${nameOf(shown.asked[place])}: ${tickedIn(place, Infinity)}${how(place)}`).join("; ");
+}
+
 /** Whether the ticked categories of an attribute have one line, and all others another one. */
 const isContrasted = (place) => contrasted[place] && ticked[place].size > 0 && ticked[place].size < sizes[shown.asked[place]];
 

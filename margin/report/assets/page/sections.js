@@ -13,7 +13,7 @@ async function pictures() {
     const measured = `${start}: random noise was added to each of ${single ? "its" : "their"} counts.`;
     element("views-chart").hidden = single;
     element("views-text").textContent = !shared
-      ? `${start}: rows were counted, and random noise was added to sums and differences of the counts. The counts on this page were computed from these noisy numbers.`
+      ? `${start}: ${data.row_name} were counted, and random noise was added to sums and differences of the counts. The counts on this page were computed from these noisy numbers.`
       : single ? measured : equal ? `${measured} Each got the same share of the budget.`
         : `${measured} The colour shows each table's share of the budget: a larger share means less noise.`;
     if (data.not_measured.length) {

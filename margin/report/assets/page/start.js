@@ -7,7 +7,7 @@ picker();
 element("download").addEventListener("click", () => download(shown.rows, []));
 element("download-chosen").addEventListener("click", () => {
   const rows = inOrder();
-  download(rows, together(), ["chosen"], chosenTogether(rows));
+  download(rows, together(), chosenTogether(rows), chosenLines());
 });
 element("save-chart").addEventListener("click", () => saveChart("svg"));
 element("save-png").addEventListener("click", () => saveChart("png"));
@@ -23,14 +23,15 @@ element("download-all").hidden = !data.views.some((view) => view.counts) && !dat
 element("download-all").addEventListener("click", downloadAll);
 element("download-meaning").addEventListener("click", downloadMeaning);
 
-element("whole").addEventListener("change", (event) => {
-  within = event.target.value === "" ? [] : event.target.value.split(",").map(Number);
+element("whole").addEventListener("change", () => {
+  within = chosenWhole();
   // Whoever chooses what percentages are of wants to see them.
   if (hasShareEnds()) scale = "share";
   table();
   quote();
   scales();
   chart();
+  remember();
   tell(`Percentages of ${wholeName()}. ${linesShown()}`);
 });
 
@@ -54,5 +55,6 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => printed.forEach((part, place) => { part.open = opened[place]; }));
 groups();
 held();
-show();
+if (!restore()) show();
+addEventListener("hashchange", restore);
 pictures();

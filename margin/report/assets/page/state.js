@@ -56,7 +56,8 @@ let contrasted = [];
 let boxes = [];
 let turn = 0;
 
-async function show() {
+/** Show the table of the selected attributes: all its lines, or those that `start` says, as `addressed` finds it. */
+async function show(start = {}) {
   const mine = ++turn;
   const asked = [...selected];
   element("asked").textContent = asked.length
@@ -65,17 +66,16 @@ async function show() {
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
   shown = failed ? null : { asked, answer, source: answer.source, rows: records(asked, answer) };
-  choices();
+  choices(start);
   element("download").hidden = failed;
   sorted = { column: null, descending: true };
-  within = [];
-  scale = "count";
   offer();
-  wholes();
+  wholes(start.of ?? "");
+  scale = within.length && hasShareEnds() ? "share" : "count";
   scales();
   quote();
   element("status").textContent = !asked.length
-    ? `Choose up to ${data.most} attributes to see how many rows there are of each kind.`
+    ? `Choose up to ${data.most} attributes to see how many ${data.row_name} there are of each kind.`
     : answer === null
       ? "This page does not hold the counts of this combination. Choose fewer attributes."
       : answer.error ?? data.sources[answer.source];
@@ -85,7 +85,10 @@ async function show() {
   element("near").textContent = near(asked);
   table();
   // Nobody has to be told what the page shows first.
-  if (mine > 1) tell(tableTold());
+  if (mine > 1) {
+    tell(tableTold());
+    remember();
+  }
   await chart();
 }
 

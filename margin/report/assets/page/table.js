@@ -78,17 +78,24 @@ function scales() {
   element("scale").value = scale;
 }
 
-/** Offer what percentages are of: of all counted rows, or of the rows with the same categories of some of the attributes. */
-function wholes() {
+/** Offer what percentages are of: of all counted rows, or of the rows with the same categories of some of the attributes, and choose one. */
+function wholes(chosen) {
   const select = element("whole");
   const many = shown ? shown.asked.length : 0;
   element("within").hidden = many < 2;
+  within = [];
   select.replaceChildren(new Option(allRows(), ""));
   if (many < 2) return;
   const places = [...shown.asked.keys()];
   const some = places.slice(1).flatMap((size) => subsets(places, size));
   some.forEach((own) => select.append(new Option(`each ${namesAt(own)}`, own.join(","))));
+  const isOffered = [...select.options].some((option) => option.value === chosen);
+  select.value = isOffered ? chosen : "";
+  within = chosenWhole();
 }
+
+/** The places of the attributes in which percentages are, as the list says. */
+const chosenWhole = () => element("whole").value.split(",").filter((text) => text).map(Number);
 
 /** What the bounds of a table are, for its caption: no more than the box above the table says. */
 const BOUNDED = {
@@ -172,7 +179,7 @@ function table() {
   }
   sumLine(rows);
   const about = isEstimate() ? "Percentages with ≈ are estimates: do not compare those of groups." : "Percentages are rounded.";
-  const dashes = hasDashes ? " Of 0 rows, there is no percentage (–)." : "";
+  const dashes = hasDashes ? ` Of 0 ${data.row_name}, there is no percentage (–).` : "";
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}${dashes}`;
   element("differences").textContent = differences(rows);
   element("misses").textContent = misses();
@@ -187,7 +194,7 @@ function table() {
     : isPart ? `The table shows ${whole.format(rows.length)} of ${many(shown.rows)}: those with ${condition()}. `
       : ticks ? "All lines of the table have a ticked category. " : "";
   const first = rows.length > MOST_ROWS ? `The table shows the first ${whole.format(MOST_ROWS)} of ${many(rows)}; the download has all of them.` : "";
-  element("more").textContent = `${found}${first}`.trim();
+  element("more").textContent = `${found}${hiddenLines(rows)}${first}`.trim();
   fit();
 }
 

@@ -154,7 +154,7 @@ function shareOf(row) {
 function leftOut() {
   const { unit, rows } = data.statement;
   if (unit === null) return "";
-  if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two rows have" : `at most ${rows} rows have`} the same “${unit}”, so none was left out.`;
+  if (!someLeftOut()) return ` The publisher states that ${rows === 1 ? "no two" : `at most ${rows}`} ${data.row_name} have the same “${unit}”, so none was left out.`;
   return ` At most ${rows} of the ${data.row_name} of each ${data.unit_name} ${rows === 1 ? "was" : "were"} counted. So counts and totals may be too low, and percentages are of the counted ${data.row_name}: whoever has more weighs less. How many were not counted is not known here.`;
 }
 
@@ -170,26 +170,29 @@ function misses() {
   if (!noisy.length) return "";
   const often = ["measured", "based"].includes(shown.source) ? "About 1 in 20 bounds misses the true number. " : "";
   const highs = matching().filter((row) => !row.known && row.high <= 1).map((row) => row.high);
-  const nobody = highs.length ? `Where the high bound is ${Math.min(...highs) < 1 ? "1 or less" : "1"}, do not write that there are no such rows: there may be one or, if the bounds miss, more. ` : "";
+  const nobody = highs.length ? `Where the high bound is ${Math.min(...highs) < 1 ? "1 or less" : "1"}, do not write that there are no such ${data.row_name}: there may be one or, if the bounds miss, more. ` : "";
   const impossible = shown.asked.length > 1 ? "A combination that cannot occur can show a small count, and bounds above 0, because of the noise." : "";
   return `${often}${nobody}${impossible}`.trim();
 }
 
 /** How far the counts of two chosen lines of a measured table are apart and, where percentages are not of all rows, their percentages; empty for others.
  *
- * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. It holds for percentages, too: half the
- * width of their bounds is at least that of their errors; see `sharing`. */
+ * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. So it holds for lines of categories that are
+ * together, too, even if a smaller table has one of them. It holds for percentages: half the width of their bounds is at least that of their errors; see
+ * `sharing`. */
 function differences(rows) {
-  const isContrast = together().some(isContrasted);
-  const isRuled = rows.length === 2 && shown.source === "measured" && (isContrast || (limited().length && !together().length));
+  const isChosen = limited().length > 0 || together().length > 0;
+  const isRuled = rows.length === 2 && shown.source === "measured" && isChosen;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low) || !isMeasured({ source: shown.source, ...row }))) return "";
   // Numbers as the table shows them, so that readers find the difference there.
   const counts = rows.map((row) => ({ value: shownNumber(row.count), low: row.low, high: row.high }));
   const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
   // Shares of the same rows are in the order of their counts, whose bounds are narrower.
   const isSameWhole = within.every((place) => rows[0].codes[place] === rows[1].codes[place]);
+  // All rows of a whole, put together, are 100 % of it by choice.
+  const isPart = shown.asked.some((axis, place) => !within.includes(place) && !(joined[place] && ticked[place].size === sizes[axis]));
   const points = (number) => (number / 10).toFixed(1);
-  const ofPercentages = within.length && percentages.every((one) => one)
+  const ofPercentages = within.length && isPart && percentages.every((one) => one)
     ? `${difference("percentage", percentages, points, " percentage points")}${isSameWhole ? "" : `, ${larger("percentage", percentages)}`}. ` : "";
   return `${ofPercentages}${difference("count", counts, whole.format)}, ${larger("count", counts)}. Such bounds are low minus high, and high minus low.`;
 }
@@ -234,7 +237,7 @@ function boundsOfSum(rows) {
   // The same rows may have another number in a smaller table.
   if (isSmaller && ends && isOther(count, rows)) {
     const quotes = isMeasured({ source }) ? " Quote this number, not the sum of the lines." : "";
-    return ` In the table ${namesAt(places)}${made}, the number of the same rows is ${whole.format(count)}, with bounds of ${range(...ends)}.${share ? ` Its percentage is ${percentage}` : ""}${quotes}`;
+    return ` In the table ${namesAt(places)}${made}, the number of the same ${data.row_name} is ${whole.format(count)}, with bounds of ${range(...ends)}.${share ? ` Its percentage is ${percentage}` : ""}${quotes}`;
   }
   if (isLine) return isSmaller ? ` The table ${namesAt(places)}${made} has this sum as a line: ${whole.format(count)}, with bounds of ${range(...ends)}.${said}` : "";
   if (known) return "";
@@ -262,12 +265,32 @@ function bands() {
   return banded.length ? [limits] : [];
 }
 
+/** That lines which are not shown count in percentages, and how to have the share of a line in those that are shown; empty if the percentages have no
+ * such lines.
+ *
+ * The last line of the table is the sum of those shown, so `BY_HAND` has the bounds of such a share. */
+function hiddenLines(rows) {
+  const hides = limited().some((place) => !within.includes(place));
+  if (!hides || !rows.length) return "";
+  const named = (places) => listed(places.map((place) => nameOf(shown.asked[place])));
+  const whole = `${allRows()}${within.length ? ` with the same ${named(within)}` : ""}`;
+  const counted = `Percentages are of ${whole}, also of those in lines that are not shown. `;
+  const codesOf = (places) => new Set(rows.map((row) => places.map((place) => row.codes[place]).join(","))).size;
+  const sum = chosenTogether(rows);
+  const hasRatio = sum && isKnown(sum.low) && isMeasured(sum) && hasShareEnds() && codesOf(within) < rows.length;
+  if (!hasRatio) return counted;
+  // The sum is of one group only if no other one is shown.
+  const several = within.filter((place) => codesOf([place]) > 1);
+  const first = several.length ? `choose one category of ${named(several)}, and ` : "";
+  return `${counted}For the share of a line in those that are shown, ${first}divide its count by that of the last line of the table: “How to quote a number” has the bounds of such a ratio. `;
+}
+
 /** What the lines are if categories are together, and where their bounds cannot be told. */
 function joinedLines(rows) {
   const lacking = rows.filter((row) => !isKnown(row.low)).length;
   const which = lacking === rows.length ? "these sums" : "sums without bounds";
   const [{ from, source } = {}] = rows.filter((row) => row.from !== undefined);
-  const made = source in KINDS ? `The count and the bounds of each line are those of ${from ? `the table ${from}` : "the number of all rows"} (${KINDS[source]}). ` : "";
+  const made = source in KINDS ? `The count and the bounds of each line are those of ${from ? `the table ${from}` : `the number of ${allRows()}`} (${KINDS[source]}). ` : "";
   const without = `This page cannot tell the bounds of ${which}. Do not add up the bounds of their parts. `;
   const told = made || (lacking < rows.length ? "The bounds of each line are those of the sum of its categories. " : "");
   const named = (places) => listed(places.map((place) => nameOf(shown.asked[place])));
