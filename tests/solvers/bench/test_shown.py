@@ -357,7 +357,6 @@ def test_the_page_asks_nobody_and_hides_nothing():
     [
         {"time_limit": 61.0},
         {"memory_limit": 7e9},
-        {"repeats": 61},
         {"threads": 61},
         {"jobs": 61},
         {"tolerance": 0.61},
@@ -368,6 +367,26 @@ def test_the_page_asks_nobody_and_hides_nothing():
 def test_each_limit_separates_rows(change):
     other = [{**one, **change} for one in ROWS]
     assert list(bench.by_limits([*ROWS, *other]).values()) == [ROWS, other]
+
+
+@pytest.mark.parametrize("asked", [(0, 2), (2, 0), (1, 2), (2, 2)])
+def test_the_fewest_repeats_of_a_family_count(asked):
+    rows = [
+        {**ROWS[0], "family": family, "solver": solver, "repeat": repeat, "repeats": repeats}
+        for family, numbers in (("cover", asked), ("response", (2, 2)))
+        for solver, repeats in zip("AB", numbers, strict=True)
+        for repeat in range(repeats + 1)
+    ]
+    (held,) = bench.by_limits(rows).values()
+    for family, least in (("cover", min(asked)), ("response", 2)):
+        for solver in "AB":
+            own = [one for one in held if (one["family"], one["solver"]) == (family, solver)]
+            assert [one["repeat"] for one in own] == list(range(least + 1))
+    told = [line for line in bench.notes(held) if "repeats" in line]
+    expected = f"cover: the numbers are of {min(asked)} repeats"
+    assert [line.startswith(expected) for line in told] == [True] * (asked != (2, 2))
+    # The sentence is of rows from which repeats were left out.
+    assert not [line for line in bench.notes(rows) if "the numbers are of" in line]
 
 
 def test_solves_under_different_limits_are_not_compared():
