@@ -221,6 +221,32 @@ def test_the_primal_integral_by_hand(trace, expected):
     assert math.isnan(bench.primal_integral(made | {"tells": False}))
 
 
+@pytest.mark.parametrize(
+    ("trace", "gap", "expected"),
+    [
+        ([], 0.01, math.inf),
+        ([(0.0, 0.0)], 0.0, 0.0),
+        ([(2.0, 0.5), (4.0, 0.01), (5.0, 0.0)], 0.01, 4.0),
+        ([(2.0, 0.5), (4.0, 0.01)], 0.5, 2.0),
+        ([(2.0, 0.5), (4.0, 0.01)], 0.001, math.inf),
+        ([(20.0, 0.0)], 0.01, math.inf),  # after the time limit
+    ],
+)
+def test_the_time_to_a_target_by_hand(trace, gap, expected):
+    made = row(
+        "one",
+        "A",
+        1.0,
+        trace_seconds=[time for time, _ in trace],
+        trace_gaps=[reached for _, reached in trace],
+    )
+    assert bench.time_to_target(made, gap=gap) == expected
+    for unknown in ({"best_known": None}, {"tells": False}):
+        assert math.isnan(bench.time_to_target(made | unknown, gap=gap))
+    with pytest.raises(ValueError, match=r"gap \(-0.1\) must be >= 0"):
+        bench.time_to_target(made, gap=-0.1)
+
+
 CLAIMS = [
     ({"status": "OPTIMAL", "claimed_bound": None}, True),
     ({"status": "OPTIMAL", "claimed_bound": 1.00005}, True),
