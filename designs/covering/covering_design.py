@@ -46,9 +46,10 @@ def covering_design(
     For k <= 12, t <= 4 and v <= 99 (any v when t = 2) the design comes from a table. The table
     holds designs from finite geometry, designs induced by them, transversal designs, results of
     long searches, and designs made from smaller or larger ones. A few greedy covers compete with
-    the table where there are at most 1,000 t-subsets, and win for some v with k <= 4. For other parameters, and with more
-    effort, several methods compete: designs induced by geometries, greedy covers, and simulated
-    annealing under cyclic groups. Each result is verified by enumeration of every t-subset.
+    the table where there are at most 1,000 t-subsets, and win for some v, mostly with k <= 4. For
+    other parameters, and with more effort, several methods compete: designs induced by geometries,
+    greedy covers, and simulated annealing under cyclic groups. Each result is verified by
+    enumeration of every t-subset.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def _cheap_covers(
     t: int,
     seed: int,
 ) -> Iterator[Candidate]:
-    """Yield greedy covers for few points: with blocks of 3 or 4 they beat some tabled designs."""
+    """Yield greedy covers of few t-subsets: some beat the table, mostly with blocks of 3 or 4."""
     for i in range(CHEAP_TRIES):
         blocks = _greedy(v, k, t, np.random.default_rng([seed, i]))
         yield finished(blocks, v, k, t), "a greedy cover"

@@ -63,7 +63,9 @@ QUIET = {
         for name, entry in bench.ROSTER.items()
         if isinstance(entry.make(), bench.ByModel)
     },
-    "HIGHS of cvxpy": "import margin.solvers.backends as b; b.load_cvxpy('HIGHS'); print('OPTIMAL')",
+    "HIGHS of cvxpy": (
+        "from margin.solvers.backends import load_cvxpy; load_cvxpy('HIGHS'); print('OPTIMAL')"
+    ),
     "MinimaxLP": (
         "from margin.solvers import MinimaxLP; from margin.solvers.testing import examples\n"
         "problem = next(iter(examples().values()))\n"

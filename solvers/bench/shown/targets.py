@@ -12,8 +12,8 @@ def time_to_target(row: Row, *, gap: float) -> float:
     """The seconds after which a solve had its first answer with a gap of at most `gap`.
 
     The seconds and the gaps are those of `primal_integral`: `trace_seconds` and `trace_gaps` of the
-    row. They are infinite if no answer within the time limit has such a gap. NaN if no gap is known,
-    or if the solver does not tell its answers on the way.
+    row. They are infinite if no answer within the time limit has such a gap. NaN if no gap is
+    known, or if the solver does not tell its answers on the way.
 
     Parameters
     ----------
