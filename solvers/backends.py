@@ -183,6 +183,8 @@ def run(
     cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
     if name not in cvxpy.installed_solvers():
         return Status.MISSING, 0
+    if name == "HIGHS":
+        load_highs()  # so that its banner is not printed
     options = dict(_ACCURATE.get(name, {})) if accurate else {}
     option = _TIME_OPTION.get(name)
     if time_limit is not None and option is not None:

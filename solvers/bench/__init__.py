@@ -49,6 +49,7 @@ from .shown.summaries import (
     summary,
 )
 from .shown.tables import table_of
+from .shown.targets import time_to_target
 from .shown.times import Times, times
 
 __all__ = [
@@ -102,6 +103,7 @@ __all__ = [
     "solves",
     "summary",
     "table_of",
+    "time_to_target",
     "times",
     "tolerance_of",
     "write",

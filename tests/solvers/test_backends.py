@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from margin.solvers import bench
+
 SOLVE = """
 from margin.solvers import LeastSquares
 from margin.solvers.backends import load_pulp
@@ -47,3 +49,36 @@ def test_highs_prints_nothing_into_the_process_that_solves():
     command = [sys.executable, "-c", f"{code}; print('after')"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["before", "after"]
+
+
+MODEL = "Model(cost=[1, 1], matrix=[[1, 2]], lower=[2], upper=[9], least=[0, 0], most=[5, 5])"
+ENGINE = f"""
+from margin.solvers import bench
+from margin.solvers.bench.models.model import Model
+print(bench.ROSTER[{{name!r}}].make().engine({MODEL}).status.name)
+"""
+QUIET = {
+    **{
+        name: ENGINE.format(name=name)
+        for name, entry in bench.ROSTER.items()
+        if isinstance(entry.make(), bench.ByModel)
+    },
+    "HIGHS of cvxpy": (
+        "from margin.solvers.backends import load_cvxpy; load_cvxpy('HIGHS'); print('OPTIMAL')"
+    ),
+    "MinimaxLP": (
+        "from margin.solvers import MinimaxLP; from margin.solvers.testing import examples\n"
+        "problem = next(iter(examples().values()))\n"
+        "print(MinimaxLP(solver='HIGHS').solve(problem).status.name)"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUIET)
+def test_an_engine_prints_nothing_in_a_fresh_process(name):
+    """The first use of a library in a process is the one that may print a banner."""
+    command = [sys.executable, "-c", QUIET[name]]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("OPTIMAL", "UNSUPPORTED", "MISSING")
+    assert done.stderr == ""

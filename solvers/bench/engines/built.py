@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...backends import available, load_cvxpy, load_pulp, run
+from ...backends import available, load_cvxpy, load_highs, load_pulp, run
 from ...status import Status
 from ..models.model import Model
 from ..models.written import dual_of_cvxpy, dual_of_pulp, to_cvxpy, to_pulp
@@ -27,6 +27,7 @@ _STATUS = {
 
 
 _CBC = "PULP_CBC_CMD"
+_HIGHS = "HiGHS"
 
 _BOUND_OF_CBC = re.compile(r"^Lower bound:\s+(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$", re.MULTILINE)
 """What CBC prints of its bound if it stops before the end of an integer programme."""
@@ -94,6 +95,8 @@ class PulpEngine:
         if not model.linear:
             return Ended(status=Status.UNSUPPORTED, detail="PuLP takes linear models only")
         pulp = load_pulp()
+        if self.solver == _HIGHS and available("highspy"):
+            load_highs()
         if self.solver not in pulp.listSolvers(onlyAvailable=True):
             return Ended(status=Status.MISSING, detail=f"PuLP finds no solver {self.solver}")
         problem = to_pulp(model)
@@ -129,7 +132,7 @@ class PulpEngine:
     def _bound(self, model: Model, problem: Any, output: str) -> float | None:
         """The bound of the solver, which PuLP does not pass on: of HiGHS by its own object, of CBC
         by what it printed. None if neither tells it."""
-        if self.solver == "HiGHS":
+        if self.solver == _HIGHS:
             bound = float(problem.solverModel.getInfo().mip_dual_bound)
             is_told = model.integral
         else:

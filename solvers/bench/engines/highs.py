@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...backends import load_highs
 from ...status import Status
 from ...threads import end_threads_of_highs
 from ...types import Floats
@@ -51,6 +52,9 @@ class HighsEngine(Library):
     tells_bound: ClassVar[bool] = True
     tolerance: float = 1e-9
     seed: int = 0
+
+    def load(self) -> Any:
+        return load_highs()
 
     def tells(self, integral: bool) -> bool:
         return integral

@@ -35,6 +35,10 @@ class Library(ABC):
     def solve(self, library: Any, model: Model, time_limit: float | None) -> Ended:
         """Solve a model by the imported library."""
 
+    def load(self) -> Any:
+        """Import the library."""
+        return importlib.import_module(self.module)
+
     def refusal(self, model: Model) -> str:
         """Why the library does not take a model; empty if it does."""
         if model.cones and not self.takes_cones:
@@ -62,6 +66,6 @@ class Library(ABC):
         options: dict[str, Any] = {"time_limit": time_limit}
         if self.tells(model.integral):
             options["improved"] = improved
-        ended = self.solve(importlib.import_module(self.module), model, **options)
+        ended = self.solve(self.load(), model, **options)
         is_number = ended.point is None or bool(np.isfinite(ended.point).all())
         return ended if is_number else dataclasses.replace(ended, point=None)

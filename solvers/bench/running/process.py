@@ -405,8 +405,9 @@ class _Watch:
             self._open.waited = self._delay()
         elif kind == "improved" and self._open is not None:
             answer = unpacked_answer(values["answer"], arrays)
-            # The solver cannot be ahead of our own clock.
-            elapsed = min(max(float(values["seconds"]), 0.0), now - self._since)
+            # Our own clock (`now - self._since`) is no bound on these seconds. It starts when the
+            # begin is read: on a busy machine that is late, and often together with this message.
+            elapsed = max(float(values["seconds"]), 0.0)
             # The limit does not count what it waited for a processor, nor does this clock.
             own = elapsed - self._kept_waiting(elapsed, float(values["cpu"]), self._delay())
             self._open.trace.append((own, answer))

@@ -9,7 +9,6 @@ __all__ = ["by_limits"]
 _SHOWN = {
     "time_limit": "time limit {:g} s",
     "memory_limit": "memory limit {:.0f} MB",
-    "repeats": "{} repeats",
     "threads": "{} threads",
     "jobs": "{} jobs",
     "tolerance": "tolerance {:g}",
@@ -22,7 +21,9 @@ def by_limits(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Separate rows so that solvers of one family are compared under the same limits only.
 
     Times, failures and means of a run with another time limit, memory limit, tolerance, number of
-    repeats, threads or jobs, or of another machine, are no fair comparison.
+    threads or jobs, or of another machine, are no fair comparison. Repeats follow each other, so
+    rows with other numbers of them stay together: in each family, the least number of repeats that
+    was asked for counts, and the rows of later repeats are left out. `notes` says so.
 
     Parameters
     ----------
@@ -49,7 +50,22 @@ def by_limits(rows: Iterable[Row]) -> dict[str, list[Row]]:
     for row in listed:
         found.setdefault(_limits(row), []).append(row)
     mixed = any(len({_limits(row) for row in part}) > 1 for part in by_family(listed).values())
-    return found if mixed else {"; ".join(found): listed}
+    groups = found if mixed else {"; ".join(found): listed}
+    return {limits: _first_repeats(part) for limits, part in groups.items()}
+
+
+def _first_repeats(rows: list[Row]) -> list[Row]:
+    """The rows of the repeats that all solves of their family were asked for."""
+    least: dict[str, int] = {}
+    for row in rows:
+        asked = row.get("repeats")
+        if asked is not None:
+            least[row["family"]] = min(asked, least.get(row["family"], asked))
+    return [
+        row
+        for row in rows
+        if row["family"] not in least or (row.get("repeat") or 0) <= least[row["family"]]
+    ]
 
 
 def _limits(row: Row) -> str:

@@ -33,9 +33,9 @@ _ENDED = {
 
 
 def notes(rows: Iterable[Row]) -> list[str]:
-    """Sentences for each family: which best known values are passed, which solvers lack instances
-    or have rows of several versions, and why instances were not solved. The last one is of the
-    machine, if it was busy.
+    """Sentences for each family: which best known values are passed, whether repeats were left
+    out (see `by_limits`), which solvers lack instances or have rows of several versions, and why
+    instances were not solved. The last one is of the machine, if it was busy.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
     found = []
     for family, part in by_family(held).items():
         instances = {row["instance"] for row in part}
-        found += [f"{family}: {line}" for line in improved(part)]
+        found += [f"{family}: {line}" for line in improved(part) + _shortened(part)]
         for solver in dict.fromkeys(row["solver"] for row in part):
             own = [row for row in part if row["solver"] == solver]
             lines = _lacking(solver, own, len(instances)) + _edited(solver, own)
@@ -74,6 +74,18 @@ def notes(rows: Iterable[Row]) -> list[str]:
                 f"{family}: {solver} {line}" for line in _unsolved(counting(own), len(instances))
             ]
     return found + busy(held)
+
+
+def _shortened(rows: list[Row]) -> list[str]:
+    """A sentence if `by_limits` left out the last repeats of some solvers, else none."""
+    asked = sorted({row["repeats"] for row in rows if row.get("repeats") is not None})
+    last = max(row.get("repeat") or 0 for row in rows)
+    if len(asked) < 2 or last > asked[0]:
+        return []
+    return [
+        f"the numbers are of {asked[0]} repeats, the fewest that a solver was run with, and others "
+        f"have up to {asked[-1]}; run all with --repeats {asked[-1]} to count them"
+    ]
 
 
 def busy(rows: Iterable[Row]) -> list[str]:

@@ -70,6 +70,12 @@ def shifted_geometric_means(
     return means
 
 
+def has_gaps(row: Row) -> bool:
+    """Whether the gaps of a solve are known against time."""
+    is_measured = row["best_known"] is not None or bool(row.get("reference_by"))
+    return is_measured and bool(row.get("tells"))
+
+
 def primal_integral(row: Row) -> float:
     """The mean primal gap of a solve over the seconds of its time limit, from 0 to 1.
 
@@ -87,8 +93,7 @@ def primal_integral(row: Row) -> float:
     Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013),
     equation (3), divided by the time limit.
     """
-    is_measured = row["best_known"] is not None or row.get("reference_by")
-    if not is_measured or not row.get("tells"):
+    if not has_gaps(row):
         return math.nan
     limit = float(row["time_limit"])
     total, since, gap = 0.0, 0.0, 1.0

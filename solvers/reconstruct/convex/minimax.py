@@ -1,6 +1,5 @@
 """The table whose largest error on the known marginals is smallest: a linear programme."""
 
-import importlib
 import math
 import time
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ...backends import available, load_cvxpy, run
+from ...backends import available, load_cvxpy, load_highs, run
 from ...projection import projection
 from ...status import Status
 from ...types import Floats
@@ -91,7 +90,7 @@ class MinimaxLP(OneByOne):
             return self._scipy
         if name == "HIGHS":
             if available("highspy"):
-                importlib.import_module("highspy")
+                load_highs()
             return self._highs
         load_cvxpy(name)
         return self._cvxpy
@@ -131,7 +130,7 @@ class MinimaxLP(OneByOne):
         """Solve the linear programme by HiGHS, through the package highspy."""
         if not available("highspy"):
             return Status.MISSING, 0, None
-        highspy: Any = importlib.import_module("highspy")  # optional, and without types
+        highspy = load_highs()
         solver = highspy.Highs()
         solver.setOptionValue("output_flag", False)
         if self.time_limit is not None:

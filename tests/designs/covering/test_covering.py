@@ -288,3 +288,12 @@ def test_best_known_sizes_say_where_they_are_from():
 def test_de_caens_bound_is_sometimes_better():
     better = [cell for cell in published_sizes() if de_caen_bound(*cell) > schonheim_bound(*cell)]
     assert better
+
+
+@pytest.mark.parametrize(
+    ("parameters", "size"),
+    [((6, 3, 2), 6), ((9, 4, 2), 8), ((11, 4, 2), 12), ((13, 3, 2), 26), ((11, 6, 4), 36)],
+)
+def test_greedy_covers_compete_with_the_table(parameters, size):
+    """The table has larger designs for these."""
+    assert covering_design(*parameters).size <= size

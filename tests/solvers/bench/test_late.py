@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.solvers import IPF, bench
+from margin.solvers import IPF, Status, bench
 from margin.solvers.bench import Instance
 from margin.solvers.bench.running import messages, worker
 from margin.solvers.bench.running import rows as row_files
@@ -163,7 +163,6 @@ def test_answers_on_the_way_have_the_clock_of_the_limit(instance, best, tmp_path
     watch = _Watch(task, tmp_path, threading.Event())
     watch._take(({"kind": "begin", "repeat": 0}, {}))
     monkeypatch.setattr(watch, "_delay", lambda: 2.0)
-    watch._since -= 100.0
     kind, arrays = messages.packed_answer(best)
     for elapsed, cpu in [(1.0, 0.25), (5.0, 2.5)]:
         told = {"kind": "improved", "seconds": elapsed, "cpu": cpu, "answer": kind}
@@ -203,7 +202,6 @@ def test_a_solver_waited_at_most_while_its_processors_did_not_work(
     ended = {"wall": wall, "cpu": cpu, "peak": 1, "error": "", "is_memory": False}
     ended |= {"answer": kind, "changed": False, "claim": {}, "versions": {}}
     watch._take(({"kind": "begin", "repeat": 0}, {}))
-    watch._since -= 100.0
     watch._take(({"kind": "improved", "seconds": wall, "cpu": cpu, "answer": kind}, arrays))
     watch._take(({"kind": "solved"}, {}))
     watch._take(({"kind": "answer", **ended}, arrays))
@@ -261,3 +259,34 @@ def test_the_seconds_for_sending_an_answer_do_not_count(best, monkeypatch):
         reporter(best)
     assert sent == [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]
     assert reporter.wall == reporter.cpu == 30.0
+
+
+class Burns:
+    """Works for 3 ms of processor time, tells an answer, and works for 3 ms more."""
+
+    families = ("cover",)
+
+    def solve(self, cover, *, improved=None):
+        begun = time.process_time()
+        for until in (0.003, 0.006):
+            while time.process_time() - begun < until:
+                pass
+            answer = bench.Chosen(sets=np.arange(cover.sets), status=Status.UNPROVEN)
+            if improved is not None and until == 0.003:
+                improved(answer)
+        return answer
+
+
+def test_no_answer_is_dated_before_the_work_that_led_to_it(monkeypatch):
+    """Also if the process that watches had no turn meanwhile, and reads all messages at the end."""
+    follow = _Watch._follow
+
+    def follow_late(self, process, reading):
+        process.wait()
+        return follow(self, process, reading)
+
+    monkeypatch.setattr(_Watch, "_follow", follow_late)
+    cover = bench.instance("cover-design-7-3-2")
+    rows = bench.compare([cover], {"burns": Burns()}, repeats=2)
+    assert len(rows) == 3
+    assert all(row["trace_seconds"][0] >= 0.003 for row in rows), rows

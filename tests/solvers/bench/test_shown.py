@@ -221,6 +221,32 @@ def test_the_primal_integral_by_hand(trace, expected):
     assert math.isnan(bench.primal_integral(made | {"tells": False}))
 
 
+@pytest.mark.parametrize(
+    ("trace", "gap", "expected"),
+    [
+        ([], 0.01, math.inf),
+        ([(0.0, 0.0)], 0.0, 0.0),
+        ([(2.0, 0.5), (4.0, 0.01), (5.0, 0.0)], 0.01, 4.0),
+        ([(2.0, 0.5), (4.0, 0.01)], 0.5, 2.0),
+        ([(2.0, 0.5), (4.0, 0.01)], 0.001, math.inf),
+        ([(20.0, 0.0)], 0.01, math.inf),  # after the time limit
+    ],
+)
+def test_the_time_to_a_target_by_hand(trace, gap, expected):
+    made = row(
+        "one",
+        "A",
+        1.0,
+        trace_seconds=[time for time, _ in trace],
+        trace_gaps=[reached for _, reached in trace],
+    )
+    assert bench.time_to_target(made, gap=gap) == expected
+    for unknown in ({"best_known": None}, {"tells": False}):
+        assert math.isnan(bench.time_to_target(made | unknown, gap=gap))
+    with pytest.raises(ValueError, match=r"gap \(-0.1\) must be >= 0"):
+        bench.time_to_target(made, gap=-0.1)
+
+
 CLAIMS = [
     ({"status": "OPTIMAL", "claimed_bound": None}, True),
     ({"status": "OPTIMAL", "claimed_bound": 1.00005}, True),
@@ -357,7 +383,6 @@ def test_the_page_asks_nobody_and_hides_nothing():
     [
         {"time_limit": 61.0},
         {"memory_limit": 7e9},
-        {"repeats": 61},
         {"threads": 61},
         {"jobs": 61},
         {"tolerance": 0.61},
@@ -368,6 +393,26 @@ def test_the_page_asks_nobody_and_hides_nothing():
 def test_each_limit_separates_rows(change):
     other = [{**one, **change} for one in ROWS]
     assert list(bench.by_limits([*ROWS, *other]).values()) == [ROWS, other]
+
+
+@pytest.mark.parametrize("asked", [(0, 2), (2, 0), (1, 2), (2, 2)])
+def test_the_fewest_repeats_of_a_family_count(asked):
+    rows = [
+        {**ROWS[0], "family": family, "solver": solver, "repeat": repeat, "repeats": repeats}
+        for family, numbers in (("cover", asked), ("response", (2, 2)))
+        for solver, repeats in zip("AB", numbers, strict=True)
+        for repeat in range(repeats + 1)
+    ]
+    (held,) = bench.by_limits(rows).values()
+    for family, least in (("cover", min(asked)), ("response", 2)):
+        for solver in "AB":
+            own = [one for one in held if (one["family"], one["solver"]) == (family, solver)]
+            assert [one["repeat"] for one in own] == list(range(least + 1))
+    told = [line for line in bench.notes(held) if "repeats" in line]
+    expected = f"cover: the numbers are of {min(asked)} repeats"
+    assert [line.startswith(expected) for line in told] == [True] * (asked != (2, 2))
+    # The sentence is of rows from which repeats were left out.
+    assert not [line for line in bench.notes(rows) if "the numbers are of" in line]
 
 
 def test_solves_under_different_limits_are_not_compared():
