@@ -1,7 +1,10 @@
 """Contract tests for a user's own mechanisms, data sources and solvers."""
 
 import math
+import tempfile
+import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,9 @@ from .domain.domain import Domain, GivenDomain, domain_of
 from .errors import MarginError
 from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .release import simulate
+from .simulation import Simulation
 from .solvers.testing import check_solver
+from .store import load, release_digest
 from .synopses.synopsis import Synopsis
 
 __all__ = ["check_mechanism", "check_solver", "check_source"]
@@ -52,8 +57,9 @@ def check_mechanism(
     The mechanism runs in a working folder of its own, so the files that it writes are deleted.
 
     Under at least one budget a simulated release must succeed. Where it does, the result must be a
-    synopsis whose counts of single attributes have the right shape and are numbers. Under the
-    other budgets the mechanism must refuse with a `MarginError`.
+    synopsis whose counts of single attributes have the right shape and are numbers. If it is of a
+    form of `margin.synopses`, `save` must write it, and `load` must read it again. Under the other
+    budgets the mechanism must refuse with a `MarginError`.
 
     Parameters
     ----------
@@ -130,8 +136,9 @@ def _faults(
     faults = []
     for budget in budgets:
         seen = _Seen(mechanism)
+        simulated = None
         try:
-            simulate(
+            simulated = simulate(
                 CodesSource(full_table(domain)),
                 domain=domain,
                 budget=budget,
@@ -146,7 +153,10 @@ def _faults(
         except Exception as error:  # the mechanism is anybody's code
             faults.append(f"{budget!r}: run raises {type(error).__name__}: {error}")
             continue
-        faults += [f"{budget!r}: {fault}" for fault in _faults_of(seen.returned, domain)]
+        found = _faults_of(seen.returned, domain)
+        if simulated is not None and not found:
+            found = _faults_of_file(simulated)
+        faults += [f"{budget!r}: {fault}" for fault in found]
     if refusals and len(refusals) == len(budgets):
         return ["it refuses every budget that was tried:", *refusals], len(refusals)
     return faults, len(refusals)
@@ -185,6 +195,22 @@ def _faults_of(synopsis: Any, domain: Domain) -> list[str]:
         elif not np.isfinite(counts).all():
             faults.append(f"a count of {name} is not finite")
     return faults
+
+
+def _faults_of_file(simulated: Simulation[Any]) -> list[str]:
+    """What is wrong with the file of a simulated release, if it is of a form that has files."""
+    try:
+        if release_digest(simulated.synopsis) is None:
+            return []
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            # `load` warns of a solver of the user's own, which no file can hold.
+            warnings.simplefilter("ignore")
+            path = Path(folder) / "simulation.margin"
+            simulated.synopsis.save(path)
+            load(path, allow_simulation=True)
+    except Exception as error:  # what a synopsis holds is anybody's code
+        return [f"its result cannot be saved and loaded again: {type(error).__name__}: {error}"]
+    return []
 
 
 def check_source(

@@ -22,6 +22,7 @@ from ..errors import DomainError
 from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
 from .counting import Sums, common
 from .noisy_tables import negative_left
+from .storable import check_finite, check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]
@@ -129,6 +130,11 @@ class CellSynopsis(Synopsis):
     two_sided: bool
     variance: float
     agreed: Floats | None = None
+
+    def __post_init__(self) -> None:
+        fitted = () if self.agreed is None else ("agreed",)
+        check_finite(self, "tau", *fitted)
+        check_variances(self, [self.variance])
 
     @cached_property
     def weights(self) -> Floats:

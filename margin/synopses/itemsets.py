@@ -10,6 +10,7 @@ from .._types import Floats
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..errors import DomainError
+from .storable import check_finite, check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ItemsetCounts"]
@@ -39,6 +40,10 @@ class ItemsetCounts(Synopsis):
     itemsets: tuple[tuple[int, ...], ...]
     counts: Floats
     variance: Floats
+
+    def __post_init__(self) -> None:
+        check_finite(self, "counts")
+        check_variances(self, [self.variance])
 
     def top(self, k: int) -> list[tuple[Any, ...]]:
         """The k most frequent sets, as tuples of labels of items; fewer if there are fewer."""

@@ -20,6 +20,7 @@ from ..errors import DomainError
 from ..solvers import LevelTree
 from .counting import Sums
 from .noisy_tables import in_view_order, negative_left
+from .storable import check_finite, check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["LevelSynopsis"]
@@ -56,6 +57,10 @@ class LevelSynopsis(Synopsis):
     attribute: str
     table: Floats
     variances: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_finite(self, "table")
+        check_variances(self, [self.variances], name="variances")
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals on attributes of the table, with the exact variance of their noise."""

@@ -16,6 +16,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
 from .noisy_tables import check_kurtosis, packed_kurtosis, read_kurtosis, tables_of
+from .storable import check_finite, check_kurtosis_of, check_variances
 from .synopsis import Packed, Provenance, Synopsis, tables_by_size
 
 __all__ = ["MarginalSynopsis"]
@@ -50,6 +51,14 @@ class MarginalSynopsis(Synopsis):
     """
 
     held: tuple[Marginal, ...]
+
+    def __post_init__(self) -> None:
+        for marginal in self.held:
+            check_finite(marginal, "counts")
+        noise = [marginal.noise_variance for marginal in self.held]
+        say = "put 0, and NaN as missed_variance, where the error is not known"
+        check_variances(self, noise, say=say)
+        check_kurtosis_of(self, [marginal.noise_kurtosis for marginal in self.held])
 
     @classmethod
     def of(

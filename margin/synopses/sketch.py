@@ -19,6 +19,7 @@ from ..errors import DomainError
 from ..sparse.hashing import buckets
 from .counting import Sums
 from .noisy_tables import negative_left
+from .storable import check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["SketchSynopsis"]
@@ -59,6 +60,9 @@ class SketchSynopsis(Synopsis):
     key: int
     median: bool
     variance: float
+
+    def __post_init__(self) -> None:
+        check_variances(self, [self.variance])
 
     def point(self, cell: Mapping[str, Any]) -> float:
         """Estimate the count of one cell.

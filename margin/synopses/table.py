@@ -18,6 +18,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from .counting import Sums
 from .noisy_tables import in_view_order, negative_left, packed_kurtosis, read_kurtosis
+from .storable import check_finite, check_kurtosis_of, check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["TableSynopsis"]
@@ -60,6 +61,16 @@ class TableSynopsis(Synopsis):
     variance: float
     covariances: Mapping[int, Floats]
     kurtosis: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_finite(self, "table")
+        check_variances(self, [self.variance], say="put NaN if it is not known", nan=True)
+        check_kurtosis_of(self, [self.kurtosis])
+        if not all(np.isfinite(matrix).all() for matrix in self.covariances.values()):
+            raise DomainError(
+                "covariances of a TableSynopsis must hold finite numbers, but one is NaN or "
+                "infinite, which no file can hold; leave them out, with NaN as the variance"
+            )
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by sums of cells.

@@ -33,6 +33,7 @@ from ..counting import Sums
 from ..exports import record_targets, to_mbi
 from ..noisy_tables import in_view_order, negative_left, tables_of
 from ..source import Source
+from ..storable import check_kurtosis_of
 from ..synopsis import Packed, Provenance, Synopsis, tables_by_size
 from . import stored
 from .answering import MOST_BASED, MOST_CELLS, Answering
@@ -102,6 +103,10 @@ class ViewSynopsis(Synopsis):
     total: tuple[float, float] | None = None
     kurtosis: float = 0.0
     scales: Mapping[tuple[int, int], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # `Tables` checks the counts and the variances of the views.
+        check_kurtosis_of(self, [self.kurtosis])
 
     @classmethod
     def of(
