@@ -18,8 +18,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import Tree
 from .counting import Sums
-from .noisy_tables import negative_left
-from .storable import check_finite, check_variances
+from .noisy_tables import check_finite, check_variances, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["BoxSynopsis", "box_of_cells"]

@@ -21,8 +21,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
 from .counting import Sums, common
-from .noisy_tables import negative_left
-from .storable import check_finite, check_variances
+from .noisy_tables import check_finite, check_variances, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]

@@ -15,8 +15,14 @@ from ..domain.where import Chosen
 from ..errors import DomainError
 from ..queries import Queries
 from .counting import Sums
-from .noisy_tables import negative_left, packed_kurtosis, read_kurtosis
-from .storable import check_finite, check_kurtosis_of, check_variances
+from .noisy_tables import (
+    check_finite,
+    check_kurtosis,
+    check_variances,
+    negative_left,
+    packed_kurtosis,
+    read_kurtosis,
+)
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
@@ -77,7 +83,7 @@ class ColumnCounts(Synopsis):
             [self.variance],
             say="put 0 for an item that was not measured, and NaN in missed_variance",
         )
-        check_kurtosis_of(self, [self.kurtosis])
+        check_kurtosis(self, [self.kurtosis])
         for name, value in self.parameters.items():
             if not math.isfinite(value):
                 raise DomainError(

@@ -10,7 +10,7 @@ from .._types import Floats
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..errors import DomainError
-from .storable import check_finite, check_variances
+from .noisy_tables import check_finite, check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ItemsetCounts"]

@@ -19,8 +19,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import LevelTree
 from .counting import Sums
-from .noisy_tables import in_view_order, negative_left
-from .storable import check_finite, check_variances
+from .noisy_tables import check_finite, check_variances, in_view_order, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["LevelSynopsis"]

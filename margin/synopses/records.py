@@ -16,8 +16,8 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..queries import BitTable, Queries
 from ..solvers import Status
+from .noisy_tables import check_finite
 from .rounds import SolvedRound, pack_rounds, unpack_rounds
-from .storable import check_finite
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["RecordSynopsis"]

@@ -18,8 +18,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.hashing import buckets
 from .counting import Sums
-from .noisy_tables import negative_left
-from .storable import check_variances
+from .noisy_tables import check_variances, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["SketchSynopsis"]

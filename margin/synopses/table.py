@@ -16,9 +16,17 @@ from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
+from ..errors import DomainError
 from .counting import Sums
-from .noisy_tables import in_view_order, negative_left, packed_kurtosis, read_kurtosis
-from .storable import check_finite, check_kurtosis_of, check_variances
+from .noisy_tables import (
+    check_finite,
+    check_kurtosis,
+    check_variances,
+    in_view_order,
+    negative_left,
+    packed_kurtosis,
+    read_kurtosis,
+)
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["TableSynopsis"]
@@ -65,7 +73,7 @@ class TableSynopsis(Synopsis):
     def __post_init__(self) -> None:
         check_finite(self, "table")
         check_variances(self, [self.variance], say="put NaN if it is not known", nan=True)
-        check_kurtosis_of(self, [self.kurtosis])
+        check_kurtosis(self, [self.kurtosis])
         if not all(np.isfinite(matrix).all() for matrix in self.covariances.values()):
             raise DomainError(
                 "covariances of a TableSynopsis must hold finite numbers, but one is NaN or "

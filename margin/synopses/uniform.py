@@ -14,8 +14,7 @@ from ..domain.where import Chosen
 from ..domain.workload import Workload
 from ..errors import DomainError
 from .counting import Sums, box
-from .noisy_tables import in_view_order
-from .storable import check_finite, check_variances
+from .noisy_tables import check_finite, check_variances, in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["UniformSynopsis"]

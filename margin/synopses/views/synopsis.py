@@ -31,9 +31,8 @@ from ...solvers import (
 from ..bases.forms import StatedBase
 from ..counting import Sums
 from ..exports import record_targets, to_mbi
-from ..noisy_tables import in_view_order, negative_left, tables_of
+from ..noisy_tables import check_kurtosis, in_view_order, negative_left, tables_of
 from ..source import Source
-from ..storable import check_kurtosis_of
 from ..synopsis import Packed, Provenance, Synopsis, tables_by_size
 from . import stored
 from .answering import MOST_BASED, MOST_CELLS, Answering
@@ -106,7 +105,7 @@ class ViewSynopsis(Synopsis):
 
     def __post_init__(self) -> None:
         # `Tables` checks the counts and the variances of the views.
-        check_kurtosis_of(self, [self.kurtosis])
+        check_kurtosis(self, [self.kurtosis])
 
     @classmethod
     def of(
