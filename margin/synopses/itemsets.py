@@ -34,7 +34,9 @@ class ItemsetCounts(Synopsis):
     counts
         The noisy number of rows that hold each set: floats of shape (itemsets,).
     variance
-        The variance of the noise in each count, in squared rows: shape (itemsets,).
+        The variance of the noise in each count before sets were selected, in squared rows: shape
+        (itemsets,). The counts select the sets, so a published count is too high on average, and
+        its mean squared error is above `variance`, most of all near the end of the list.
     """
 
     itemsets: tuple[tuple[int, ...], ...]
