@@ -255,7 +255,8 @@ class CellSynopsis(Synopsis):
         """Estimate the marginals of some views by sums over the kept cells.
 
         The noise variance of a count is that of noise and sampling in the cells that passed the
-        filter, if there is one; NaN if not known. What a count misses is not known if a filter dropped cells.
+        filter, if there is one; NaN if not known. What a count misses is not known if a filter
+        dropped cells.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload)]
 
