@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=",".join(_DEFAULT),
         metavar="NAME,...",
         help=f"of {', '.join(METHODS)}; default: {', '.join(_DEFAULT)}. "
-        f"Not told the queries, so that one release serves all: {', '.join(_UNTOLD)}; all others of "
-        "margin are told them. A (3) says that views of three attributes are measured, whatever "
+        f"Not told the queries, so that one release serves all: {', '.join(_UNTOLD)}; all others "
+        "of margin are told them. A (3) says that views of three attributes are measured, whatever "
         "--ways says; without it, Residual and MWEM+PGM measure pairs",
     )
     parser.add_argument(

@@ -64,7 +64,7 @@ class SketchSynopsis(Synopsis):
         check_variances(self, [self.variance])
 
     def point(self, cell: Mapping[str, Any]) -> float:
-        """Estimate the count of one cell.
+        """Estimate the count of one cell. `count` gives the same number with its error.
 
         Parameters
         ----------
