@@ -4,6 +4,7 @@ The table must not be secret: errors are measured against the truth.
 """
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,20 @@ from typing import Any
 import numpy as np
 
 from experiments.peers import _environments as environments
-from experiments.peers._methods import BUDGETS, METHODS, Cell, Script
+from experiments.peers._methods import BUDGETS, METHODS, Cell, Mechanism, Script
 from experiments.peers._tables import TABLES, Coded
 from margin import Domain
 from margin.data.opening import open_source
 
 _DEFAULT = ("Adaptive(rounds=0)", "AIM (2d)", "MST", "MWEM+PGM")
+
+_UNTOLD = tuple(
+    name for name, made in METHODS.items() if isinstance(made, Mechanism) and not made.knows
+)
+"""The methods in this process that are not told the workload."""
+
+_COLUMNS = ("method", "run", "error", "release", "answers", "note")
+"""The columns of the CSV file: the mean error as a share of the rows, and CPU seconds."""
 
 _OWN = "own"
 """The name of the table and of the budget among those of the study."""
@@ -36,7 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods",
         default=",".join(_DEFAULT),
         metavar="NAME,...",
-        help=f"of {', '.join(METHODS)}; default: {', '.join(_DEFAULT)}",
+        help=f"of {', '.join(METHODS)}; default: {', '.join(_DEFAULT)}. "
+        f"Not told the queries, so that one release serves all: {', '.join(_UNTOLD)}; all others "
+        "of margin are told them. A (3) says that views of three attributes are measured, whatever "
+        "--ways says; without it, Residual and MWEM+PGM measure pairs",
+    )
+    parser.add_argument(
+        "--csv",
+        type=Path,
+        metavar="FILE",
+        help="also write a CSV file with a line for each run: " + ", ".join(_COLUMNS),
     )
     parser.add_argument(
         "--ways", type=int, default=3, metavar="K", help="attributes of each query; default: 3"
@@ -72,6 +90,11 @@ def run(parsed: argparse.Namespace) -> list[dict[str, Any]]:
     for number in range(parsed.runs):
         for method in methods:
             rows += _rows(method, number, parsed)
+    if parsed.csv is not None:
+        with parsed.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, _COLUMNS, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
     return rows
 
 

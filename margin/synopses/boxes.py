@@ -18,7 +18,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import Tree
 from .counts.sums import Sums
-from .noisy_tables import negative_left
+from .noisy_tables import check_finite, check_variances, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["BoxSynopsis", "box_of_cells"]
@@ -64,6 +64,14 @@ class BoxSynopsis(Synopsis):
     parents: Integers
     counts: Floats
     variances: Floats
+
+    def __post_init__(self) -> None:
+        check_finite(self, "counts")
+        say = "put inf for a box that was not measured"
+        check_variances(self, [self.variances], name="variances", say=say, inf=True)
+        # Answers are sums over leaves.
+        say = "measure each box that has no children"
+        check_variances(self, [self.variances[self.leaves]], name="variances", say=say)
 
     @classmethod
     def of(

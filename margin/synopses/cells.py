@@ -22,7 +22,7 @@ from ..errors import DomainError
 from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
 from .counts.conditions import common
 from .counts.sums import Sums
-from .noisy_tables import negative_left
+from .noisy_tables import check_finite, check_variances, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]
@@ -47,8 +47,9 @@ class Estimate(float):
     Attributes
     ----------
     standard_error
-        The standard deviation that noise and sampling cause, in rows. After a filter it is for the
-        cells that passed; the bias by dropped cells is not included. NaN if it is not known.
+        The standard deviation of the error, which noise and sampling cause, in rows. NaN if it is
+        not known, such as after a filter: nothing tells how many rows are in the dropped cells.
+        (`Synopsis.count` then tells the noise in the cells that passed as `noise_variance`.)
     raw
         The sum of the noisy counts themselves, in rows. It is biased after sampling, because small
         counts are missing, but nearer to the truth for few cells.
@@ -131,6 +132,11 @@ class CellSynopsis(Synopsis):
     variance: float
     agreed: Floats | None = None
 
+    def __post_init__(self) -> None:
+        fitted = () if self.agreed is None else ("agreed",)
+        check_finite(self, "tau", *fitted)
+        check_variances(self, [self.variance])
+
     @cached_property
     def weights(self) -> Floats:
         """The weight of each kept cell in sums: shape (kept,)."""
@@ -191,7 +197,7 @@ class CellSynopsis(Synopsis):
         """
         if isinstance(predicate, Mapping):
             picks = dict(self._pick(name, categories) for name, categories in predicate.items())
-            return self._picked([picks.get(name) for name in self.domain])
+            return self._told(self._picked([picks.get(name) for name in self.domain]))
         if not callable(predicate):
             raise DomainError(
                 "predicate must be a mapping from names to lists of categories, or a function of "
@@ -209,7 +215,7 @@ class CellSynopsis(Synopsis):
             leaves &= column < axis.size
         true = np.zeros(len(self.codes))
         true[leaves] = self._asked(predicate, self.codes[leaves])
-        return self._estimate(true, self._noise_of(predicate))
+        return self._told(self._estimate(true, self._noise_of(predicate)))
 
     def range(
         self,
@@ -244,13 +250,14 @@ class CellSynopsis(Synopsis):
             if low == high:
                 return Estimate(0.0, 0.0, 0.0)
             picks[self.domain.position[name]] = Pick.interval(int(low), int(high))
-        return self._picked(picks)
+        return self._told(self._picked(picks))
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Estimate the marginals of some views by sums over the kept cells.
 
-        The noise variance of a count is the square of its `Estimate.standard_error`; NaN if not
-        known. What a count misses is not known if a filter dropped cells.
+        The noise variance of a count is that of noise and sampling in the cells that passed the
+        filter, if there is one; NaN if not known. What a count misses is not known if a filter
+        dropped cells.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload)]
 
@@ -421,7 +428,8 @@ class CellSynopsis(Synopsis):
         shares: Floats,
         noise: float,
     ) -> Estimate:
-        """Sum the weights of the kept cells, each times its share, and find the standard error.
+        """Sum the weights of the kept cells, each times its share. The standard error covers noise
+        and sampling, but not what a filter dropped; see `_told`.
 
         `noise` is the variance of the noise in all cells of the sum, kept or not.
         """
@@ -441,6 +449,12 @@ class CellSynopsis(Synopsis):
         value = float(share @ self.weights[used])
         raw = float(share @ self.values[used])
         return Estimate(value, math.sqrt(variance), raw, kurtosis)
+
+    def _told(self, estimate: Estimate) -> Estimate:
+        """The estimate as a user gets it: after a filter, its error is not known."""
+        if not self._filtered:
+            return estimate
+        return Estimate(float(estimate), math.nan, estimate.raw, estimate.noise_kurtosis)
 
     @property
     def _filtered(self) -> bool:

@@ -15,7 +15,14 @@ from ..domain.where import Chosen
 from ..errors import DomainError
 from ..queries import Queries
 from .counts.sums import Sums
-from .noisy_tables import negative_left, packed_kurtosis, read_kurtosis
+from .noisy_tables import (
+    check_finite,
+    check_kurtosis,
+    check_variances,
+    negative_left,
+    packed_kurtosis,
+    read_kurtosis,
+)
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
@@ -37,7 +44,9 @@ class ColumnCounts(Synopsis):
     counts
         The noisy number of rows that hold each item: floats of shape (items,), possibly negative.
     variance
-        The variance of the noise in each count, in squared rows: shape (items,).
+        The variance of the noise in each count, in squared rows: finite numbers >= 0, of shape
+        (items,). It is 0 for an item that was not measured; `missed_variance` is NaN there, so that
+        its count has no interval.
     missed_variance
         NaN for each count that truncation, selection or smoothing may move away from the truth, by
         how much is not known, and 0 for others: shape (items,). None if noise is the only error.
@@ -58,6 +67,29 @@ class ColumnCounts(Synopsis):
     parameters: dict[str, float]
     kurtosis: float = 0.0
     missed_variance: Floats | None = None
+
+    def __post_init__(self) -> None:
+        check_finite(self, "counts", "ranking")
+        # A file says only which counts miss something, not by how much.
+        if self.missed_variance is not None:
+            known = self.missed_variance[~np.isnan(self.missed_variance)]
+            if known.any():
+                raise DomainError(
+                    "missed_variance of a ColumnCounts must be NaN or 0 for each item, but one "
+                    "number is neither; put NaN for each count that misses something"
+                )
+        check_variances(
+            self,
+            [self.variance],
+            say="put 0 for an item that was not measured, and NaN in missed_variance",
+        )
+        check_kurtosis(self, [self.kurtosis])
+        for name, value in self.parameters.items():
+            if not math.isfinite(value):
+                raise DomainError(
+                    f"parameters of a ColumnCounts must be finite numbers, but {name!r} is not; "
+                    "leave it out"
+                )
 
     def order(self, k: int) -> Integers:
         """The places of the k most frequent items, the most frequent first: shape (k,).

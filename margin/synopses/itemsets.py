@@ -10,6 +10,7 @@ from .._types import Floats
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..errors import DomainError
+from .noisy_tables import check_finite, check_variances
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ItemsetCounts"]
@@ -33,12 +34,18 @@ class ItemsetCounts(Synopsis):
     counts
         The noisy number of rows that hold each set: floats of shape (itemsets,).
     variance
-        The variance of the noise in each count, in squared rows: shape (itemsets,).
+        The variance of the noise in each count before sets were selected, in squared rows: shape
+        (itemsets,). The counts select the sets, so a published count is too high on average, and
+        its mean squared error is above `variance`, most of all near the end of the list.
     """
 
     itemsets: tuple[tuple[int, ...], ...]
     counts: Floats
     variance: Floats
+
+    def __post_init__(self) -> None:
+        check_finite(self, "counts")
+        check_variances(self, [self.variance])
 
     def top(self, k: int) -> list[tuple[Any, ...]]:
         """The k most frequent sets, as tuples of labels of items; fewer if there are fewer."""

@@ -19,7 +19,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import LevelTree
 from .counts.sums import Sums
-from .noisy_tables import in_view_order, negative_left
+from .noisy_tables import check_finite, check_variances, in_view_order, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["LevelSynopsis"]
@@ -56,6 +56,10 @@ class LevelSynopsis(Synopsis):
     attribute: str
     table: Floats
     variances: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_finite(self, "table")
+        check_variances(self, [self.variances], name="variances")
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals on attributes of the table, with the exact variance of their noise."""

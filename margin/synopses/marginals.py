@@ -15,7 +15,14 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
-from .noisy_tables import check_kurtosis, packed_kurtosis, read_kurtosis, tables_of
+from .noisy_tables import (
+    check_finite,
+    check_kurtosis,
+    check_variances,
+    packed_kurtosis,
+    read_kurtosis,
+    tables_of,
+)
 from .synopsis import Packed, Provenance, Synopsis, tables_by_size
 
 __all__ = ["MarginalSynopsis"]
@@ -50,6 +57,14 @@ class MarginalSynopsis(Synopsis):
     """
 
     held: tuple[Marginal, ...]
+
+    def __post_init__(self) -> None:
+        for marginal in self.held:
+            check_finite(marginal, "counts")
+        noise = [marginal.noise_variance for marginal in self.held]
+        say = "put 0, and NaN as missed_variance, where the error is not known"
+        check_variances(self, noise, say=say)
+        check_kurtosis(self, [marginal.noise_kurtosis for marginal in self.held])
 
     @classmethod
     def of(
@@ -158,7 +173,6 @@ class MarginalSynopsis(Synopsis):
         law: Sequence[Floats | float] = [read_kurtosis(packed.fields)] * len(views)
         if "kurtosis" in packed.arrays:
             law = _parts(packed.arrays["kurtosis"], domain, views)
-            check_kurtosis(np.concatenate([np.ravel(kurtosis) for kurtosis in law]))
         missed: list[Floats | None] = [None] * len(views)
         for place in packed.fields.get("missing", ()):
             missed[place] = np.full(counts[place].shape, math.nan)

@@ -1,19 +1,23 @@
-"""Noisy tables of views of a domain, in the form that the solvers take, and the excess kurtosis of
-their noise in files."""
+"""Noisy tables of views of a domain, in the form that the solvers take, the excess kurtosis of
+their noise in files, and a check of the numbers of a synopsis: those that no file can hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._types import Floats, Integers
 from ..domain.bounds import LAPLACE_KURTOSIS
 from ..domain.domain import Domain, View
+from ..errors import DomainError
 from ..solvers import Tables
 
 __all__ = [
     "LEAST_VARIANCE",
+    "check_finite",
     "check_kurtosis",
+    "check_variances",
     "in_view_order",
     "negative_left",
     "packed_kurtosis",
@@ -104,17 +108,66 @@ def packed_kurtosis(kurtosis: float) -> dict[str, float]:
 
 
 def read_kurtosis(fields: Mapping[str, Any]) -> float:
-    """The kurtosis from the fields of a file: 0 if there is none. ValueError if it is damaged."""
-    kurtosis = float(fields.get("kurtosis", 0.0))
-    check_kurtosis(np.array(kurtosis))
-    return kurtosis
+    """The kurtosis from the fields of a file: 0 if there is none."""
+    return float(fields.get("kurtosis", 0.0))
 
 
-def check_kurtosis(kurtosis: Floats) -> None:
-    """Refuse numbers from a file that are no kurtosis of noise: ValueError. Rounding is allowed."""
-    fits = (kurtosis >= 0) & (kurtosis <= LAPLACE_KURTOSIS * (1 + 1e-9))
-    if not fits.all():
-        raise ValueError(
-            f"the kurtosis in a file must be from 0 to {LAPLACE_KURTOSIS:g}, but it is "
-            f"{kurtosis[~fits][0]}; get a fresh copy of the file"
-        )
+def check_finite(form: object, *names: str) -> None:
+    """Refuse fields of a synopsis that hold NaN or an infinite number: a DomainError."""
+    for name in names:
+        if not np.isfinite(np.asarray(getattr(form, name), np.float64)).all():
+            raise DomainError(
+                f"{name} of a {type(form).__name__} must hold finite numbers, but one is NaN or "
+                "infinite, which no file can hold; put 0 for what was not measured"
+            )
+
+
+def check_variances(
+    form: object,
+    parts: Iterable[ArrayLike],
+    *,
+    name: str = "variance",
+    say: str = "",
+    nan: bool = False,
+    inf: bool = False,
+) -> None:
+    """Refuse variances that are no numbers >= 0: a DomainError.
+
+    Parameters
+    ----------
+    form
+        The synopsis.
+    parts
+        The variances.
+    name
+        The field that holds them.
+    say
+        What to put instead, for the message.
+    nan, inf
+        Whether NaN and infinite variances have a meaning in this form.
+    """
+    for part in parts:
+        variances = np.asarray(part, np.float64)
+        # A comparison with NaN is False.
+        fits = (variances >= 0) & (variances < np.inf)
+        if nan:
+            fits |= np.isnan(variances)
+        if inf:
+            fits |= variances == np.inf
+        if not fits.all():
+            raise DomainError(
+                f"{name} of a {type(form).__name__} must hold finite variances >= 0, but one is "
+                f"not, so no file can hold it; {say or 'put the variance of the noise'}"
+            )
+
+
+def check_kurtosis(form: object, parts: Iterable[ArrayLike]) -> None:
+    """Refuse numbers that are no excess kurtosis of noise: a DomainError. Rounding is allowed."""
+    for part in parts:
+        kurtosis = np.asarray(part, np.float64)
+        fits = (kurtosis >= 0) & (kurtosis <= LAPLACE_KURTOSIS * (1 + 1e-9))
+        if not fits.all():
+            raise DomainError(
+                f"the kurtosis of a {type(form).__name__} must be from 0 to {LAPLACE_KURTOSIS:g}, "
+                "but one is not; take that of private.events[-1].noise"
+            )

@@ -16,6 +16,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..queries import BitTable, Queries
 from ..solvers import Status
+from .noisy_tables import check_finite
 from .rounds import SolvedRound, pack_rounds, unpack_rounds
 from .synopsis import Packed, Provenance, Synopsis
 
@@ -61,6 +62,10 @@ class RecordSynopsis(Synopsis):
     mean_error: float | None = None
     largest_error: float | None = None
     rounds: tuple[SolvedRound, ...] = ()
+
+    def __post_init__(self) -> None:
+        errors = {"mean_error": self.mean_error, "largest_error": self.largest_error}
+        check_finite(self, *(name for name, error in errors.items() if error is not None))
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """Answer queries by the share of the records for which each is true: shape (queries,).

@@ -18,7 +18,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from ..sparse.hashing import buckets
 from .counts.sums import Sums
-from .noisy_tables import negative_left
+from .noisy_tables import check_variances, negative_left
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["SketchSynopsis"]
@@ -60,8 +60,11 @@ class SketchSynopsis(Synopsis):
     median: bool
     variance: float
 
+    def __post_init__(self) -> None:
+        check_variances(self, [self.variance])
+
     def point(self, cell: Mapping[str, Any]) -> float:
-        """Estimate the count of one cell.
+        """Estimate the count of one cell. `count` gives the same number with its error.
 
         Parameters
         ----------

@@ -16,8 +16,17 @@ from ..domain.level_views import LevelView
 from ..domain.marginal import Marginal
 from ..domain.where import Chosen
 from ..domain.workload import Workload
+from ..errors import DomainError
 from .counts.sums import Sums
-from .noisy_tables import in_view_order, negative_left, packed_kurtosis, read_kurtosis
+from .noisy_tables import (
+    check_finite,
+    check_kurtosis,
+    check_variances,
+    in_view_order,
+    negative_left,
+    packed_kurtosis,
+    read_kurtosis,
+)
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["TableSynopsis"]
@@ -60,6 +69,16 @@ class TableSynopsis(Synopsis):
     variance: float
     covariances: Mapping[int, Floats]
     kurtosis: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_finite(self, "table")
+        check_variances(self, [self.variance], say="put NaN if it is not known", nan=True)
+        check_kurtosis(self, [self.kurtosis])
+        if not all(np.isfinite(matrix).all() for matrix in self.covariances.values()):
+            raise DomainError(
+                "covariances of a TableSynopsis must hold finite numbers, but one is NaN or "
+                "infinite, which no file can hold; leave them out, with NaN as the variance"
+            )
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by sums of cells.

@@ -15,7 +15,7 @@ from ..domain.workload import Workload
 from ..errors import DomainError
 from .counts.conditions import box
 from .counts.sums import Sums
-from .noisy_tables import in_view_order
+from .noisy_tables import check_finite, check_variances, in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["UniformSynopsis"]
@@ -50,6 +50,10 @@ class UniformSynopsis(Synopsis):
 
     total: float
     variance: float
+
+    def __post_init__(self) -> None:
+        check_finite(self, "total")
+        check_variances(self, [self.variance])
 
     def _marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Answer marginals by spreading the number of rows evenly over all possible cells."""

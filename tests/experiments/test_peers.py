@@ -2,6 +2,7 @@
 verdicts, the page."""
 
 import argparse
+import csv
 import importlib
 import importlib.util
 import math
@@ -398,9 +399,15 @@ def test_the_command_peers_runs_methods_on_a_table_of_the_user(tmp_path, capsys,
     parser = argparse.ArgumentParser()
     _own_table.add_arguments(parser)
     words = [str(path), str(domain), "--rho", "1", "--ways", "2", "--queries", "3", "--methods"]
-    rows = _own_table.run(parser.parse_args([*words, "Residual,Flat,Independent"]))
+    written = tmp_path / "errors.csv"
+    rows = _own_table.run(
+        parser.parse_args([*words, "Residual,Flat,Independent", "--csv", str(written)])
+    )
     errors = {row["method"]: row["error"] for row in rows}
     assert errors["Flat"] < 0.1 < errors["Independent"] and errors["Residual"] < 0.1
     assert "not private" in capsys.readouterr().out
+    with written.open(newline="") as file:
+        again = list(csv.DictReader(file))
+    assert {row["method"]: float(row["error"]) for row in again} == errors
     with pytest.raises(ValueError, match="there is no method 'PrivBayes'; choose among"):
         _own_table.run(parser.parse_args([*words, "PrivBayes"]))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from margin import Domain, MarginError, PureDP, release
+from margin import Domain, DPSense, MarginError, PureDP, release
+from margin.mechanisms import PeeledItems, PrivBasis
 from margin.solvers import IPF, Newton, Status
 from margin.synopses.estimate import estimate
 from margin.testing import check_mechanism, check_solver
@@ -158,3 +159,12 @@ def test_problems_that_are_refused_are_named():
         "10 problems answered, 3 refused: pairs with errors (INFEASIBLE), contradictory pairs "
         "(INFEASIBLE), pairs with errors and zeros (INFEASIBLE)"
     )
+
+
+@pytest.mark.parametrize("domain", [None, {"item": 5}, {"item": 40}, dict.fromkeys("abc", 2)])
+@pytest.mark.parametrize("mechanism", [PeeledItems(k=2), DPSense(), PrivBasis(k=2)])
+def test_a_mechanism_that_counts_items_is_tried_on_items(mechanism, domain):
+    done = check_mechanism(mechanism, domain=domain, pairs=1)
+    assert done.startswith("5 budgets run, 5 pairs")
+    is_expanded = domain is None or len(domain) == 1
+    assert ("on rows of items" in done) == is_expanded

@@ -31,7 +31,7 @@ from ...solvers import (
 from ..bases.forms import StatedBase
 from ..counts.sums import Sums
 from ..exports import record_targets, to_mbi
-from ..noisy_tables import in_view_order, negative_left, tables_of
+from ..noisy_tables import check_kurtosis, in_view_order, negative_left, tables_of
 from ..source import Source
 from ..synopsis import Packed, Provenance, Synopsis, tables_by_size
 from . import stored
@@ -102,6 +102,10 @@ class ViewSynopsis(Synopsis):
     total: tuple[float, float] | None = None
     kurtosis: float = 0.0
     scales: Mapping[tuple[int, int], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # `Tables` checks the counts and the variances of the views.
+        check_kurtosis(self, [self.kurtosis])
 
     @classmethod
     def of(

@@ -91,7 +91,7 @@ def test_the_file_comes_back(tmp_path):
     codes, domain = sequences()
     synopsis = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PrefixTree())
     answer = synopsis.sum({"step0": ["1"]})
-    assert answer.standard_error > 0
+    assert math.isnan(answer.standard_error)
     synopsis.save(tmp_path / "tree.margin")
     again = margin.load(tmp_path / "tree.margin")
     assert again.cells()[0].tolist() == synopsis.cells()[0].tolist()

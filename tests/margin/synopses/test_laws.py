@@ -251,6 +251,3 @@ def _sums(sizes, view):
 def test_a_file_of_an_older_version_has_normal_noise():
     assert read_kurtosis({}) == 0.0
     assert read_kurtosis(packed_kurtosis(1.5)) == 1.5 and packed_kurtosis(0.0) == {}
-    for damaged in (-1.0, 4.0, math.nan):
-        with pytest.raises(ValueError, match="kurtosis"):
-            read_kurtosis({"kurtosis": damaged})
