@@ -32,7 +32,7 @@ _LATER = 0.6
 
 _PROBLEM = examples()["nothing"]
 _INSTANCE = bench.Instance.of(_PROBLEM, name="mine", family="exact-entropy")
-_SOLVERS = ["IPF", "Ladder", "clarabel", "ecos"]
+_SOLVERS = ["IPF", "Ladder", "clarabel", "trust-constr"]
 
 
 class Interrupted:

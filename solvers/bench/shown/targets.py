@@ -22,6 +22,11 @@ def time_to_target(row: Row, *, gap: float) -> float:
     gap
         The target, at least 0: 0.01 is 1 % above the best known objective of a minimisation.
 
+    Raises
+    ------
+    ValueError
+        If the gap is negative or NaN.
+
     Examples
     --------
     >>> row = {"best_known": 7.0, "tells": True, "time_limit": 9.0}
