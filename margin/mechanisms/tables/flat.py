@@ -107,7 +107,7 @@ class Flat:
         cells: Sequence[float],
         budget: Budget,
     ) -> list[float]:
-        """The variance of the sum of so many cells of each table."""
+        """For each table, the variance of the sum of `cells` of its cells."""
         self._check(domain)
         (noise,) = budget.counts_at_once(1)
         every = math.prod(domain.sizes)

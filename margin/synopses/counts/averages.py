@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -179,19 +179,29 @@ class Averages(Counting):
         where: Mapping[str, Any] | None,
     ) -> tuple[list[Chosen], Floats]:
         """The rows of a condition in each category that has a number, and these numbers."""
-        asked_rows = chosen_codes(self.domain, where or {})
-        codes, numbers = [], []
-        for label, number in stated.items():
-            own = common(asked_rows, chosen_codes(self.domain, {attribute: [label]}))
-            if own is not None:
-                codes.append(own)
-                numbers.append(number)
-        if not codes:
+        cells = self._in_categories(attribute, stated, where)
+        if not cells:
             raise DomainError(
                 f"numbers of {attribute!r} need a category with a number among the rows of the "
                 "conditions, but there is none; drop a condition, or state more numbers"
             )
-        return codes, np.array(numbers, dtype=float)
+        return list(cells.values()), np.array([stated[label] for label in cells], dtype=float)
+
+    def _in_categories(
+        self,
+        attribute: str,
+        labels: Iterable[Any],
+        where: Mapping[str, Any] | None,
+    ) -> dict[Any, Chosen]:
+        """The rows of a condition in each of some categories, by its label; without the categories
+        that the condition excludes."""
+        asked_rows = chosen_codes(self.domain, where or {})
+        found = {}
+        for label in labels:
+            own = common(asked_rows, chosen_codes(self.domain, {attribute: [label]}))
+            if own is not None:
+                found[label] = own
+        return found
 
     @explains_calls(absent='pass an attribute, as in quantile("age") or quantile("age", 0.9)')
     def quantile(
@@ -245,13 +255,10 @@ class Averages(Counting):
                 f"a quantile of {attribute!r} needs categories in an order, but it declares none; "
                 "take an attribute of bins, dates or numbers, or declare it as ordered"
             )
-        asked_rows = chosen_codes(self.domain, where or {})
-        kept, codes = [], []
-        for code in order:
-            own = common(asked_rows, chosen_codes(self.domain, {attribute: [form.label(code)]}))
-            if own is not None:
-                kept.append(code)
-                codes.append(own)
+        labels = {form.label(code): code for code in order}
+        cells = self._in_categories(attribute, labels, where)
+        kept = [labels[label] for label in cells]
+        codes = list(cells.values())
         if not codes:
             raise DomainError(
                 f"a quantile of {attribute!r} needs a category in the order among the rows of the "
