@@ -7,7 +7,7 @@ from .._numbers import shown
 from ..errors import BudgetError
 from .budget import ZCDP, Neighbours, PureDP
 from .statement import Statement
-from .strength import CHANCE, Strength, for_contents, strength
+from .strength import CHANCE, for_contents, strength
 
 __all__ = ["budget_of_factor"]
 
@@ -78,11 +78,6 @@ def budget_of_factor(
         budget = kind(amount, neighbours=neighbours)
         statement = Statement(budget=budget)
         found = for_contents(statement) if known_to_be_there else strength(statement, None)
-        if _factor_above(found) <= factor:
+        if found.factor <= factor:
             return budget
         amount -= unit
-
-
-def _factor_above(found: Strength) -> float:
-    """The factor exp(loss), rounded up."""
-    return math.exp(found.loss) * (1 + 1e-12)

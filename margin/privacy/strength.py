@@ -15,6 +15,7 @@ from .statement import Statement, not_protected
 
 __all__ = [
     "CHANCE",
+    "LARGEST_LOSS",
     "Strength",
     "beside",
     "earlier_releases",
@@ -28,6 +29,9 @@ __all__ = [
 
 CHANCE = 1e-6
 """The delta at which zero-concentrated differential privacy is explained."""
+
+LARGEST_LOSS = 700.0
+"""Largest loss whose factor exp(loss) is a float."""
 
 
 @dataclass(
@@ -76,6 +80,12 @@ class Strength:
     def converted(self) -> str:
         """Epsilon, and the delta at which it holds."""
         return f"epsilon = {self.epsilon:g} at delta = {text(Fraction(str(self.delta)))}"
+
+    @property
+    def factor(self) -> float:
+        """exp(loss), with 1e-12 of it added: the relative error of floats is smaller. Losses above
+        `LARGEST_LOSS` count as this one."""
+        return math.exp(min(self.loss, LARGEST_LOSS)) * (1 + 1e-12)
 
 
 def strength(statement: Statement, domain: Domain | None) -> Strength:

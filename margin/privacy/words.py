@@ -8,6 +8,7 @@ from ..domain.domain import Domain
 from .budget import Neighbours
 from .statement import ONE_ROW, OTHER_RELEASES, Statement, not_protected
 from .strength import (
+    LARGEST_LOSS,
     Strength,
     earlier_releases,
     for_contents,
@@ -30,9 +31,6 @@ ROWS = "rows"
 
 _EVENT = 0.01
 """Probability of the event in the example."""
-
-_LARGEST = 700.0
-"""Largest epsilon whose factor exp(epsilon) is a float."""
 
 _IN_FULL = 100.0
 """Factor up to which two decimals are written."""
@@ -339,7 +337,7 @@ def _example(statement: Statement, found: Strength) -> str:
     (epsilon, delta)-differential privacy says q <= exp(epsilon) p + delta, and, for the opposite
     event and the tables exchanged, 1 - p <= exp(epsilon) (1 - q) + delta.
     """
-    factor = math.exp(min(found.epsilon, _LARGEST))
+    factor = math.exp(min(found.epsilon, LARGEST_LOSS))
     by_event = factor * _EVENT + found.delta
     by_opposite = 1 - (1 - _EVENT - found.delta) / factor
     most = math.ceil(1e4 * min(by_event, by_opposite)) / 100
@@ -437,14 +435,9 @@ def _factor(found: Strength) -> str:
     return f"{text}, except with a probability of {_chance(found.chance)}"
 
 
-def _exact(found: Strength) -> float:
-    """The factor exp(loss), with 1e-12 of it added: the relative error of floats is smaller."""
-    return math.exp(min(found.loss, _LARGEST)) * (1 + 1e-12)
-
-
 def _rounded(found: Strength) -> float:
     """The factor exp(loss), rounded up; infinite if a formula is shorter."""
-    factor = _exact(found)
+    factor = found.factor
     if factor < _IN_FULL:
         return math.ceil(100 * factor) / 100
     if factor >= _MOST_WRITTEN:
@@ -477,7 +470,7 @@ def _of_even_odds(found: Strength) -> str:
 def _of_even(found: Strength) -> float:
     """What the factor makes of a probability of 50 %, in per cent, rounded up once: it is computed
     from the factor itself, not from the rounded one."""
-    probability = 1 - 1 / (1 + _exact(found))
+    probability = 1 - 1 / (1 + found.factor)
     return math.ceil(1e4 * probability) / 100
 
 
