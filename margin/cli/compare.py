@@ -155,6 +155,8 @@ def _mechanism(given: str) -> tuple[str, Any]:
 def _compare(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
+    # An option that took the table would find the name of the table wrong.
+    data = table_of(parsed)
     mechanisms = dict(map(_mechanism, split_mechanisms(parsed.mechanisms)))
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
@@ -164,7 +166,7 @@ def _compare(parsed: argparse.Namespace) -> Said:
     done: list[margin.Comparison] = []
     try:
         margin.compare(
-            table_of(parsed),
+            data,
             domain=domain,
             budget=budget,
             mechanisms=mechanisms,

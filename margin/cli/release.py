@@ -221,13 +221,14 @@ def _released(
     # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
+    # An option that took the table would find the name of the table wrong.
+    data = table_of(parsed)
     views = (
         None if parsed.views is None else [list(view) for view in views_of(domain, parsed.views)]
     )
     mechanism = mechanism_of(parsed, domain, views)
     check_release_file(parsed.output, parsed)
     room.enter_context(reserved(parsed.output))
-    data = table_of(parsed)
     ledger = charged(parsed.ledger, parsed.dataset, parsed.label)
     workload = workload_of(domain, parsed.workload, parsed.asked)
     known = known_of(parsed.known)

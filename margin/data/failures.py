@@ -6,6 +6,7 @@ contains a value of the data.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -16,8 +17,11 @@ __all__ = [
     "MixedTypesError",
     "Problem",
     "differing",
+    "duckdb_words",
     "explained",
     "is_about_content",
+    "is_damage",
+    "lacks_column",
     "unknown",
 ]
 
@@ -36,6 +40,19 @@ _ABOUT_CONTENT = {
 }
 """Names of classes of errors about what was read. `error` is that of zlib. An OSError with a number
 is about the system."""
+
+_DAMAGE = (
+    *("Parquet file is likely corrupted", "Payload value bigger than allowed", "Out of buffer"),
+    *("Failed to decompress", "Input is invalid/unsupported GZIP", "Invalid string encoding found"),
+    *("Decode bit width too large", "don't know what type"),
+)
+"""The first words of DuckDB about a page of a Parquet file that it cannot read."""
+
+_FILE = "Failed to read file "
+"""Its first words about a Parquet file as a whole, which are followed by the path."""
+
+_LACKS = '": schema mismatch in glob'
+"""What follows the path if the file lacks a column that the first file of its scan has."""
 
 
 class MixedTypesError(DataError):
@@ -133,6 +150,25 @@ def explained(error: Exception, problem: Problem) -> MarginError:
 def is_about_content(error: Exception) -> bool:
     """Whether the kind of an error says that what was read is wrong."""
     return not _ABOUT_CONTENT.isdisjoint(kind.__name__ for kind in type(error).__mro__)
+
+
+def duckdb_words(error: Exception) -> str:
+    """What DuckDB says of an error, without the kind of the error. It may quote cells, so it is
+    compared with fixed texts, and never shown."""
+    return re.sub(r"^Invalid (?:Input )?Error: ", "", str(error))
+
+
+def lacks_column(error: Exception) -> bool:
+    """Whether DuckDB says of a Parquet file that it lacks a column which another file has."""
+    words = duckdb_words(error)
+    return words.startswith(_FILE) and _LACKS in words
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether DuckDB says that it cannot read a page of a Parquet file."""
+    words = duckdb_words(error)
+    is_known = words.startswith(_DAMAGE) or words.startswith(_FILE)
+    return is_known and not lacks_column(error)
 
 
 def unknown(error: Exception, what: str) -> str:

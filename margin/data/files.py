@@ -21,8 +21,9 @@ from ..interrupts import interruptible, shielded
 from ..interrupts.share import is_heard
 from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead, rows_of_file
+from .checks.checksums import compare_checksums
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .failures import is_about_content, unknown
+from .failures import is_about_content, is_damage, unknown
 from .steady import unchanged
 
 __all__ = [
@@ -145,12 +146,7 @@ class FileSource:
         """Read the named columns in batches of rows, each column as an Arrow array. With `numbers`,
         truth values are read as 0 and 1, which have the same codes and take less time."""
         fields, places = self._layout(names)
-        if self._is_compressed:
-            damaged = (
-                f"{self.described} must be a complete gzip file, but its checksum is wrong or its "
-                f"end is missing; copy it again{self._hint}"
-            )
-            quietly(self._read_through, damaged)
+        self.compare_checksums([fields[place].name for place in places])
         read = []
         for place in places:
             as_number = numbers and fields[place].is_truth
@@ -171,6 +167,36 @@ class FileSource:
                     yield list(map(_narrowed, batch.columns, kinds))
                 else:
                     yield list(map(self._texts, names, batch.columns))
+
+    def compare_checksums(self, names: Sequence[str] | None = None) -> None:
+        """Compare a compressed file, or the named columns of a Parquet file (all when not given),
+        with the checksums that the file holds, if there are any.
+
+        Raises
+        ------
+        DataError
+            When the file differs from a checksum.
+        """
+        if self._is_compressed or self._is_parquet:
+            compare_checksums(self.path, self.described, names, hint=self._hint)
+
+    def read_through(self) -> None:
+        """Read all rows and all columns.
+
+        Raises
+        ------
+        DataError
+            When the file cannot be read to its end, or differs from a checksum that it holds.
+        """
+        fields = self.fields()
+        self.compare_checksums()
+        if not fields:
+            return
+        with closing(connected(self.memory_limit)) as connection:
+            text = f"SELECT * FROM {self.query(fields)}"
+            reader = quietly(lambda: stream(connection.sql(text)), self.failed)
+            while quietly(lambda: next(reader, None), self.failed) is not None:
+                pass
 
     def kinds(self, names: Sequence[str]) -> list[Any]:
         """The Arrow types of the named columns; None for a column whose type the file does not
@@ -245,6 +271,11 @@ class FileSource:
     def failed(self, error: Exception) -> str:
         """The message for a failure of DuckDB. It names the file and the record of a CSV file,
         never their content."""
+        if self._is_parquet and is_damage(error):
+            return (
+                f"{self.described} must be a sound Parquet file, but DuckDB cannot read a part of "
+                f"it, so it is damaged; copy it again, or write it anew{self._hint}"
+            )
         # DuckDB names no kind for most errors in Parquet files.
         if self._is_parquet or not is_about_content(error):
             return f"{unknown(error, self.described)}{self._hint}"
@@ -300,13 +331,6 @@ class FileSource:
                     "digits, which would be rounded; write it as texts"
                 )
         return fields, list(places.values())
-
-    def _read_through(self) -> None:
-        """Read a compressed file to its end, so that its checksum is checked. DuckDB does not check
-        it."""
-        with gzip.open(self.path) as file:
-            while file.read(_HEAD):
-                pass
 
     def _texts(
         self,

@@ -18,11 +18,12 @@ from ..interrupts import interruptible
 from ..interrupts.share import is_heard
 from ..interrupts.shortage import raise_shortage
 from .advance import RowsRead
+from .checks.checksums import compare_checksums
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .failures import Problem, is_about_content, unknown
+from .failures import Problem, is_about_content, lacks_column, unknown
 from .files import FROM_SQLITE, connected, identifier, is_sqlite, quoted, stream
-from .folders import open_path
-from .queries.causes import likely_cause, missing_file, on_a_lacking_column
+from .folders import open_path, without_values
+from .queries.causes import FailedQueryError, likely_cause, missing_file, on_a_lacking_column
 from .queries.server import asked, reader_with_states, snapshot_is_gone, unreachable
 from .queries.set_operations import mixes_parts
 from .queries.states import named
@@ -207,7 +208,7 @@ class Sql:
             check_type(name, schema.field(place).type)
         return list(places.values())
 
-    def refused(self, error: Exception) -> str:
+    def refused(self, error: Exception) -> str | FailedQueryError:
         """The message for a failure before any row is read. It shows the database's own message if
         that is about the text of the query."""
         state = getattr(error, "sqlstate", None)
@@ -221,16 +222,23 @@ class Sql:
                 return told
         return self.failed(error)
 
-    def failed(self, error: Exception) -> str:
-        """The message for a failure that may be due to rows. It shows no word of the database."""
-        if not (self._is_on_server or is_about_content(error)):
-            return unknown(error, self._where)
+    def failed(self, error: Exception) -> str | FailedQueryError:
+        """The message or the error for a failure that may be due to rows. It shows no word of the
+        database."""
         kind = named(getattr(error, "sqlstate", None)) or type(error).__name__
         failed = f"{self._where} must run without an error, but it failed ({kind})"
-        cause = "" if self._is_on_server else likely_cause(error)
-        if cause:
-            return f"{failed}; a likely cause is that {cause}"
-        return f"{failed}; run it in the database's own shell to see why"
+        see = "run it in the database's own shell to see why"
+        if self._is_on_server:
+            return f"{failed}; {see}"
+        if cause := likely_cause(error):
+            told = f"{failed}; a likely cause is that {cause}"
+            return told if lacks_column(error) else FailedQueryError(told)
+        if not is_about_content(error):
+            return FailedQueryError(unknown(error, self._where))
+        return FailedQueryError(
+            f"{failed}; {see}; if it reads files, margin domain check with this query names a "
+            "file that is damaged"
+        )
 
     def result(self, *, rows: bool = True) -> Any:
         """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
@@ -272,6 +280,7 @@ class Sql:
         with ExitStack() as stack:
             if rows:
                 stack.enter_context(unchanged(self.text, self._read(tables, plan, texts)))
+                self._compare_checksums(tables, plan, texts)
             connection = stack.enter_context(self._connected(views))
             query = quietly(lambda: connection.sql(self.text), self.refused)
             # No share is told: DuckDB neither knows the number of rows of a result, nor does its
@@ -296,6 +305,30 @@ class Sql:
         if "PARQUET" in plan.upper():
             read += parquet_files(texts)
         return read
+
+    def _compare_checksums(
+        self,
+        tables: Sequence[TableOfFiles],
+        plan: str,
+        texts: Sequence[str],
+    ) -> None:
+        """Compare the files that the query reads on DuckDB with the checksums that they hold.
+
+        Raises
+        ------
+        FailedQueryError
+            When a file differs from a checksum.
+        """
+        try:
+            for table in tables:
+                for file in table.files:
+                    file.compare_checksums()
+            for path in parquet_files(texts) if "PARQUET" in plan.upper() else ():
+                described = f"Parquet file {without_values(path)!r} of the query"
+                hint = "; margin domain check with this query names the file"
+                compare_checksums(path, described, hint=hint)
+        except DataError as error:
+            raise FailedQueryError(str(error)) from None
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:

@@ -1,12 +1,16 @@
 """The options that name the private table: a file, or a query."""
 
 import argparse
+import os
 
 import margin
 
 from ...errors import MarginError
 
 __all__ = ["add_table", "table_of"]
+
+_SEVERAL = ("views", "workload", "asked", "mechanisms", "metrics")
+"""Options of commands with a table that take several values."""
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +54,14 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 def table_of(parsed: argparse.Namespace) -> object:
     """Find the table to read, from the options: the path of a file, or a query."""
     if parsed.file is None and parsed.sql is None:
+        taken = "".join(
+            f"; {option} takes several values, and the last one is the path of a file or a folder: "
+            "if this is the table, write it before the options"
+            for option in _ending_in_a_path(parsed)
+        )
         raise MarginError(
-            "this command needs a table, but none is given; add a file, or a query with --sql"
+            "this command needs a table, but none is given; add a file, or a query with "
+            f"--sql{taken}"
         )
     if parsed.file is not None and parsed.sql is not None:
         raise MarginError(
@@ -78,6 +88,16 @@ def table_of(parsed: argparse.Namespace) -> object:
     from ...data.folders import open_path
 
     return open_path(parsed.file, memory_limit=parsed.memory_limit)
+
+
+def _ending_in_a_path(parsed: argparse.Namespace) -> list[str]:
+    """The options of several values whose last value is the path of something that exists: they
+    take a table that stands behind them."""
+    return [
+        f"--{name}"
+        for name in _SEVERAL
+        if (values := getattr(parsed, name, None)) and os.path.exists(values[-1])
+    ]
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from ..failures import MixedTypesError
 from ..files import MEMORY, FileSource, identifier, quoted
 from ..folders import FilesSource
 from ..opening import open_source
+from ..queries.causes import FailedQueryError
 from ..queries.tables import LackedColumnError
 from ..rows_per_person import possible_identities
 from ..source import Source, Tabular
@@ -295,7 +296,8 @@ def check_fit(
     a row exists. This function does: it counts the rows that break a rule or contradict a
     determined attribute, and compares the public number of rows and the known tables with the
     table. Statements about a column that cannot be read are listed as unchecked. Files that cannot
-    be read are listed, and the others are looked at. Public totals are not compared then.
+    be read are listed, and the others are looked at. Public totals are not compared then. If a query
+    fails, each of its files is read by itself, and those that are damaged are listed.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.
@@ -355,7 +357,27 @@ def check_fit(
         source = replace(source, paths=paths, shows_folders=True)
     if unread and not (isinstance(source, FilesSource) and source.paths):
         return Fit([], [], None, unread=unread)
-    with watched(), naming_files(source), ExitStack() as stack:
+    try:
+        with watched(), naming_files(source):
+            return _compared(source, domain, unread, unit, rows_per_person)
+    except FailedQueryError:
+        # The database does not say which file is the cause, so each is read by itself.
+        damaged = unread_files(source, to_the_end=True)
+        if not damaged:
+            raise
+        return Fit([], [], None, unread=damaged)
+
+
+def _compared(
+    source: Tabular,
+    domain: Domain,
+    unread: list[Unread],
+    unit: str | None,
+    rows_per_person: int | None,
+) -> Fit:
+    """`check_fit` of the files that can be read; `unread` are the others, and those that cannot be
+    read to their end are added to it."""
+    with ExitStack() as stack:
         try:
             misfits = {misfit.column: misfit for misfit in _unreadable(source, domain)}
         except MixedTypesError as error:
@@ -451,6 +473,8 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
         If a query reads files of different types together, so that it cannot run.
     TryAgainError
         If another program writes the table, or its server cannot be reached now.
+    FailedQueryError
+        If a query fails for a reason that may be one of its files.
     DataError
         If no column can be read for the same reason, such as a file that does not exist.
     """
@@ -463,7 +487,7 @@ def _unreadable(source: Source, domain: Domain) -> list[Misfit]:
             if not isinstance(source, FilesSource):
                 raise
             problems.append(Misfit(name, error.named, files=error.files))
-        except TryAgainError:
+        except (TryAgainError, FailedQueryError):
             raise
         except DataError as error:
             is_named = name in known or name.strip() in map(str.strip, known)

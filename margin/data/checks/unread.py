@@ -8,6 +8,7 @@ from pathlib import Path
 from ...errors import DataError, TryAgainError
 from ..files import FileSource
 from ..folders import FilesSource, open_path
+from ..queries.causes import FailedQueryError
 from ..queries.types_of_files import parquet_files, read_together
 from ..source import Source
 from ..sql import Sql
@@ -40,10 +41,10 @@ def unread_files(source: Source, *, to_the_end: bool = False) -> list[Unread]:
     unread = []
     for file in _files(source):
         try:
-            fields = file.fields()
-            if to_the_end and fields:
-                for _ in file.columns([fields[0].name]):
-                    pass
+            if to_the_end:
+                file.read_through()
+            else:
+                file.fields()
         except DataError as error:
             unread.append(Unread(str(file.path), str(error)))
     return unread
@@ -60,7 +61,8 @@ def naming_files(source: Source) -> Iterator[None]:
         lacking = _lacking(source) if isinstance(source, Sql) else []
         if not lacking:
             raise
-        raise DataError(f"{error}; its files differ: {'; '.join(lacking)}") from None
+        kind = FailedQueryError if isinstance(error, FailedQueryError) else DataError
+        raise kind(f"{error}; its files differ: {'; '.join(lacking)}") from None
 
 
 def _lacking(source: Sql) -> list[str]:

@@ -1,21 +1,25 @@
 """What is likely to be wrong with the files of a query on DuckDB that has failed."""
 
 from ..._secrecy import masked
+from ...errors import DataError
+from ..failures import duckdb_words, is_damage, lacks_column
 from ..files import WELL_FORMED_CSV, WELL_FORMED_JSON
 from .types_of_files import numbered
 
-__all__ = ["likely_cause", "missing_file", "on_a_lacking_column"]
+__all__ = ["FailedQueryError", "likely_cause", "missing_file", "on_a_lacking_column"]
 
-_CHECKED = "margin domain check of this file, without a query, says more"
+_NAMED = "margin domain check with this query names the file"
 
 _CAUSES = {
-    "CSV Error": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_CHECKED}",
-    "The CSV Parser": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_CHECKED}",
-    "Malformed JSON in file": f"a JSON file is not well-formed: {WELL_FORMED_JSON}; {_CHECKED}",
-    "Failed to read file": "a Parquet file lacks a column; margin domain check with this query "
-    "names the file",
+    "CSV Error": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_NAMED}",
+    "The CSV Parser": f"a CSV file is not well-formed: {WELL_FORMED_CSV}; {_NAMED}",
+    "Malformed JSON in file": f"a JSON file is not well-formed: {WELL_FORMED_JSON}; {_NAMED}",
 }
 """What is likely to be wrong, by the first words of DuckDB about it."""
+
+
+class FailedQueryError(DataError):
+    """A query on DuckDB that failed while it read rows. A file may be the cause."""
 
 
 def likely_cause(error: Exception) -> str:
@@ -24,7 +28,11 @@ def likely_cause(error: Exception) -> str:
     The rest of DuckDB's words may quote cells, so nothing of them is kept, not even the number of a
     line: `error(...)` in a query makes any text of a cell. The cause is one of these fixed texts.
     """
-    words = str(error).removeprefix("Invalid Input Error: ")
+    if lacks_column(error):
+        return f"a Parquet file lacks a column; {_NAMED}"
+    if is_damage(error):
+        return f"a Parquet file is damaged; {_NAMED}; copy it again, or write it anew"
+    words = duckdb_words(error)
     found = (cause for first, cause in _CAUSES.items() if words.startswith(first))
     return next(found, "")
 

@@ -276,6 +276,27 @@ NEWCOMERS = [
 ]
 
 
+@pytest.mark.parametrize("path", ["people.csv", ".", "nowhere.csv"])
+@pytest.mark.parametrize(
+    ("start", "option"),
+    [
+        ("release --domain domain.json --epsilon 1 -o x.margin --views 2way", "--workload 2way"),
+        ("release --domain domain.json --epsilon 1 -o x.margin --workload 2way", "--views 2way"),
+        ("release --domain domain.json --epsilon 1 -o x.margin", "--asked age=ranges"),
+        ("compare --domain domain.json --epsilon 1", "--workload"),
+        ("compare --domain domain.json --epsilon 1", "--metrics l2"),
+        ("compare --domain domain.json --epsilon 1", "--mechanisms Independent"),
+    ],
+)
+def test_an_option_that_took_the_table_is_named(start, option, path, folder, capsys):
+    code, out, err = run(capsys, shlex.split(f"{start} {option} {path}"))
+    assert code == 2 and out == "" and err.count("\n") == 1
+    assert "needs a table, but none is given" in err
+    taken = f"{option.split()[0]} takes several values, and the last one is the path of"
+    assert (taken in err) == (path != "nowhere.csv")
+    assert err.count("takes several") == (path != "nowhere.csv")
+
+
 @pytest.mark.parametrize(("line", "parts"), NEWCOMERS, ids=[line for line, _ in NEWCOMERS])
 def test_a_newcomers_mistake_is_explained(line, parts, folder, capsys):
     code, out, err = run(capsys, shlex.split(line))

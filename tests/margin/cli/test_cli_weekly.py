@@ -266,6 +266,10 @@ def stop():
     # As a container does that is stopped.
     os.kill(1, signal.SIGTERM)
 
+def to_the_script():
+    # To one process, not to its group.
+    os.kill(int(open("pid").read()), int(open("signal").read()))
+
 def stopped(*_, **__):
     stop()
     time.sleep(20)
@@ -526,6 +530,35 @@ def test_the_name_of_a_table_may_hold_the_week(weekly, tmp_path):
     assert other.returncode == 2 and "column 'page'" in other.stderr
 
 
+@pytest.mark.parametrize("pattern", ["events/{week}.csv", "events/*={week}/*.csv", "events/{week}"])
+def test_the_default_of_the_table_may_hold_the_week(weekly, tmp_path, pattern):
+    """A brace outside of the quotes would end the default."""
+    path = tmp_path / pattern.replace("{week}", "2026-W47").replace("*=", "week=").replace("*", "t")
+    path = path if path.suffix else path / "t.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text("user_id,page,bought\n1,0,1\n")
+    assert SCRIPT.count("${TABLE:-'clicks'}") == 1
+    done = weekly("2026-W47", SCRIPT.replace("'clicks'}", f"'{pattern}'}}", 1))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_line_of_the_page_makes_it_a_release_of_each_month(weekly, tmp_path):
+    (line,) = re.findall(r"^```\n(    \[0-9\].*\n)```$", PAGE, re.MULTILINE)
+    (before,) = re.findall(r"^    \[0-9\].*-W5.*\n", SCRIPT, re.MULTILINE)
+    script = SCRIPT.replace(before, line)
+    (tmp_path / "2026-11.csv").write_text("user_id,page,bought\n1,0,1\n")
+    assert weekly("2026-11", script, TABLE="{week}.csv").returncode == 0
+    assert (tmp_path / "releases" / "2026-11.margin").exists()
+    for month in range(1, 13):
+        assert "EACH must be set" in weekly(f"2026-{month:02}", script, EACH="").stderr
+    for wrong in ("2026-00", "2026-13", "2026-1", "2026-W47", "2026-011"):
+        assert "but found" in weekly(wrong, script, EACH="").stderr
+    # The line of the crontab names the month that has ended.
+    (words,) = re.findall(r'^30 4 1 .*monday\.sh "\$\((date .*)\)"$', PAGE, re.MULTILINE)
+    said = subprocess.run(words.replace("\\%", "%"), shell=True, capture_output=True, text=True)
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])\n", said.stdout)
+
+
 def test_the_alarm_tells_lost_and_new_values_to_the_holder_alone(weekly, tmp_path):
     script = alarmed()
     rows = "".join(f"{row},{row % 3},,{'' if row % 2 else 1}\n" for row in range(60))
@@ -724,6 +757,58 @@ echo "weekly: $1 ends with $code" >&2
 exit "$code"
 """
 """A job that ends with the codes of a file, one after another."""
+
+
+ALONE = {
+    "ledger check": ("ledger check", "to_the_script(); time.sleep(3)", 0),
+    "before the charge": (
+        "release",
+        "margin.privacy.ledger.Ledger._charge = lambda *_, **__: (to_the_script(), time.sleep(20))",
+        0,
+    ),
+    "after the charge": (
+        "release",
+        "made = margin.release; "
+        "margin.release = lambda *a, **b: (made(*a, **b), to_the_script(), time.sleep(20))",
+        70,
+    ),
+    "complete": (
+        "release",
+        "link = os.link; os.link = lambda *a: (link(*a), to_the_script(), time.sleep(0.5))",
+        0,
+    ),
+}
+"""Where a signal comes to the script alone, and the code of the next run."""
+
+
+@pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("scripts", ["publish", "monday", "monday and publish"])
+@pytest.mark.parametrize("moment", ALONE)
+def test_a_signal_to_a_script_alone_ends_the_release_before_the_script(
+    weekly, tmp_path, moment, scripts, name
+):
+    command, what, then = ALONE[moment]
+    jobs = {"weekly.sh": SCRIPT, "publish.sh": PUBLISH, "monday.sh": MONDAY}
+    if scripts == "monday and publish":
+        jobs["monday.sh"] = MONDAY.replace("./weekly.sh", "./publish.sh")
+    for job, script in jobs.items():
+        (tmp_path / job).write_text(script)
+        (tmp_path / job).chmod(0o755)
+    (tmp_path / "signal").write_text(str(int(getattr(signal, name))))
+    usual = planted(tmp_path, command, what)
+    started = ["sh", "-c", 'echo $$ > pid; exec "$@"', "sh"]
+    over = weekly("2026-W47", jobs[f"{scripts.split()[0]}.sh"], before=started, PAUSES="0 0")
+    told = over.stdout + over.stderr
+    # The release was complete, but nothing was published, and nothing is started again.
+    assert over.returncode == 143 or (moment, scripts) == ("complete", "monday"), told
+    log = tmp_path / "weekly.log"
+    told += log.read_text() if log.exists() else ""
+    assert told.count("begins, by") <= 2 and not (tmp_path / "published").exists()
+    assert ("nothing has been charged" in told) == (moment == "before the charge")
+    (tmp_path / "bin" / "margin").write_text(usual)
+    # No release goes on: it would hold the lock.
+    assert weekly("2026-W47").returncode == then
 
 
 (PUBLISH,) = re.findall(
