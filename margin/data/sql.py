@@ -227,18 +227,15 @@ class Sql:
         database."""
         kind = named(getattr(error, "sqlstate", None)) or type(error).__name__
         failed = f"{self._where} must run without an error, but it failed ({kind})"
-        see = "run it in the database's own shell to see why"
+        unexplained = f"{failed}; run it in the database's own shell to see why"
         if self._is_on_server:
-            return f"{failed}; {see}"
+            return unexplained
         if cause := likely_cause(error):
             told = f"{failed}; a likely cause is that {cause}"
             return told if lacks_column(error) else FailedQueryError(told)
         if not is_about_content(error):
             return FailedQueryError(unknown(error, self._where))
-        return FailedQueryError(
-            f"{failed}; {see}; if it reads files, margin domain check with this query names a "
-            "file that is damaged"
-        )
+        return FailedQueryError(unexplained)
 
     def result(self, *, rows: bool = True) -> Any:
         """Run the query for the length of a `with` block; it gives an Arrow reader of the result.

@@ -296,8 +296,8 @@ def check_fit(
     a row exists. This function does: it counts the rows that break a rule or contradict a
     determined attribute, and compares the public number of rows and the known tables with the
     table. Statements about a column that cannot be read are listed as unchecked. Files that cannot
-    be read are listed, and the others are looked at. Public totals are not compared then. If a query
-    fails, each of its files is read by itself, and those that are damaged are listed.
+    be read are listed, and the others are looked at. Public totals are not compared then. If a
+    query fails, each of its files is read by itself, and those that are damaged are listed.
 
     The result is not private: it shows numbers of rows and values of the data. Use it before a
     release, on the machine that holds the data, and do not publish it.

@@ -35,7 +35,7 @@ def _with_checksums(path, records):
 
 
 def _csv_gz(path, records):
-    rows = [",".join(record.values()) for record in [dict(zip(*2 * [records[0]])), *records]]
+    rows = [",".join(records[0]), *(",".join(record.values()) for record in records)]
     path.write_bytes(gzip.compress("\n".join(rows).encode(), mtime=0))
 
 
