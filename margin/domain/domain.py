@@ -252,7 +252,7 @@ class Domain(Mapping[str, Attribute]):
                     f"{name!r} is a level, but an attribute is needed here; name the attribute "
                     f"{name.rpartition(LEVEL_MARK)[0]!r}"
                 ) from None
-            if name in self._left_out:
+            if isinstance(name, str) and name in self._left_out:
                 raise DomainError(self._left_out[name]) from None
             named = (*self.level_names, *self._left_out)
             levels = [full for full in named if full.rpartition(LEVEL_MARK)[2] == name]
