@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from ..domain.attribute import UNSEEN, Attribute, Value
@@ -77,6 +78,9 @@ _FEW_ODD = 0.1
 
 _NUMBER = r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 """The texts that are read as numbers."""
+
+_START = r"[+-]?([0-9]{1,3}(,[0-9]{3})+(?![0-9])|[0-9]+)(\.[0-9]+)?"
+"""The number at the start of a category, such as "1,000+"."""
 
 _FIRST = 0.8
 """Share of the time that the first of the two passes takes, for a display of progress."""
@@ -207,7 +211,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
     values has its 49 most frequent values and `other`. Values in fewer than three rows, texts or
     numbers, are not listed but `other`, in a column of 100 values or more; the mark says how many
     they are. A numeric column whose values are all rare has bins. A column with nulls has
-    `missing`.
+    `missing`. Texts that begin with numbers, such as "1-9", are listed in the order of these; the
+    draft does not say that the order has a meaning.
 
     These columns are left out, and the mark lists them with the reason: columns without a name;
     columns whose cells are not plain values; dates; and, if they have more than 50 values,
@@ -625,10 +630,35 @@ def _different(values: Iterable[Any]) -> list[Value]:
     they are, and all others become texts."""
     kept: list[Value] = []
     plain = [value if isinstance(value, bool) else str(value) for value in values]
-    for value in sorted(plain):
+    for value in _sorted(plain):
         if not kept or Attribute(values=kept).code(value) == UNSEEN:
             kept.append(value)
     return kept
+
+
+def _sorted(values: Sequence[Any]) -> list[Any]:
+    """The values in text order or, if they begin with numbers, in the order of these, as "1-9",
+    "10-49", "50+". Texts without a digit, such as "not stated", are then the last ones.
+
+    Numbers with a zero in front are codes, which have text order.
+    """
+    texts = [value for value in values if isinstance(value, str) and re.search("[0-9]", value)]
+    has_codes = any(re.match("0[0-9]", text) for text in texts)
+    if has_codes or not all(re.match(_START, text) for text in texts):
+        return sorted(values)
+    return sorted(values, key=_by_numbers)
+
+
+def _by_numbers(value: Any) -> tuple[Any, ...]:
+    """The key by which values are sorted that begin with a number, or have no digit."""
+    start = re.match(_START, value) if isinstance(value, str) else None
+    if start is None:
+        return (1, value)
+    number = Decimal(start[0].replace(",", ""))
+    # Every second piece of the rest is a number, too.
+    rest = re.split("([0-9]+)", value[start.end() :])
+    pieces = [Decimal(piece) if place % 2 else piece for place, piece in enumerate(rest)]
+    return (0, number, pieces, value)
 
 
 def _number(value: Any) -> int | float:

@@ -135,6 +135,7 @@ class Domain(Mapping[str, Attribute]):
     _rows: int | None = None
     _known: tuple[KnownCounts, ...] = ()
     _determined: tuple[Determined, ...] = ()
+    _left_out: Mapping[str, str] = MappingProxyType({})
 
     @explains_calls(named='declare the attributes in a mapping, as in Domain({"sex": ["F", "M"]})')
     def __init__(
@@ -251,7 +252,10 @@ class Domain(Mapping[str, Attribute]):
                     f"{name!r} is a level, but an attribute is needed here; name the attribute "
                     f"{name.rpartition(LEVEL_MARK)[0]!r}"
                 ) from None
-            levels = [full for full in self.level_names if full.rpartition(LEVEL_MARK)[2] == name]
+            if isinstance(name, str) and name in self._left_out:
+                raise DomainError(self._left_out[name]) from None
+            named = (*self.level_names, *self._left_out)
+            levels = [full for full in named if full.rpartition(LEVEL_MARK)[2] == name]
             meant = f"; did you mean {levels[0]!r}?" if levels else self._several(name)
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
@@ -332,6 +336,11 @@ class Domain(Mapping[str, Attribute]):
             if attribute.levels is not None
             for level in attribute.levels.names
         )
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The names of levels that `Synopsis.recoded` left out, each with why, and what to do."""
+        return self._left_out
 
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:

@@ -151,6 +151,8 @@ def split_level(domain: Domain, name: str) -> tuple[str, str | None]:
     """
     if not isinstance(name, str) or name in domain or LEVEL_MARK not in name:
         return name, None
+    if name in domain.left_out:
+        raise DomainError(domain.left_out[name])
     attribute, _, level = name.rpartition(LEVEL_MARK)
     try:
         domain[attribute].level_index(level)

@@ -15,6 +15,7 @@ from ..domain.domain import Domain, View
 from ..domain.level_views import attribute_at, split_level
 from ..domain.levels import LEVEL_MARK
 from ..domain.marginal import Marginal
+from ..domain.recoding.categories import sentences
 from ..domain.workload import Workload
 from ..errors import DomainError, MarginError
 from ..interrupts.share import tell
@@ -169,7 +170,8 @@ def content(
         "statement": provenance.statement.to_json(),
         "mechanism": mechanism["name"] if isinstance(mechanism, dict) else str(mechanism),
         "version": provenance.version,
-        "summary": synopsis.summary(),
+        "summary": synopsis.released.summary(),
+        "changed": _changed(synopsis),
         "not_measured": list(synopsis.not_measured),
         "attributes": attributes,
         "views": views,
@@ -177,7 +179,8 @@ def content(
         "by_components": _by_components(synopsis),
         "errors": sum_errors(synopsis, tables_shown),
         "answers": answers,
-        "sums": known is None or not known.more,
+        # Nor do they, if its cells are sums of cells of the views.
+        "sums": not synopsis.changed and (known is None or not known.more),
         "sources": sources,
         "left_out": about_rows,
         "total": total,
@@ -275,14 +278,22 @@ def _views(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
 
     Each entry has the axes of the view, the precision of its components, the cells that must be
     zero, the counts (None if the page must not sum them, or they are too many for it), and the
-    view's share of the budget (None if the views were not measured themselves).
+    view's share of the budget (None if the views were not measured themselves). If categories were
+    changed after the release, it has the axes and the share alone: the rest is about the cells of
+    the release.
     """
-    if not isinstance(synopsis, ViewSynopsis):
+    released = synopsis.released
+    if not isinstance(released, ViewSynopsis):
         return []
-    tables = synopsis.held
+    tables = released.held
     shares: list[float | None] = [None] * len(tables.views)
     if tables.precisions is None:
-        shares = _shares(synopsis)
+        shares = _shares(released)
+    if synopsis.changed:
+        return [
+            {"axes": list(axes), "share": share, "precision": None, "empty": [], "counts": None}
+            for axes, share in zip(tables.views, shares, strict=True)
+        ]
     empty = tables.empty or [np.zeros(value.shape, np.bool_) for value in tables.values]
     # If the page cannot hold all counts, it holds only the counts of small views.
     all_fit = sum(value.size for value in tables.values) <= _VIEW_CELLS
@@ -298,6 +309,12 @@ def _views(synopsis: Synopsis, *, summed: bool) -> list[dict[str, Any]]:
         }
         views.append(view)
     return views
+
+
+def _changed(synopsis: Synopsis) -> dict[str, list[str]]:
+    """What the new categories of each attribute or level stand for, in sentences; empty if no
+    categories were changed after the release."""
+    return {name: [*sentences(new)] for name, new in synopsis.changed.items()}
 
 
 def _measured(synopsis: Synopsis) -> list[dict[str, Any]]:

@@ -49,6 +49,10 @@ _ON_AVERAGE = (
 )
 """Why the widths of bounds do not say which of two tables is more exact."""
 
+_CHANGES_ABOVE = 400
+"""Largest number of characters on changed categories above the counts. Longer ones have a section
+of their own below the counts."""
+
 _NAMED = 8
 """Number of names of attributes in a sentence, above which the last ones are counted."""
 
@@ -131,6 +135,7 @@ def page(holds: dict[str, Any]) -> str:
     is_reconstructed = any(source.has_no_view for source in sources)
     left_out = _some_left_out(holds["statement"])
     *in_short, in_numbers = holds["words"]
+    changes = _changes(holds["changed"])
     # What readers without JavaScript need is part of the page's text.
     parts = {
         "TITLE": html.escape(holds["title"]),
@@ -142,6 +147,9 @@ def page(holds: dict[str, Any]) -> str:
         "UNITS": html.escape(holds["by_unit"]),
         "ROWS": html.escape(holds["row_name"]),
         "TRUE": html.escape(f"of counted {holds['row_name']}" if left_out else "in the table"),
+        "CHANGED": changes if len(changes) <= _CHANGES_ABOVE else _changes_below(holds["changed"]),
+        "CHANGES": _lines({name: f"{'; '.join(told)}." for name, told in holds["changed"].items()}),
+        "MANY": _shown(len(changes) > _CHANGES_ABOVE),
         "SIMULATION": _shown(not holds["private"]),
         "WORDS": "".join(f"<p>{html.escape(words)}</p>" for words in in_short),
         "NUMBERS": html.escape(in_numbers),
@@ -178,13 +186,33 @@ def _facts(holds: dict[str, Any], *, has_tables: bool) -> str:
     if description and not re.search(r"[.!?][\"')]?$", description):
         description += "."
     names = [one["name"] for one in holds["attributes"] if one["level_of"] is None]
-    if len(names) > _NAMED:
-        names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more attributes"]
-    *others, last = names
-    listed = f"{', '.join(others)} and {last}" if others else last
     about = f"Numbers of {holds['row_name']} by" if has_tables else "A release about"
     noise = "Random noise was added for privacy, as told below."
-    return f"{description} {about} {listed}. {noise}".lstrip()
+    return f"{description} {about} {_listed(names)}. {noise}".lstrip()
+
+
+def _changes(changed: dict[str, list[str]]) -> str:
+    """What categories stand for that were changed after the release, as HTML; empty if none is."""
+    if not changed:
+        return ""
+    told = [f"Of {name}: {'; '.join(sentences)}." for name, sentences in changed.items()]
+    return html.escape(" ".join(["Categories were changed after the release.", *told]))
+
+
+def _changes_below(changed: dict[str, list[str]]) -> str:
+    """That categories were changed, and where the page says what they stand for, as HTML."""
+    names = html.escape(_listed(changed))
+    link = '<a href="#changes-section">what each new one stands for</a>'
+    return f"Categories of {names} were changed after the release: see {link}."
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Some names in a sentence; of many, the first ones."""
+    few = list(names)
+    if len(few) > _NAMED:
+        few = [*few[: _NAMED - 1], f"{len(few) - _NAMED + 1} more attributes"]
+    *others, last = few
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _total(holds: dict[str, Any]) -> str:

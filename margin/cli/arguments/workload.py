@@ -120,7 +120,7 @@ def _names_of(domain: "margin.Domain", text: str) -> list[str]:
         If it is one word that is no attribute, such as "2wya". The message says what is accepted.
     """
     names = names_in(domain, text)
-    known = {*domain, *domain.level_names}
+    known = {*domain, *domain.level_names, *domain.left_out}
     if len(names) != 1 or names[0] in known:
         return names
     start = re.match("[0-9]+", text)
@@ -139,7 +139,7 @@ def names_in(domain: "margin.Domain", text: str) -> list[str]:
 
     A name of the domain may hold commas and blanks itself: the longest name that fits is taken.
     """
-    known = {*domain, *domain.level_names}
+    known = {*domain, *domain.level_names, *domain.left_out}
     by_commas = _longest(text.split(","), ",", known)
     names: list[str] = []
     for name in by_commas:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["NotInOrder", "not_in_order", "ratio_of", "shown", "signed_lines", "told", "uncertainty"]
 
 
+_WRITTEN = 12
+"""Largest number of categories in a condition that a line proposes."""
+
+
 def ratio_of(
     synopsis: "margin.Synopsis",
     conditions: Sequence[str],
@@ -116,7 +120,8 @@ def not_in_order(
     bases: "Mapping[str, Mapping[str, Sequence[Value]]] | None" = None,
     of: Sequence[str] = (),
 ) -> NotInOrder:
-    """The categories that no comparison selects, and which of them a denominator counts.
+    """The categories that no comparison selects, and which of them a denominator counts. The lines
+    also tell of missing and other values in a denominator.
 
     A comparison among the conditions leaves them out of the numerator of a share. The denominator
     holds them unless its own conditions leave them out, too. Then the share is not that of the
@@ -148,8 +153,63 @@ def not_in_order(
         left = [label for label in labels if label not in in_denominator.get(name, ())]
         if left:
             lines.append(f"Not in the order of {name!r}, and so not counted: {_listed(left)}.")
+    lines += _unknown(domain, conditions, bases or {})
     values = {"not_in_order": outside, "in_denominator": in_denominator}
     return NotInOrder(lines=tuple(lines), values=values)
+
+
+def _unknown(
+    domain: "margin.Domain",
+    conditions: Sequence[str],
+    bases: "Mapping[str, Mapping[str, Sequence[Value]]]",
+) -> list[str]:
+    """What to tell of missing and other values of attributes whose categories are named: a
+    denominator counts them, unless its own conditions leave them out."""
+    from ...domain.attribute import UNSEEN
+    from ...domain.level_views import attribute_at
+
+    compared = outside_order(domain, conditions)
+    lines = []
+    for name, selected in where_of(domain, conditions).items():
+        attribute = attribute_at(domain, name)
+        codes = {attribute.missing_code, attribute.other_code} - {UNSEEN}
+        labels = [attribute.name(code) for code in sorted(codes)]
+        # Whoever selects such values has thought of them.
+        if name in compared or set(labels) & set(selected):
+            continue
+        holding = {
+            option: [label for label in labels if _holds(domain, base, name, label)]
+            for option, base in bases.items()
+        }
+        held = [label for label in labels if any(label in found for found in holding.values())]
+        if held:
+            options = " and ".join(option for option, found in holding.items() if found)
+            stated = [label for label in attribute.names if label not in labels]
+            lines.append(_unknown_line(name, held, options, _one_of(name, stated)))
+    return lines
+
+
+def _unknown_line(
+    name: str,
+    labels: "Sequence[Value]",
+    options: str,
+    condition: str,
+) -> str:
+    """What to tell of missing and other values that a denominator counts."""
+    values = " or ".join(map(repr, labels))
+    return (
+        f"Rows whose {name!r} is {values} are among the rows of {options}, so the share is of "
+        f"all these rows. For the share without them, add {condition} to {options}."
+    )
+
+
+def _one_of(name: str, labels: "Sequence[Value]") -> str:
+    """A condition that selects some categories, to be written; in words if they are many, or if
+    one has a comma, which stands between categories."""
+    texts = list(map(str, labels))
+    if len(texts) > _WRITTEN or any("," in text for text in texts):
+        return f"{name}= and the other categories, with commas between them,"
+    return repr(f"{name}={','.join(texts)}")
 
 
 def _holds(

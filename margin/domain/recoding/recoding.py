@@ -15,6 +15,7 @@ from .categories import recoded_attribute, sentences
 from .changes import Changes, checked_changes
 from .facts import determining, new_known, new_rules
 from .grouped_view import GroupedView
+from .left_out import levels_left_out
 
 __all__ = ["Recoding"]
 
@@ -93,6 +94,7 @@ class Recoding:
             known=dict(new_known(domain, attributes, groups)),
             determined=determined or None,
         )
+        after._left_out = levels_left_out(domain, after, groups)
         return cls(domain, after, groups, changes)
 
     def view(self, names: Iterable[str]) -> GroupedView:

@@ -182,7 +182,8 @@ class Counting:
         A pair of edges selects no row of `other` or `missing`. The denominator holds these rows
         unless `other` selects the edges of all bins: ``ratio({"hours": (0, 20)}, {"hours": (0,
         60)})`` is the share of the rows in bins, and ``ratio({"hours": (0, 20)}, {})`` that of all
-        rows.
+        rows. So it is with named categories: ``ratio({"union": "yes"}, {"union": ["yes", "no"]})``
+        is the share of the rows whose union is neither missing nor other.
 
         Raises
         ------

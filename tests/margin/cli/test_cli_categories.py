@@ -173,3 +173,25 @@ def test_a_file_that_changes_nothing_right_is_refused(synopsis, capsys, tmp_path
         code, out, err = run(capsys, *words, "--categories", "new.json")
         assert code == 2 and not out and message in err and "--categories 'new.json'" in err
     assert not re.findall("t.html|/t$", " ".join(map(str, tmp_path.iterdir())))
+
+
+ASKED = [
+    ["count", "x.margin", "--by", "place@region"],
+    ["count", "x.margin", "place@region=N"],
+    ["marginal", "x.margin", "place@region", "sex"],
+    ["publish", "x.margin", "-o", "t", "--tables", "place@region"],
+    ["publish", "x.margin", "-o", "t", "--tables", "1way", "place@region,sex"],
+    ["report", "x.margin", "-o", "t.html", "--tables", "place@region,sex"],
+]
+
+
+@pytest.mark.parametrize("words", ASKED, ids=" ".join)
+def test_a_level_that_the_file_left_out_is_told(synopsis, capsys, tmp_path, words):
+    changes = {"place": {"border": ["N2", "S1"]}}
+    (tmp_path / "new.json").write_text(json.dumps(changes))
+    code, out, err = run(capsys, *words, "--categories", "new.json")
+    assert code == 2 and not out
+    assert "the release has the level 'place@region'" in err and "is in 'N' and 'S'" in err
+    changes["place@region"] = {"N": ["N", "S"]}
+    (tmp_path / "new.json").write_text(json.dumps(changes))
+    assert run(capsys, *words, "--categories", "new.json")[0] == 0

@@ -8,6 +8,7 @@ import pytest
 import margin
 from margin.cli.arguments.conditions import in_order, outside_order, where_of
 from margin.cli.main import main
+from margin.domain.level_views import attribute_at
 from margin.synopses.source import Source
 
 PATHS = [["N", "N1"], ["N", "N2"], ["S", "S1"]]
@@ -170,3 +171,68 @@ def test_what_only_the_denominator_counts_is_told_with_a_way_out(
         values, text = told(capsys, compared, "--of", kept)
         assert values["in_denominator"] == {name: outside[:1]}
         assert f"and so not counted: {outside[1]!r}." in text
+
+
+NAMED = {
+    "sex": ["F", "M"],
+    "union": {"values": ["yes", "no"], "missing": "not stated"},
+    "faith": {"values": ["a b", "c", "d"], "missing": "?", "other": "another one"},
+    "pair": {"values": ["a, b", "c"], "other": "o"},
+    "code": {"values": list(range(13)), "missing": "-"},
+    "age": {"bins": [0, 18, 65, None], "other": "no age", "ordered": True},
+    "job": {
+        "levels": {"names": ["group", "job"], "paths": [["A", "A1"], ["A", "A2"], ["B", "B1"]]},
+        "missing": "not known",
+    },
+}
+CHOSEN = [
+    ("union=yes", ["not stated"]),
+    ("faith=a b,d", ["another one", "?"]),
+    ("pair=c", ["o"]),
+    ("code=3,4", ["-"]),
+    ("age=18 to under 65", ["no age"]),
+    ("job=A1,B1", ["not known"]),
+    ("job@group=A", ["not known"]),
+]
+
+
+@pytest.mark.parametrize(("chosen", "unknown"), CHOSEN)
+def test_missing_and_other_values_in_a_whole_are_told_with_a_way_out(
+    chosen, unknown, capsys, tmp_path, monkeypatch
+):
+    """The condition that the line names selects all other categories, and silences it."""
+    monkeypatch.chdir(tmp_path)
+    domain = margin.Domain(NAMED)
+    name = chosen.partition("=")[0]
+    rows = np.random.default_rng(1).integers(0, domain.sizes, (400, len(domain)))
+    views = margin.PriView(views=[["sex", own] for own in NAMED if own != "sex"])
+    for file in ("x.margin", "y.margin"):
+        release = margin.release(rows, domain=domain, budget=margin.PureDP(9), mechanism=views)
+        release.save(file)
+    stated = [one for one in attribute_at(domain, name).names if one not in unknown]
+    limit = f"{name}={','.join(map(str, stated))}"
+    is_written = name not in ("pair", "code")
+    forms = [
+        ([], ["--of"], []),
+        ([], ["--of", "sex=F"], []),
+        ([], ["--of"], ["--by", "sex"]),
+        ([], ["--of", "sex=F"], ["--minus", "sex=M"]),
+        (["y.margin"], ["--of", "sex=F"], []),
+    ]
+    for second, of, more in forms:
+        values, text = told(capsys, *second, chosen, *of, *more)
+        options = "--of and --minus" if "--minus" in more else "--of"
+        values_named = " or ".join(map(repr, unknown))
+        assert f"Rows whose {name!r} is {values_named} are among the rows of {options}, so" in text
+        assert (f"add {limit!r} to {options}." in text) == is_written
+        assert (f"add {name}= and the other categories, with" in text) != is_written
+        assert values["not_in_order"] == values["in_denominator"] == {}
+        if is_written:
+            assert where_of(domain, [limit]) == {name: stated}
+            limited = [*more, limit] if "--minus" in more else more
+            assert (
+                "are among the rows" not in told(capsys, *second, chosen, *of, limit, *limited)[1]
+            )
+    # Whoever counts such rows, or asks for no share, or names the attribute in the whole alone.
+    for words in ([f"{chosen},{unknown[0]}", "--of"], [chosen], ["sex=F", "--of", chosen]):
+        assert "are among the rows" not in told(capsys, *words)[1]

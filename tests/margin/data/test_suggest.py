@@ -466,3 +466,54 @@ def test_real_tables(real_data, name):
         assert draft["sex"] == ["Female", "Male"]
         assert draft["education-num"] == list(range(1, 17))
         assert 20 in draft["age"]["bins"]
+
+
+NUMBERED = st.builds(
+    lambda number, rest: f"{number}{rest}",
+    st.integers(1, 10**6),
+    st.sampled_from(["", "+", "-9", " to 12", "-1,000", " or more"]),
+)
+WORDS = st.sampled_from(["not stated", "n/a", "unknown", "none"])
+
+
+def listed(texts):
+    """The categories of a column of these texts in the draft."""
+    form = suggest_domain({"size": list(texts) * 3})["size"]
+    return form["values"] if isinstance(form, dict) else form
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    numbered=st.lists(NUMBERED, min_size=1, max_size=12, unique=True),
+    words=st.lists(WORDS, max_size=2, unique=True),
+    data=st.data(),
+)
+def test_categories_that_begin_with_numbers_are_in_the_order_of_these(numbered, words, data):
+    texts = [*numbered, *words, "5 or less"]
+    found = listed(texts)
+    assert listed(data.draw(st.permutations(texts))) == found
+    assert {*found} == {*texts}
+    numbers = [
+        int("".join(itertools.takewhile(str.isdigit, text))) for text in found if text[0] < "A"
+    ]
+    assert numbers == sorted(numbers)
+    # Those without a number are the last ones, in text order.
+    assert found[len(numbers) :] == sorted(words)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1-9", "10-49", "50-249", "250-999", "1000+"],
+        ["1-9", "10-49", "50-999", "1,000-9,999", "10,000+", "not stated"],
+        ["1-4", "1-10", "2", "2.5 or more", "10"],
+        ["-10 to -1", "0", "+5", "7a"],
+        # Codes and words keep text order.
+        ["01", "011 Crops", "012 Herds", "02"],
+        ["10-49", "50+", "6-9", "under 6"],
+        ["B1", "a10", "a9"],
+    ],
+)
+def test_the_order_of_listed_texts(texts):
+    for some in (texts, texts[::-1], sorted(texts)):
+        assert listed(some) == texts

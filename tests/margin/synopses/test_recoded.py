@@ -4,6 +4,7 @@ the bounds of these sums, in every form of synopsis; and what cannot be one is r
 import functools
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -271,3 +272,45 @@ def test_the_words_name_each_change():
     assert len(described) <= 200 and described.endswith("more categories changed")
     assert Domain.from_json(recoding.after.to_json()) == recoding.after
     assert json.loads(recoding.after.to_json())["visits"]["description"]
+
+
+DEEP = [["A", "N", "N1"], ["A", "N", "N2"], ["A", "S", "S1"], ["B", "T", "T1"], ["B", "T", "T2"]]
+LEVELS_LEFT_OUT = [
+    ({"north": ["N1", "S1"]}, {"region": ["N", "S"]}),
+    ({"border": ["N2", "T1"]}, {"region": ["N", "T"], "land": ["A", "B"]}),
+    ({"far": ["N1", "S1", "T2"]}, {"region": ["N", "S", "T"], "land": ["A", "B"]}),
+]
+ASKS = {
+    "a level of an attribute": lambda domain, name: attribute_at(domain, name),
+    "an attribute": lambda domain, name: domain[name],
+    "a workload": lambda domain, name: margin.Workload.of(domain, [[name, "sex"]]),
+}
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+@pytest.mark.parametrize(("change", "left_out"), LEVELS_LEFT_OUT)
+def test_a_level_that_a_change_left_out_is_told_with_what_keeps_it(ask, change, left_out):
+    form = {"levels": {"names": ["land", "region", "town"], "paths": DEEP}}
+    domain = Domain({"place": form, "sex": ["F", "M"]})
+    after = Recoding.of(domain, {"place": change}).after
+    assert set(left_out) == {"land", "region"} - set(getattr(after["place"].levels, "names", ()))
+    for level, nodes in left_out.items():
+        with pytest.raises(DomainError, match="do not fit it") as caught:
+            ask(after, f"place@{level}")
+        message = str(caught.value)
+        listed = f"{', '.join(map(repr, nodes[:-1]))} and {nodes[-1]!r}"
+        assert f"{next(iter(change))!r} is in {listed}. " in message
+        # What the message proposes keeps the level.
+        proposed = json.loads(re.search(r"add (\{.*?\}\}) to the", message)[1])
+        assert proposed == {f"place@{level}": {"NEW NAME": nodes}}
+        kept = Recoding.of(domain, {"place": change, **proposed}).after
+        assert "NEW NAME" in attribute_at(kept, f"place@{level}").labels
+        # So does a file of its own, in which the attribute has the new groups.
+        proposed = json.loads(re.search(r"such as (\{.*\}\}) that", message)[1])
+        assert proposed == {"place": {node: ["..."] for node in nodes[:2]}}
+        groups = {node: [path[-1] for path in DEEP if node in path] for node in nodes[:2]}
+        assert {*nodes[:2]} <= {*Recoding.of(domain, {"place": groups}).after["place"].labels}
+    if not after.level_names:
+        with pytest.raises(DomainError, match=r"fit none of its levels.*name 'place'"):
+            ask(after, "place@town")
+    assert not domain.left_out and Domain.from_json(after.to_json()) == after
