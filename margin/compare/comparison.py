@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._version import __version__
 from .._types import Floats
+from .._version import __version__
 from ..domain.domain import View
 from ..metrics import L2, AskedError, Inside, IntervalScore, Metric
 from ..notebook import html_table, latex_table
@@ -260,7 +260,7 @@ class Comparison:
         )
 
     def _note_on_test(self) -> str:
-        """What the test of two means assumes, and what it says, as a line; empty if none is made."""
+        """What the test of two means assumes and says, as a line; empty if none is made."""
         if self.runs < 2 or sum(not row.problem for row in self.rows) < 2:
             return ""
         false_alarms = f"{100 * (1 - _LEVEL):.0f} %"
@@ -363,8 +363,9 @@ class Comparison:
     def weighted_means(self, row: Compared) -> tuple[tuple[float, float], ...]:
         """For each metric the weighted mean over the views, and its standard error over the runs.
 
-        The weights are those of the workload. Views without a number are left out. Both numbers are NaN if the mechanism failed or the
-        metric gives one number per run; the standard error is NaN for a single run, too.
+        The weights are those of the workload. Views without a number are left out. Both numbers are
+        NaN if the mechanism failed or the metric gives one number per run; the standard error is
+        NaN for a single run, too.
         """
         unknown = (math.nan, math.nan)
         weights = np.array(self.weights or (1.0,) * len(self.views))

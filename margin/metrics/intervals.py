@@ -98,8 +98,8 @@ class IntervalScore(_OfIntervals):
 
     The score of an interval from l to u of level 1 - alpha is u - l, and 2 / alpha times the
     distance of the true count if it lies outside: wide intervals cost, and so do those that do not
-    hold. It is smallest in the mean for the true quantiles. Cells without an interval are left out; a
-    view without any has NaN. `margin.compare` takes the mean over the views that have some, and
+    hold. It is smallest in the mean for the true quantiles. Cells without an interval are left out;
+    a view without any has NaN. `margin.compare` takes the mean over the views that have some, and
     says how many counts have an interval.
     Source: Gneiting and Raftery, *Strictly proper scoring rules, prediction, and estimation*, JASA
     2007, equation 43.

@@ -149,7 +149,7 @@ def test_intervals_are_measured_over_the_cells_that_have_one(run, data, metric):
             continue
         counts = answer.counts.ravel()[known]
         low, high = Marginal(
-            margin.Domain({"v": len(counts)}), counts, np.full(len(counts), 4.0)
+            Domain({"v": len(counts)}), counts, np.full(len(counts), 4.0)
         ).interval()
         true = truth.counts.ravel()[known]
         outside = np.maximum(low - true, 0) + np.maximum(true - high, 0)
