@@ -569,7 +569,7 @@ def _differ(first: Compared, second: Compared) -> bool:
     gap = abs(float(differences.mean()))
     error = _standard_error(differences)
     quantile = stdtrit(len(differences) - 1, (1 + _LEVEL) / 2)
-    return gap > quantile * error
+    return bool(gap > quantile * error)
 
 
 def _known_numbers(numbers: Sequence[float] | Floats) -> Floats:

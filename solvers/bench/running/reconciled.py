@@ -124,9 +124,10 @@ def _judge(row: Row, best: _Fact) -> None:
     """Judge a row by the best objective that is known of its problem."""
     tolerance = float(row["tolerance"])
     known = row.get("best_known")
+    reference = best
     # Rounding alone makes no better answer: a table may break constraints a little.
-    is_beaten = known is None or _passes(row, best.objective, known, tolerance)
-    reference = best if is_beaten else _Fact(objective=known)
+    if known is not None and not _passes(row, best.objective, known, tolerance):
+        reference = _Fact(objective=known)
     is_claim = row["outcome"] in _CLAIMING
     refuted = _refuted(row, best, tolerance, named=reference) if is_claim else ""
     if refuted:
