@@ -269,7 +269,7 @@ def test_equal_mechanisms_are_told_apart_in_5_percent_of_comparisons(correlation
 
 
 def test_runs_of_two_mechanisms_with_the_same_seed_share_noise(table, domain):
-    """The errors are nearly the same, so that 4 runs suffice for the difference to be clear."""
+    """Both measure one view of the same size, with the same noise; one removes negative counts."""
     found = compare(
         table,
         domain=domain,
