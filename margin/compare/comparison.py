@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._types import Floats
 from .._version import __version__
 from ..domain.domain import View
 from ..metrics import L2, AskedError, Inside, IntervalScore, Metric
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Compared", "Comparison"]
 
 _LEVEL = 0.95
-"""Two means are clearly different if a t-test at this level says so."""
+"""Two means are clearly different if a paired t-test at this level says so."""
+
+_ROUNDING = 1e-9
+"""Largest relative difference between two numbers that are called the same."""
 
 _MEAN_DIGITS = 5
 """Largest number of significant digits of a mean beside its standard error."""
@@ -60,6 +64,9 @@ class Compared:
         Python prints it. Otherwise empty.
     runs
         The number of simulated releases.
+    intervals, counts
+        How many counts of the answers have an interval, and how many there are, over all runs and
+        views. Metrics of intervals measure these counts alone. Both are 0 if the mechanism failed.
     mechanism
         The name of the class of the mechanism and its parameters, as JSON values. None if it
         failed.
@@ -76,6 +83,8 @@ class Compared:
     raised: str = ""
     traceback: str = ""
     runs: int = 1
+    intervals: int = 0
+    counts: int = 0
     mechanism: Any = None
     base: dict[str, Any] | None = field(default=None, hash=False)
 
@@ -85,9 +94,18 @@ class Compared:
         return self.values[0] if self.values else ()
 
     @property
+    def run_means(self) -> tuple[tuple[float, ...], ...]:
+        """For each metric the mean of each run. Empty if the mechanism failed.
+
+        Views without a number (NaN), such as those without intervals, are left out.
+        """
+        by_run = [np.reshape(numbers, (self.runs, -1)) for numbers in self.values]
+        return tuple(tuple(map(_known_mean, numbers)) for numbers in by_run)
+
+    @property
     def means(self) -> tuple[float, ...]:
-        """The mean of each metric. Empty if the mechanism failed."""
-        return tuple(float(np.mean(numbers)) for numbers in self.values)
+        """The mean of each metric over the runs. Empty if the mechanism failed."""
+        return tuple(map(_known_mean, self.run_means))
 
     @property
     def standard_errors(self) -> tuple[float, ...]:
@@ -96,13 +114,9 @@ class Compared:
 
         All runs are on one table and ask for the same views. So the standard error is that of the
         noise alone: it says nothing about other tables or other views. It has ``runs - 1`` degrees
-        of freedom.
+        of freedom, and fewer if some runs have no number.
         """
-        if self.runs < 2:
-            return (math.nan,) * len(self.values)
-        of_runs = [np.reshape(numbers, (self.runs, -1)).mean(axis=1) for numbers in self.values]
-        root = math.sqrt(self.runs)
-        return tuple(float(np.std(means, ddof=1)) / root for means in of_runs)
+        return tuple(map(_standard_error, self.run_means))
 
     @property
     def standard_error(self) -> float:
@@ -116,9 +130,15 @@ class Compared:
         return self.means[0] if self.values else math.nan
 
     def percentile(self, share: float) -> float:
-        """The quantile of the first metric at this share, from 0 to 1. NaN if the mechanism
-        failed."""
-        return float(np.quantile(self.errors, share)) if self.values else math.nan
+        """The quantile of the first metric at this share, from 0 to 1, without the views that have
+        no number. NaN if none has one, and if the mechanism failed."""
+        known = _known_numbers(self.errors)
+        return float(np.quantile(known, share)) if len(known) else math.nan
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the first metric has no number (NaN) for some views."""
+        return bool(np.isnan(self.errors).any())
 
 
 @dataclass(
@@ -137,8 +157,8 @@ class Comparison:
     views
         The views whose answers were measured. Each mechanism was told the whole workload.
     rows
-        One entry per mechanism, the best mean of the first metric first. Mechanisms that failed
-        come last.
+        One entry per mechanism, the best mean of the first metric first. Mechanisms for which it
+        lacks numbers of some views come after those, and mechanisms that failed come last.
     metrics
         What was measured.
     workload_size
@@ -222,8 +242,10 @@ class Comparison:
         """What a reader should know about the numbers, as lines; some are empty."""
         return [
             self._note(),
+            self._note_on_test(),
             self._note_on_weights(),
             self._note_on_intervals(),
+            self._note_on_unknown(),
             self._note_on_asked(),
         ]
 
@@ -237,6 +259,17 @@ class Comparison:
             "the noise alone, not other tables or views"
         )
 
+    def _note_on_test(self) -> str:
+        """What the test of two means assumes and says, as a line; empty if none is made."""
+        if self.runs < 2 or sum(not row.problem for row in self.rows) < 2:
+            return ""
+        false_alarms = f"{100 * (1 - _LEVEL):.0f} %"
+        return (
+            "clearly better: by a paired t-test over the runs, because runs with the same seed may "
+            f"share noise; it calls one of two equally good mechanisms better in {false_alarms} of "
+            f"cases, so of m pairs test each at {false_alarms} / m"
+        )
+
     def _note_on_weights(self) -> str:
         """That the means do not use weights, as a line; empty if the workload has none."""
         if not self.weights:
@@ -247,22 +280,37 @@ class Comparison:
         )
 
     def _note_on_intervals(self) -> str:
-        """Which mechanisms have no number in columns that measure intervals, as a line; empty if
-        none."""
-        unknown: dict[str, None] = {}
-        columns: dict[str, None] = {}
-        for place, metric in enumerate(self.metrics):
-            if not isinstance(metric, Inside | IntervalScore):
-                continue
-            names = [row.name for row in self.rows if row.values and math.isnan(row.means[place])]
-            unknown |= dict.fromkeys(names)
-            columns |= {_heading(metric): None} if names else {}
-        if not unknown:
+        """How many counts of which mechanisms the columns that measure intervals are about, as a
+        line; empty if they are about all counts."""
+        columns = [
+            _heading(metric)
+            for metric in self.metrics
+            if isinstance(metric, Inside | IntervalScore)
+        ]
+        some = [row for row in self.rows if row.intervals < row.counts]
+        if not columns or not some:
             return ""
+        parts = [f"{row.name}: {row.intervals:,} of {row.counts:,}" for row in some]
         return (
-            f"{', '.join(columns)}: nan for {', '.join(unknown)}, because some or all of the "
-            "answers have no interval; see docs/howto/error_bars.md"
+            f"{', '.join(columns)}: over the counts that have an interval, in all runs together "
+            f"({', '.join(parts)}); see docs/howto/error_bars.md"
         )
+
+    def _note_on_unknown(self) -> str:
+        """How many numbers of a metric that measures no intervals are NaN, as a line; empty if
+        none."""
+        parts = []
+        for place, metric in enumerate(self.metrics):
+            if isinstance(metric, Inside | IntervalScore):
+                continue
+            for row in self.rows:
+                numbers = row.values[place] if row.values else ()
+                known = len(_known_numbers(numbers))
+                if known < len(numbers):
+                    parts.append(
+                        f"{_heading(metric)} of {row.name}: over {known:,} of {len(numbers):,}"
+                    )
+        return f"{'; '.join(parts)} numbers, because the others are nan" if parts else ""
 
     def _note_on_asked(self) -> str:
         """Which metrics measure the cells although the workload asks more, as a line; empty if
@@ -288,12 +336,16 @@ class Comparison:
         if self.runs < 2:
             parts.append("a single run has no standard error; pass more runs")
             return f" ({'; '.join(parts)})"
-        close = [row for row in others if row not in same and not _differ(row, best)]
+        partial = [row for row in others if row.is_partial or best.is_partial]
+        tested = [row for row in others if row not in same and row not in partial]
+        close = [row for row in tested if not _differ(row, best)]
         if close:
             percent = f"{100 * _LEVEL:.0f} %"
             parts.append(
-                f"not clearly better at {percent}, by Welch's t-test, than: {_names(close)}"
+                f"not clearly better at {percent}, by a paired t-test, than: {_names(close)}"
             )
+        if partial:
+            parts.append(f"not tested, because some views have no number: {_names(partial)}")
         return f" ({'; '.join(parts)})" if parts else ""
 
     def _title(self) -> str:
@@ -311,8 +363,9 @@ class Comparison:
     def weighted_means(self, row: Compared) -> tuple[tuple[float, float], ...]:
         """For each metric the weighted mean over the views, and its standard error over the runs.
 
-        The weights are those of the workload. Both numbers are NaN if the mechanism failed or the
-        metric gives one number per run; the standard error is NaN for a single run, too.
+        The weights are those of the workload. Views without a number are left out. Both numbers are
+        NaN if the mechanism failed or the metric gives one number per run; the standard error is
+        NaN for a single run, too.
         """
         unknown = (math.nan, math.nan)
         weights = np.array(self.weights or (1.0,) * len(self.views))
@@ -321,9 +374,9 @@ class Comparison:
             if len(numbers) != row.runs * len(weights):
                 found.append(unknown)
                 continue
-            of_runs = np.reshape(numbers, (row.runs, -1)) @ weights / weights.sum()
-            spread = float(np.std(of_runs, ddof=1)) if row.runs > 1 else math.nan
-            found.append((float(of_runs.mean()), spread / math.sqrt(row.runs)))
+            by_run = np.reshape(numbers, (row.runs, -1))
+            of_runs = [_weighted_mean(of_run, weights) for of_run in by_run]
+            found.append((_known_mean(of_runs), _standard_error(of_runs)))
         return tuple(found)
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -440,10 +493,12 @@ class Comparison:
             "mechanism": row.mechanism,
             "base": row.base,
             "problem": row.problem or None,
-            "means": list(row.means),
-            "standard_errors": None if row.runs < 2 else list(row.standard_errors),
+            "means": list(map(_known, row.means)),
+            "standard_errors": None if row.runs < 2 else list(map(_known, row.standard_errors)),
             "weighted_means": weighted if self.weights and not failed else None,
-            "values": [list(numbers) for numbers in row.values],
+            "values": [list(map(_known, numbers)) for numbers in row.values],
+            "intervals": row.intervals,
+            "counts": row.counts,
             "release_seconds": None if failed else row.release_seconds,
             "answer_seconds": None if failed else row.answer_seconds,
         }
@@ -490,27 +545,57 @@ def _names(rows: Sequence[Compared]) -> str:
 
 
 def _are_same(first: Compared, second: Compared) -> bool:
-    """True if all metrics have the same numbers in every run, as if one mechanism took the
-    other."""
+    """True if all metrics have the same numbers in every run, up to rounding, as if one mechanism
+    took the other."""
     pairs = zip(first.values, second.values, strict=True)
-    return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
+    return all(
+        len(one) == len(other) and np.allclose(one, other, rtol=_ROUNDING, atol=0.0, equal_nan=True)
+        for one, other in pairs
+    )
 
 
 def _differ(first: Compared, second: Compared) -> bool:
-    """True if the means of the first metric differ clearly, by the t-test of Welch (1947).
+    """True if the means of the first metric differ clearly, by a paired t-test over the runs.
 
-    The degrees of freedom are at most 2 (runs - 1), so with few runs a difference must be many of
-    its standard errors.
+    Runs of two mechanisms with the same seed take their noise from the same stream of random bytes,
+    so that their errors may be correlated. The differences between these runs are independent of
+    each other in any case, because each run has another seed. They have ``runs - 1`` degrees of
+    freedom, so with few runs a mean difference must be many of its standard errors.
     """
     # Imported here, because it takes a while.
     from scipy.special import stdtrit
 
-    variances = np.square([first.standard_error, second.standard_error])
-    if not variances.any():
-        return first.error != second.error
-    freedom = (first.runs - 1) * variances.sum() ** 2 / np.square(variances).sum()
-    quantile = stdtrit(freedom, (1 + _LEVEL) / 2)
-    return bool(abs(first.error - second.error) > quantile * math.sqrt(variances.sum()))
+    differences = np.subtract(first.run_means[0], second.run_means[0])
+    gap = abs(float(differences.mean()))
+    error = _standard_error(differences)
+    quantile = stdtrit(len(differences) - 1, (1 + _LEVEL) / 2)
+    return bool(gap > quantile * error)
+
+
+def _known_numbers(numbers: Sequence[float] | Floats) -> Floats:
+    """The numbers that are not NaN."""
+    array = np.asarray(numbers, dtype=np.float64)
+    return array[~np.isnan(array)]
+
+
+def _known_mean(numbers: Sequence[float] | Floats) -> float:
+    """The mean of the numbers that are not NaN. NaN if there are none."""
+    known = _known_numbers(numbers)
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _weighted_mean(numbers: Floats, weights: Floats) -> float:
+    """The weighted mean of the numbers that are not NaN. NaN if there are none."""
+    known = ~np.isnan(numbers)
+    return float(np.average(numbers[known], weights=weights[known])) if known.any() else math.nan
+
+
+def _standard_error(run_means: Sequence[float] | Floats) -> float:
+    """The standard error of the mean of the runs that have a number. NaN for fewer than two."""
+    known = _known_numbers(run_means)
+    if len(known) < 2:
+        return math.nan
+    return float(np.std(known, ddof=1)) / math.sqrt(len(known))
 
 
 def _heading(metric: Metric) -> str:

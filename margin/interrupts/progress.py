@@ -21,7 +21,7 @@ from typing import TextIO
 
 from .share import listening
 
-__all__ = ["progress"]
+__all__ = ["COUNTED", "progress", "time_left"]
 
 _PATIENCE = 1.0
 """Seconds before the first output."""
@@ -29,7 +29,7 @@ _PATIENCE = 1.0
 _PAUSE = 0.25
 """Seconds between two updates of the display."""
 
-_COUNTED = "%d of %d"
+COUNTED = "%d of %d"
 """The end of a log message that announces a step; its arguments are the step and the total."""
 
 _CLEAR = "\r\x1b[K"
@@ -60,7 +60,7 @@ class _Stages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Take a message of the logger and keep what the display shows of it."""
         self._start()
-        steps = str(record.msg).endswith(_COUNTED) and isinstance(record.args, tuple)
+        steps = str(record.msg).endswith(COUNTED) and isinstance(record.args, tuple)
         # The first message that counts steps is the outermost loop. A loop within it is a stage.
         if steps and self._counted in ("", record.msg):
             assert isinstance(record.args, tuple)
@@ -142,9 +142,18 @@ class _Stages(logging.Handler):
             seconds = (now - self._begun) * (1 - self._share) / self._share
         else:
             return ""
-        if seconds < 120:
-            return f", about {seconds:.0f} s left"
-        return f", about {seconds / 60:.0f} min left"
+        return time_left(seconds)
+
+
+def time_left(seconds: float) -> str:
+    """The end of a line of progress that tells about how long the rest takes.
+
+    >>> time_left(90), time_left(600)
+    (', about 90 s left', ', about 10 min left')
+    """
+    if seconds < 120:
+        return f", about {seconds:.0f} s left"
+    return f", about {seconds / 60:.0f} min left"
 
 
 @contextmanager

@@ -17,8 +17,8 @@ __all__ = ["Inside", "IntervalScore"]
 
 @dataclass(frozen=True)
 class _OfIntervals(ABC):
-    """A measure of the intervals of one level, with one number for each view: NaN if its answer has
-    no intervals."""
+    """A measure of the intervals of one level, with one number for each view, over the cells that
+    have an interval: NaN if none has one."""
 
     level: float = 0.95
 
@@ -34,8 +34,12 @@ class _OfIntervals(ABC):
         numbers = []
         for answer, truth in zip(answers, truths, strict=True):
             low, high = answer.interval(self.level)
-            is_known = not np.isnan(low).any()
-            numbers.append(self._measure(low, high, truth.counts) if is_known else np.nan)
+            known = ~np.isnan(low)
+            if not known.any():
+                numbers.append(np.nan)
+                continue
+            rows = true_rows(truth.counts)
+            numbers.append(self._measure(low[known], high[known], truth.counts[known], rows))
         return numbers
 
     @abstractmethod
@@ -44,8 +48,10 @@ class _OfIntervals(ABC):
         low: Floats,
         high: Floats,
         truth: Floats,
+        rows: float,
     ) -> float:
-        """The number for a view, from the bounds and the true counts of its cells."""
+        """The number for a view with so many rows, from the bounds and the true counts of the cells
+        that have an interval, each of shape (cells,)."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,9 @@ class Inside(_OfIntervals):
     """The share of the cells whose interval holds the true count, for each view.
 
     It should be near the level. A larger share says that intervals are too wide, not that a
-    mechanism is better: `IntervalScore` weighs both. NaN if answers have no intervals.
+    mechanism is better: `IntervalScore` weighs both. It is the share among the cells that have an
+    interval, and NaN for a view without any. `margin.compare` takes the mean over the views that
+    have some, and says how many counts have an interval.
 
     Parameters
     ----------
@@ -78,6 +86,7 @@ class Inside(_OfIntervals):
         low: Floats,
         high: Floats,
         truth: Floats,
+        rows: float,
     ) -> float:
         holds = (low <= truth) & (truth <= high)
         return float(holds.mean())
@@ -89,7 +98,9 @@ class IntervalScore(_OfIntervals):
 
     The score of an interval from l to u of level 1 - alpha is u - l, and 2 / alpha times the
     distance of the true count if it lies outside: wide intervals cost, and so do those that do not
-    hold. It is smallest in the mean for the true quantiles. NaN if answers have no intervals.
+    hold. It is smallest in the mean for the true quantiles. Cells without an interval are left out;
+    a view without any has NaN. `margin.compare` takes the mean over the views that have some, and
+    says how many counts have an interval.
     Source: Gneiting and Raftery, *Strictly proper scoring rules, prediction, and estimation*, JASA
     2007, equation 43.
 
@@ -116,8 +127,9 @@ class IntervalScore(_OfIntervals):
         low: Floats,
         high: Floats,
         truth: Floats,
+        rows: float,
     ) -> float:
         width = high - low
         outside = np.maximum(low - truth, 0.0) + np.maximum(truth - high, 0.0)
         score = width + 2 / (1 - self.level) * outside
-        return float(score.mean()) / true_rows(truth)
+        return float(score.mean()) / rows

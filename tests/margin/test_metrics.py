@@ -136,6 +136,30 @@ def test_answers_without_intervals_have_no_share(metric):
     assert np.isnan(metric(unknown, truths)).all()
 
 
+@given(answered(), st.data(), st.sampled_from([Inside(), IntervalScore()]))
+def test_intervals_are_measured_over_the_cells_that_have_one(run, data, metric):
+    """As for tables of these cells alone, whatever the counts of the others are."""
+    for answer, truth in zip(*run, strict=True):
+        size = truth.counts.size
+        known = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+        variance = np.where(known, 4.0, math.nan).reshape(truth.counts.shape)
+        (found,) = metric([Marginal(answer.domain, answer.counts, variance)], [truth])
+        if not known.any():
+            assert math.isnan(found)
+            continue
+        counts = answer.counts.ravel()[known]
+        low, high = Marginal(
+            Domain({"v": len(counts)}), counts, np.full(len(counts), 4.0)
+        ).interval()
+        true = truth.counts.ravel()[known]
+        outside = np.maximum(low - true, 0) + np.maximum(true - high, 0)
+        if isinstance(metric, Inside):
+            assert found == pytest.approx((outside == 0).mean())
+        else:
+            rows = max(truth.counts.sum(), 1.0)
+            assert found == pytest.approx((high - low + 40 * outside).mean() / rows)
+
+
 @given(answered())
 def test_total_variation_by_the_largest_difference_of_events(run):
     """TV(p, q) = max over sets S of cells of p(S) - q(S)."""

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ...interrupts.progress import COUNTED, time_left
+
 __all__ = ["each_minute"]
 
 _PAUSE = 60.0
@@ -18,14 +20,24 @@ class _Lines(logging.Handler):
     def __init__(self, pause: float) -> None:
         super().__init__(logging.INFO)
         self._pause = pause
-        self._last = time.monotonic()
+        self._begun = self._last = time.monotonic()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message of a record to stderr."""
         now = time.monotonic()
         if now - self._last >= self._pause:
             self._last = now
-            print(f"margin: {record.getMessage()}", file=sys.stderr, flush=True)
+            line = f"margin: {record.getMessage()}{self._left(record, now)}"
+            print(line, file=sys.stderr, flush=True)
+
+    def _left(self, record: logging.LogRecord, now: float) -> str:
+        """Estimate the time left from the mean time of the runs that have ended, as a text; empty
+        if the message counts no runs."""
+        if not str(record.msg).endswith(COUNTED) or not isinstance(record.args, tuple):
+            return ""
+        ended, total = record.args[-2:]
+        assert isinstance(ended, int) and isinstance(total, int)
+        return time_left((now - self._begun) / ended * (total - ended)) if ended else ""
 
 
 @contextmanager

@@ -122,7 +122,10 @@ class PriView:
         """Make the mechanism as it was published.
 
         It has covering views chosen by the noise error (`PaperViews`), lattice consistency, ripple,
-        consistency again, and maximum entropy with relaxed constraints.
+        consistency again, and maximum entropy with relaxed constraints. One thing differs: the
+        paper adds continuous Laplace noise. Here noise is discrete Laplace of the same scale, which
+        can be drawn exactly, while floating-point draws of continuous noise can reveal the true
+        count. Under zCDP it is discrete Gaussian noise, which the paper does not have.
 
         The number of rows decides how many attributes the views cover together. It is taken from
         `rows`, or from `Domain.rows`. If neither is given and the choice depends on it, a

@@ -123,21 +123,23 @@ def _is_possible(row: Row) -> bool:
 def _judge(row: Row, best: _Fact) -> None:
     """Judge a row by the best objective that is known of its problem."""
     tolerance = float(row["tolerance"])
-    refuted = _refuted(row, best, tolerance) if row["outcome"] in _CLAIMING else ""
+    known = row.get("best_known")
+    reference = best
+    # Rounding alone makes no better answer: a table may break constraints a little.
+    if known is not None and not _passes(row, best.objective, known, tolerance):
+        reference = _Fact(objective=known)
+    is_claim = row["outcome"] in _CLAIMING
+    refuted = _refuted(row, best, tolerance, named=reference) if is_claim else ""
     if refuted:
         stated, integral = row.get("stated_tolerance"), _INTEGRAL[row["family"]]
         gap = accuracy(stated, integral=integral, objective=best.objective)
-        is_near = not _refuted(row, best, max(tolerance, gap))
+        is_near = not _refuted(row, best, max(tolerance, gap), named=reference)
         row["outcome"] = (Outcome.INACCURATE if is_near else Outcome.WRONG).value
         row["cause"] = f"{refuted}; it stops at a tolerance of {stated:g}" if is_near else refuted
-    known = row.get("best_known")
-    if known is None:
-        # Nothing says that the best answer of the rows is good: gaps are to it, and outcomes stay.
-        _measure(row, best)
-        return
-    # Rounding alone makes no better answer: a table may break constraints a little.
-    reference = best if _passes(row, best.objective, known, tolerance) else _Fact(objective=known)
     _measure(row, reference)
+    # Without a best known value nothing says that the best answer of the rows is good.
+    if known is None:
+        return
     if row["outcome"] == Outcome.SOLVED and row["gap"] > tolerance:
         row["outcome"] = Outcome.FEASIBLE.value
         row["cause"] = f"not the best: {row['objective']:.6g}, but {reference}"
@@ -157,19 +159,29 @@ def _measure(row: Row, reference: _Fact) -> None:
         row.update(tells=False, trace_seconds=[], trace_gaps=[])
 
 
-def _refuted(row: Row, best: _Fact, tolerance: float) -> str:
+def _refuted(
+    row: Row,
+    best: _Fact,
+    tolerance: float,
+    *,
+    named: _Fact,
+) -> str:
     """What the best objective refutes of the claims of a row, by more than a tolerance; empty if
-    nothing."""
+    nothing.
+
+    `named` is the objective that the text names: that value, or the best known one if the
+    difference is rounding.
+    """
     if row["status"] == "INFEASIBLE":
-        return f"called infeasible, but {best}"
+        return f"called infeasible, but {named}"
     objective = float(row["objective"])
     if row["status"] == "OPTIMAL" and _passes(row, best.objective, objective, tolerance):
-        return f"called OPTIMAL with {objective:.6g}, but {best}"
+        return f"called OPTIMAL with {objective:.6g}, but {named}"
     bound = row["claimed_bound"]
     if bound is None or not math.isfinite(bound):
         return ""
     if _passes(row, best.objective, bound, tolerance):
-        return f"claims the bound {bound:.6g}, but {best}"
+        return f"claims the bound {bound:.6g}, but {named}"
     return ""
 
 

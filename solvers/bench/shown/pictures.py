@@ -58,11 +58,15 @@ of ten apart."""
 _LEAST_POWERS = 3
 """Least number of powers of ten that the axis of gaps shows above the line, if a gap is there."""
 
-_FEWEST = 2
+_FEWEST = 4
 _TICKS = 7
 """Least and largest number of labels of an axis, where round numbers allow it."""
 
-_DIGITS = (("1",), ("1", "3"), ("1", "2", "5"), ("1", "1.5", "2", "3", "4", "5", "6", "8"))
+_DIGITS = (
+    *(("1",), ("1", "3"), ("1", "2", "5"), ("1", "2", "3", "5", "7")),
+    ("1", "1.5", "2", "3", "4", "5", "6", "8"),
+    ("1", "1.2", "1.4", "1.6", "1.8", "2", "2.5", "3", "3.5", "4", "5", "6", "7", "8", "9"),
+)
 """First digits of the round numbers of an axis, from coarse to fine."""
 
 _MARKED = 6
@@ -264,7 +268,7 @@ def _round_numbers(start: float, stop: float) -> list[float]:
     """At most seven round numbers in a range, whose ratios are about equal.
 
     >>> _round_numbers(0.0015, 0.012), _round_numbers(1e-5, 150)
-    ([0.003, 0.01], [1e-05, 0.001, 0.1, 10.0])
+    ([0.002, 0.003, 0.005, 0.007, 0.01], [1e-05, 0.001, 0.1, 10.0])
     """
     least, most = math.floor(math.log10(start)), math.ceil(math.log10(stop))
     found: list[float] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from margin.cli.bench.commands import _described
-from margin.cli.bench.minutes import each_minute
+from margin.cli.bench.minutes import _Lines, each_minute
 from margin.cli.main import main
 from margin.solvers import bench
 from margin.solvers.bench import Instance
@@ -105,6 +105,24 @@ def test_progress_is_a_line_now_and_then(capsys):
             for number in (1, 2):
                 log.info("run %d of 2", number)
         assert capsys.readouterr().err == lines
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "left"),
+    [
+        ("run %d of %d", (1, 4), ", about 90 s left"),
+        ("run %d of %d", (2, 41), ", about 10 min left"),
+        ("run %d of %d", (4, 4), ", about 0 s left"),
+        ("run %d of %d", (0, 4), ""),
+        ("reading %s", ("3 instances",), ""),
+        ("compiling", (), ""),
+    ],
+)
+def test_a_line_of_progress_tells_the_time_left(message, arguments, left):
+    """After 30 seconds."""
+    lines = _Lines(60.0)
+    record = logging.LogRecord("margin", logging.INFO, "", 0, message, arguments, None)
+    assert lines._left(record, lines._begun + 30.0) == left
 
 
 def test_the_list_names_solvers_and_instances(capsys):

@@ -75,6 +75,39 @@ def test_a_claim_that_is_right_to_its_own_tolerance_is_inaccurate(
     assert [one["outcome"] for one in reconciled(judged)] == ["solved", outcome]
 
 
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+@pytest.mark.parametrize(
+    ("better", "named"),
+    [
+        (0.0, "but 30 is known"),
+        (1e-5, "but 30 is known"),  # rounding
+        (0.1, "but an answer of A has"),
+        (None, "but 30 is known"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("status", "claim"),
+    [
+        ("OPTIMAL", "called OPTIMAL with"),
+        ("INFEASIBLE", "called infeasible"),
+        ("UNPROVEN", "claims the bound"),
+    ],
+)
+def test_the_best_known_value_refutes_unless_an_answer_is_better(
+    sense, better, named, status, claim
+):
+    sign = 1 if sense == "minimise" else -1
+    known = {"sense": sense, "best_known": 30.0 * sign}
+    worse = None if status == "INFEASIBLE" else 33.0 * sign
+    bound = 31.0 * sign if status == "UNPROVEN" else None
+    rows = [row("B", worse, status, bound=bound, **known)]
+    if better is not None:
+        rows.append(row("A", 30.0 * sign - sign * better, **known))
+    refuted = reconciled(rows)[0]
+    assert refuted["outcome"] == "wrong"
+    assert claim in refuted["cause"] and named.replace("30", f"{30 * sign}") in refuted["cause"]
+
+
 def test_a_bound_that_an_answer_passes_is_wrong():
     rows = [row("A", 30.0), row("B", 33.0, "UNPROVEN", bound=31.0)]
     assert outcomes(rows) == ["solved", "wrong"]

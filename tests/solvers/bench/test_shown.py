@@ -13,6 +13,7 @@ from margin.solvers import bench
 from margin.solvers.bench.gaps import gap_to
 from margin.solvers.bench.running.rows import primal_gap
 from margin.solvers.bench.running.verdict import WAITED, Outcome
+from margin.solvers.bench.shown.pictures import _round_numbers
 from margin.solvers.bench.shown.pictures import _style as style
 from margin.solvers.bench.shown.tables import caption, shown
 
@@ -531,6 +532,16 @@ def test_an_empty_profile_says_why():
     for draw in (bench.draw_data_profile, bench.draw_performance_profile):
         axes = axes_of(draw([row("one", "A", 1.0, "time")]))
         assert [text.get_text() for text in axes.texts] == ["no instance was solved"]
+
+
+@given(st.floats(1.5, 1e6))
+def test_ratios_can_be_read_at_both_ends_of_an_axis(ratio):
+    stop = max(2.0, 1.3 * ratio)
+    ticks = _round_numbers(1.0, stop)
+    assert 4 <= len(ticks) <= 7 and ticks == sorted(set(ticks))
+    # The labels at the ends are less than half of the axis away from them, and no more than a
+    # power of ten.
+    assert ticks[0] == 1.0 and stop < 10 * ticks[-1] and stop < ticks[-1] ** 2
 
 
 @pytest.mark.slow
