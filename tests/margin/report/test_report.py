@@ -436,6 +436,17 @@ def test_words_never_promise_more_than_the_budget():
     assert float(epsilon) >= epsilon_of("0.1", 1e-6)
 
 
+@pytest.mark.parametrize("epsilon", ["0.4", "0.8", "1", "2"])
+def test_both_percentages_have_two_decimals_and_are_rounded_up(epsilon):
+    """The first of the budget 0.8 is 68.998 %: it is written as 69.00 beside 83.21."""
+    text = " ".join(in_words(Statement(budget=PureDP(epsilon))))
+    written = re.findall(r"at most (\S+) % sure", text)
+    assert [len(one.partition(".")[2]) for one in written] == [2, 2]
+    for one, steps in zip(written, [1, 2], strict=True):
+        exact = 100 / (1 + np.exp(-steps * float(epsilon)))
+        assert exact <= float(one) < exact + 0.01
+
+
 def test_the_server_ends_when_nobody_asks(synopsis):
     made = explore(synopsis, title="people", idle=0.05)
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)

@@ -34,6 +34,7 @@ function sortButton(column, name = column) {
     else sorted = { column: null, descending: true };
     table();
     chart();
+    remember();
     tell(`${sortTold(name)} ${linesShown()}`);
     const same = [...element("table").tHead.querySelectorAll("button")].filter((other) => other.title === button.title);
     // A narrow screen shows another button than a wide one.
@@ -151,6 +152,7 @@ function table() {
   element("total").textContent = "";
   element("differences").textContent = "";
   element("misses").textContent = "";
+  element("printing").textContent = "";
   element("small").textContent = "";
   element("meanings").replaceChildren();
   element("download-chosen").hidden = true;
@@ -158,7 +160,7 @@ function table() {
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, ${BOUNDED[shown.source] ?? "with bounds that may be far off"}`;
   const title = head.insertRow();
   shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis), breaking(nameOf(axis)))));
-  element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), ...bands()].map((text) => cell("p", text, "quiet")));
+  element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), unexplained(shown.asked), ...bands()].filter((text) => text).map((text) => cell("p", text, "quiet")));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
@@ -183,6 +185,7 @@ function table() {
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}${dashes}`;
   element("differences").textContent = differences(rows);
   element("misses").textContent = misses();
+  element("printing").textContent = printing();
   element("small").textContent = rows.some(mayBeNobody) ? `* ${nobody()}` : "";
   const ticks = ticked.some((codes) => codes.size);
   const isPart = rows.length < shown.rows.length;
