@@ -10,6 +10,7 @@ import pytest
 from browsing import (
     choose,
     chosen_file,
+    having,
     held,
     in_colours,
     open_page,
@@ -281,7 +282,8 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     chosen = synopsis.count({"place": "Elm", "work": ["employed", "retired"]})
     low, high = whole_bounds(*chosen.interval(0.95))
     what = "place: Elm; work: employed or retired"
-    quoted = f"“Among those counted, there are about {chosen.estimate:,.0f} rows ({what}). "
+    have = having({"place": ["Elm"], "work": ["employed", "retired"]})
+    quoted = f"“Among those counted, about {chosen.estimate:,.0f} rows have {have}. "
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
 
@@ -291,19 +293,18 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
         return f"{np.floor(1000 * least) / 10:.1f}% to {np.ceil(1000 * most) / 10:.1f}%"
 
     everybody = synopsis.count({}).estimate
-    share = f"{said()} of all rows have {what}."
+    share = f"{said()} of all rows have {have}."
     (added,) = texts(opened, "#total")
     assert f" The percentage of the sum is {100 * chosen.estimate / everybody:.1f}%:" in added
     (quoted,) = texts(opened, "#quoted-share")
-    assert share in added and f"% of the rows have {what}. With a probability" in quoted
+    assert share in added and f"% of the rows have {have}. With a probability" in quoted
     assert f"the true percentage is from {said()};" in quoted
     choose(opened, "whole", "0")
-    share = f"{said('place')} of all rows with place: Elm have work: "
+    work = having({"work": ["employed", "retired"]})
+    share = f"{said('place')} of all rows with place Elm have {work}."
     assert share in texts(opened, "#total")[0]
     choose(opened, "whole", "1")
-    assert "of all rows with work: employed or retired have place: Elm." in " ".join(
-        texts(opened, "#total")
-    )
+    assert f"of all rows with {work} have place Elm." in " ".join(texts(opened, "#total"))
     # The file has the order of the table, and its last line.
     opened.execute_script("document.querySelector('#table thead th.number button').click()")
     opened.execute_script("document.getElementById('download-chosen').click()")
@@ -328,7 +329,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     assert not opened.find_element("id", "download-chosen").is_displayed()
     table = synopsis.marginal(["work"])
     largest = DOMAIN["work"].captions[int(table.counts.argmax())]
-    assert f"rows (work: {largest}). " in texts(opened, "#quoted")[0]
+    assert f"rows have work {largest}. " in texts(opened, "#quoted")[0]
 
 
 @pytest.mark.slow

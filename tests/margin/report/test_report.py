@@ -20,6 +20,7 @@ from browsing import (
     LIST,
     choose,
     doubles,
+    having,
     held,
     in_colours,
     open_address,
@@ -867,7 +868,7 @@ def test_totals_say_that_rows_of_a_person_were_left_out(browser, tmp_path, rows,
     assert "chosen at random" in limit and "weighs less in totals and in percentages" in limit
     assert f"For example, {rows + 5} such rows would count as {rows}." in limit
     (quoted,) = texts(browser, "#quoted")
-    assert f"; at most {rows} counted for each {name}). " in quoted
+    assert f" (at most {rows} counted for each {name}). " in quoted
 
 
 @pytest.mark.slow
@@ -1226,7 +1227,7 @@ def test_a_share_within_a_level_has_an_example(browser, leveled, tmp_path):
         "const select = document.getElementById('whole');"
         "select.value = '0'; select.dispatchEvent(new Event('change'));"
     )
-    said = f"% of the rows with state: {names[0]} have sex: {names[1]}. "
+    said = f"% of the rows with state {names[0]} have sex {names[1]}. "
     (quoted,) = texts(browser, "#quoted-share")
     assert said in quoted and f"the true percentage is from {least} to {most};" in quoted
 
@@ -1402,7 +1403,7 @@ def test_a_reconstructed_table_says_that_its_groups_must_not_be_compared(
     pick(browser, domain, ["age", "sex"])
     assert texts(browser, "#made.warning") == [] and texts(browser, "#near") == [""]
     assert texts(browser, "#apart") == [""]
-    assert "If they do not overlap, it is larger" in texts(browser, "#compare")[0]
+    assert "If they do not even touch, it is larger" in texts(browser, "#compare")[0]
     (rule,) = texts(browser, "#sums")
     assert rule.startswith("For a sum of lines, choose") and rule.endswith(
         adding(has_contact=False, has_smaller=True)
@@ -1494,7 +1495,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     table = synopsis.marginal(["region", "children"])
     # The example is the sum of those that are shown.
     count, low, high = printed(synopsis.marginal(["region"]))[1]
-    said = f"“Among those counted, there are about {count} rows (region: {region}). "
+    said = f"“Among those counted, about {count} rows have {having({'region': [region]})}. "
     said += "With a probability of about 95 %, "
     assert f"{said}the true number is from {low} to {high};" in texts(browser, "#quoted")[0]
     total, part = f"{table.counts.sum():,.0f}", f"{table.counts[1].sum():,.0f}"
@@ -1508,7 +1509,7 @@ def test_lines_of_a_long_table_can_be_chosen(browser, synopsis, domain, tmp_path
     child = domain["children"].captions[2]
     tick_category(browser, 1, child)
     assert rows_of(browser) == whole[6:7]
-    quoted = f"rows (region: {region}; children: {child}). "
+    quoted = f"rows have {having({'region': [region], 'children': [child]})}. "
     assert quoted in texts(browser, "#quoted")[0]
     (added,) = texts(browser, "#total")
     assert f"region: {region}; children: {child} add up to {table.counts[1, 2]:,.0f}, and" in added

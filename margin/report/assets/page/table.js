@@ -170,9 +170,10 @@ function table() {
   let hasDashes = false;
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
-    row.labels.forEach((label) => {
+    row.labels.forEach((label, place) => {
       const name = cell("th", label, breaking(label));
       name.scope = "row";
+      name.dataset.of = nameOf(shown.asked[place]);
       line.append(name);
     });
     const { share, ends } = percentageOf(row);
@@ -202,7 +203,7 @@ function table() {
 }
 
 /** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. A narrow screen then
- * breaks words. */
+ * puts the categories of a line below each other. */
 function fit() {
   const box = element("table").parentElement;
   box.classList.remove("tight", "stacked");
