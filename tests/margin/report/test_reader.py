@@ -466,6 +466,67 @@ def test_the_page_says_how_often_bounds_miss(opened):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("private", [True, False])
+def test_the_page_says_that_small_numbers_may_be_printed(browser, synopsis, tmp_path, private):
+    """Of a release only, and not of numbers without noise."""
+    made = (
+        synopsis if private else margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=PureDP(1))
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    (said,) = texts(browser, "#printing")
+    assert said.startswith("A small number may be printed, too, with its bounds: ") is private
+    assert ("however small it is. It says little if its bounds are as far apart" in said) is private
+
+
+@pytest.mark.slow
+def test_no_small_number_is_spoken_of_where_all_are_public(browser, tmp_path):
+    rows = {"a": [0, 1, 1], "b": [0, 1, 1]}
+    domain = Domain({"a": 2, "b": 2}, known={("a",): [1, 2]})
+    made = margin.release(
+        rows, domain=domain, budget=PureDP(1), mechanism=PriView(views=[["a", "b"]])
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    for names, is_public in ((["a"], True), (["a", "b"], False)):
+        pick(browser, domain, names)
+        assert (texts(browser, "#printing") == [""]) is is_public
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contact", [None, "statistics@example.org"])
+def test_the_page_and_the_folder_say_which_attributes_have_no_meaning(
+    browser, synopsis, tmp_path, contact
+):
+    start = "The publisher has not declared what "
+    end = "If the text at the top does not tell it, ask "
+    end += f"them: {contact}" if contact else "whoever gave this to you."
+    imprint = Imprint(contact=contact)
+    write_report(synopsis, tmp_path / "r.html", title=tmp_path.name, imprint=imprint)
+    open_page(browser, tmp_path / "r.html")
+    for names, said in (
+        (["place"], ""),
+        (["place", "age"], "age means, such as its unit, time or place. "),
+        (["age", "work"], "age and work mean, such as their unit, time or place. "),
+    ):
+        pick(browser, DOMAIN, names)
+        found = [text for text in texts(browser, "#meanings p") if text.startswith(start)]
+        assert [text.startswith(f"{start}{said}{end}") for text in found] == [True] * bool(said)
+    browser.execute_script("document.getElementById('download-meaning').click()")
+    file = browser.downloads / f"{tmp_path.name}-columns.txt"
+    until(written(file))
+    text = file.read_text("utf-8")
+    assert f"{start}age, work, and person mean, such as their unit, time or place. {end}" in text
+    assert "because some spreadsheets take a number such as 16.9 for a date." in text
+    publish(synopsis, [["place", "age"], ["place"]], tmp_path / "out", imprint=imprint)
+    readme = " ".join((tmp_path / "out" / "README.txt").read_text().split())
+    assert f"- place: of residence {start}age means, such as its unit" in readme and end in readme
+    # A folder of explained attributes has no such sentence.
+    publish(synopsis, [["place"]], tmp_path / "told", imprint=imprint)
+    assert start not in (tmp_path / "told" / "README.txt").read_text()
+
+
+@pytest.mark.slow
 def test_a_count_that_may_be_of_nobody_is_marked(opened):
     """Where the low bound is 0, noise alone can make the count."""
     for names, alone in ((["place", "age", "work"], "noise"), (["place", "person"], "an estimate")):

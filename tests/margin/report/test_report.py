@@ -1155,11 +1155,15 @@ def test_the_page_says_what_attributes_are(browser, tmp_path, width):
         meanings = {name: told[name] for name in names if name in told}
         meanings |= {"state": "a level of place (of residence)"} if names == ["state"] else {}
         lines = {name: f"{name}: {meaning}" for name, meaning in meanings.items()}
+        silent = ["sex"] if "sex" in names else []
         bands = ["income"] if "income" in names else []
         limits = [f"The limits of {name} are fixed: this page has no counts" for name in bands]
         shown = texts(browser, "#meanings p")
         assert shown[: len(lines)] == list(lines.values())
-        assert [text.partition(" for other limits")[0] for text in shown[len(lines) :]] == limits
+        told_last = shown[len(lines) + len(silent) :]
+        assert [text.partition(" for other limits")[0] for text in told_last] == limits
+        undeclared = [text.partition(" means")[0] for text in shown[len(lines) :][: len(silent)]]
+        assert undeclared == [f"The publisher has not declared what {name}" for name in silent]
 
         def above_the_chart():
             written = texts(browser, "#chart text:not(:has(tspan)), #chart tspan")
@@ -1867,7 +1871,7 @@ def test_a_narrow_screen_names_and_sorts_what_stands_below_a_count(
 
 @pytest.mark.slow
 def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser, screen, tmp_path):
-    """Three attributes fit without scrolling. Beside more, the count stays when the box scrolls."""
+    """No word is cut or broken: the categories stand below each other if they do not fit."""
     labels = ["unemployed", "self-employed or retired"]
     names = [f"occupation {place}" for place in range(6)]
     domain = Domain({name: {"values": labels} for name in names})
@@ -1883,9 +1887,28 @@ def test_a_narrow_screen_shows_the_count_beside_any_number_of_attributes(browser
         const seen = cells.map((cell) => cell.getBoundingClientRect()).every(
             (cell) => cell.left >= shown.left && cell.right <= shown.right);
         return [seen, box.scrollWidth > box.clientWidth]"""
-    for count, scrolls in ((3, False), (6, True)):
+    # A word that breaks takes two lines, and one that is cut is wider than its cell.
+    whole_words = """const box = document.querySelector(".scroll").getBoundingClientRect();
+        const range = document.createRange();
+        const names = document.querySelectorAll("#table :is(thead, tbody) th:not(.number)");
+        const shown = [...names].filter((name) => name.offsetParent !== null);
+        const texts = shown.map((name) => (name.querySelector("button") ?? name).firstChild);
+        return texts.every((text) => [...text.data.matchAll(/[^\\s-]+/g)].every((word) => {
+            range.setStart(text, word.index);
+            range.setEnd(text, word.index + word[0].length);
+            const places = [...range.getClientRects()];
+            return places.length === 1 && places[0].right <= box.right;
+        }))"""
+    for count in (3, 4, 5, 6):
         pick(browser, domain, names[:count])
-        assert browser.execute_script(script) == [True, scrolls], count
+        assert browser.execute_script(script) == [True, False], count
+        assert browser.execute_script(whole_words), count
+    # Each category has the name of its attribute then.
+    before = "getComputedStyle(document.querySelector('#table tbody th'), '::before').content"
+    assert names[0] in browser.execute_script(f"return {before}")
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core-python is not installed")
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    assert axe.Axe().run(browser, options=options)["violations"] == []
 
 
 @pytest.mark.slow

@@ -306,7 +306,7 @@ function unexplained(axes) {
   if (!lacking.length || data.live) return "";
   const { Contact: contact } = data.imprint;
   const mean = lacking.length === 1 ? "means, such as its" : "mean, such as their";
-  return `The publisher has not declared what ${listed(lacking.map(nameOf))} ${mean} unit, time or place. If the top of this page does not tell it, ask`
+  return `The publisher has not declared what ${listed(lacking.map(nameOf))} ${mean} unit, time or place. If the text at the top does not tell it, ask`
     + ` ${contact ? `them: ${contact}` : "whoever gave this to you"}.`;
 }
 
