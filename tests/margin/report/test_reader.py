@@ -469,7 +469,7 @@ def test_the_page_says_how_often_bounds_miss(opened):
 @pytest.mark.parametrize("private", [True, False])
 def test_the_page_says_that_small_numbers_may_be_printed(browser, synopsis, tmp_path, private):
     """Of a release only, and not of numbers without noise."""
-    simulated = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=PureDP(1), seed=1)
+    simulated = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=PureDP(1), seed=1).synopsis
     write_report(synopsis if private else simulated, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
     (said,) = texts(browser, "#printing")
