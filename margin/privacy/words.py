@@ -298,7 +298,7 @@ def _plainly(
 def _sure(found: Strength, results: str) -> str:
     """How sure the results can make somebody who was 50 % sure, to follow "whoever"."""
     beyond = f" (except with a probability of {_chance(found.chance)})" if found.chance else ""
-    return f"is at most {_of_even(found):g} % sure after {results}{beyond}"
+    return f"is at most {_of_even(found)} % sure after {results}{beyond}"
 
 
 def _of_one(statement: Statement, unit_name: str | None) -> str:
@@ -463,15 +463,16 @@ def _of_even_odds(found: Strength) -> str:
 
     A probability of 50 % has the odds 1. The odds f are those of the probability f / (1 + f).
     """
-    most = f"{_of_even(found):g} %"
+    most = f"{_of_even(found)} %"
     return f"Before it is rounded up, this factor turns a probability of 50 % into at most {most}."
 
 
-def _of_even(found: Strength) -> float:
+def _of_even(found: Strength) -> str:
     """What the factor makes of a probability of 50 %, in per cent, rounded up once: it is computed
-    from the factor itself, not from the rounded one."""
+    from the factor itself, not from the rounded one. Always two decimals, since two such limits
+    stand in one sentence."""
     probability = 1 - 1 / (1 + found.factor)
-    return math.ceil(1e4 * probability) / 100
+    return f"{math.ceil(1e4 * probability) / 100:.2f}"
 
 
 def _chance(probability: float) -> str:

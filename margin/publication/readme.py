@@ -14,6 +14,7 @@ from .adding import ADDED_UP, adding
 from .apart import listed_pairs
 from .formats import ENDINGS
 from .quality import QUALITY, listed, told
+from .rows import unexplained
 from .spreadsheets import OPENING
 
 __all__ = ["README", "readme"]
@@ -217,13 +218,19 @@ def _asked(manifest: dict[str, Any]) -> dict[str, Attribute]:
 
 
 def _descriptions(manifest: dict[str, Any]) -> str:
-    """What the columns of attributes say, one after another."""
+    """What the columns of attributes say, one after another, and which of them say nothing."""
+    asked = _asked(manifest)
     told = [
         _paragraph(f"- {name}: {form.description}")
-        for name, form in _asked(manifest).items()
+        for name, form in asked.items()
         if form.description is not None
     ]
-    return "".join(["\n", *told]) if told else ""
+    parts = ["".join(["\n", *told])] if told else []
+    silent = [name for name, form in asked.items() if form.description is None]
+    if silent:
+        words = unexplained(silent, manifest["imprint"].get("Contact"))
+        parts.append("\n" + _paragraph(words))
+    return "".join(parts)
 
 
 def _columns(manifest: dict[str, Any]) -> str:

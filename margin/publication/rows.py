@@ -1,6 +1,8 @@
-"""`unsaid`: that a publication does not say what a row stands for, in words."""
+"""What a publication does not say of its rows and its attributes, in words."""
 
-__all__ = ["unsaid"]
+from collections.abc import Sequence
+
+__all__ = ["unexplained", "unsaid"]
 
 
 def unsaid(
@@ -33,4 +35,32 @@ statistics@example.org
     return (
         "The publisher has not said what a row stands for (a person, a household, an answer). "
         f"{together}{ask}"
+    )
+
+
+def unexplained(names: Sequence[str], contact: str | None) -> str:
+    """Tell readers which attributes have no description, and whom to ask; empty without any.
+
+    Parameters
+    ----------
+    names
+        The attributes without a description.
+    contact
+        Whom readers can ask; None if the publisher does not say.
+
+    Examples
+    --------
+    >>> print(unexplained(["visits"], "statistics@example.org"))
+    The publisher has not declared what visits means, such as its unit, time or place. If the text \
+at the top does not tell it, ask them: statistics@example.org
+    """
+    if not names:
+        return ""
+    *others, last = names
+    listed = f"{', '.join(others)} and {last}" if others else last
+    mean = "mean, such as their" if others else "means, such as its"
+    ask = f"ask them: {contact}" if contact else "ask whoever gave this to you."
+    return (
+        f"The publisher has not declared what {listed} {mean} unit, time or place. If the text at "
+        f"the top does not tell it, {ask}"
     )

@@ -88,6 +88,19 @@ def pick(browser, domain, names):
     )
 
 
+def having(labels):
+    """What rows have in a sentence to print, from one or two labels of each attribute."""
+    parts = []
+    for name, own in labels.items():
+        text = own[0] if len(own) == 1 else " or ".join(own)
+        parts.append(
+            f"{name} \u2018{text}\u2019" if re.search(",| or | and ", text) else f"{name} {text}"
+        )
+    start = ", ".join(parts[:-1])
+    comma = "," * (len(parts) > 2)
+    return f"{start}{comma} and {parts[-1]}" if start else parts[-1]
+
+
 def printed(marginal):
     """The counts and bounds as the page should print them: whole, and bounds rounded outwards."""
     low, high = whole_bounds(*marginal.interval(0.95))

@@ -207,6 +207,109 @@ def test_an_address_leads_to_its_table_and_its_lines(opened, end, whole):
 
 
 @ONE_RELEASE
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("column", ["count", "low", "high", "share", 0, 1])
+def test_a_link_opens_at_its_table_in_its_order(opened, column, descending):
+    pick(opened, DOMAIN, ["trip", "score"])
+    title = ["trip", "score"][column] if isinstance(column, int) else column
+    title = "% of all pupils" if column == "share" else title
+    head = "document.querySelector(`#table thead button[title='sort by ${arguments[0]}']`)"
+    # Numbers are sorted from the largest one first, and categories from the first one.
+    for _ in range(1 + (descending is isinstance(column, int))):
+        opened.execute_script(f"{head}.click()", title)
+    rows, address = rows_of(opened), opened.current_url
+    name = column + 1 if isinstance(column, int) else column
+    assert f"&sort={name}&order={'down' if descending else 'up'}" in address
+    open_address(opened, "about:blank")
+    open_address(opened, address)
+    until(lambda: rows_of(opened) == rows)
+    way = "descending" if descending else "ascending"
+    assert len(texts(opened, f"#table thead th[aria-sort={way}]")) == 1
+    place = """const place = document.getElementById("asked");
+        return [document.activeElement === place, place.getBoundingClientRect().top]"""
+    until(lambda: opened.execute_script(place)[0])
+    assert 0 <= opened.execute_script(place)[1] < 100
+
+
+@pytest.fixture
+def alone(opened):
+    """The page in a tab of its own. Back would skip the choices of a script, which no reader made,
+    and lead to the page of another test."""
+    first, window = opened.current_url, opened.current_window_handle
+    opened.switch_to.new_window("tab")
+    open_address(opened, first)
+    yield opened
+    opened.close()
+    opened.switch_to.window(window)
+
+
+@ONE_RELEASE
+def test_the_button_back_undoes_a_choice(alone):
+    opened = alone
+
+    def ticked():
+        tick_category(opened, 0, "walks")
+
+    def sorted_():
+        opened.execute_script("document.querySelector('#table thead button').click()")
+
+    steps = [
+        lambda: pick(opened, DOMAIN, ["trip", "score"]),
+        ticked,
+        lambda: put_together(opened, 0, "Put all other categories"),
+        lambda: choose(opened, "whole", "0"),
+        sorted_,
+    ]
+
+    def seen():
+        return state(opened)[:-1], texts(opened, "#table thead th[aria-sort]")
+
+    states = [seen()]
+    for step in steps:
+        step()
+        states.append(seen())
+    opened.execute_script("location.hash = 'explorer'")
+    assert seen() == states[-1]
+    opened.execute_script("history.back()")
+    until(lambda: not opened.current_url.endswith("#explorer"))
+    # `pick` clears the attributes and chooses one after another.
+    for before in states[-2:0:-1]:
+        opened.execute_script("history.back()")
+        until(lambda before=before: seen() == before, seen=lambda before=before: (before, seen()))
+    for after in states[2:]:
+        opened.execute_script("history.forward()")
+        until(lambda after=after: seen() == after, seen=lambda after=after: (after, seen()))
+    assert not [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@ONE_RELEASE
+@pytest.mark.parametrize(
+    ("address", "misread"),
+    [
+        ("table=nothing&table=trip", "an attribute “nothing”. This page does not have it. It sh"),
+        ("table=trip&table=trip", "the table trip \u00d7 trip. This page does not have it. It sh"),
+        ("table=trip&lines1=flies", "a category “flies” of trip. This page does not have it. It s"),
+        ("table=trip&lines1=walks", None),
+    ],
+)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_an_address_that_is_not_understood_says_so(opened, address, misread, is_open):
+    first = opened.current_url
+    if not is_open:
+        open_address(opened, "about:blank")
+    open_address(opened, f"{first}#{address}")
+    expected = "" if misread is None else f"The address names {misread}"
+    until(lambda: texts(opened, "#misread")[0].startswith(expected))
+    assert opened.find_element("id", "misread").is_displayed() is bool(misread)
+    focused = "return document.activeElement.id"
+    target = "misread" if misread else "asked"
+    until(lambda: opened.execute_script(focused) == target)
+    # A choice takes the warning away.
+    pick(opened, DOMAIN, ["meals"])
+    assert texts(opened, "#misread") == [""]
+
+
+@ONE_RELEASE
 @pytest.mark.parametrize(
     ("address", "lines"),
     [

@@ -9,6 +9,7 @@ from browsing import (
     LIST,
     choose,
     chosen_file,
+    having,
     open_page,
     pick,
     put_together,
@@ -102,9 +103,12 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     count = released.count(labels)
     source = released.source(codes)
     (quoted,) = texts(opened, "#quoted")
+    # Bands side by side are one.
+    joined = {"age": ["0 to under 65"]} if codes.get("age") == [0, 1] else {}
+    have = having(labels | joined)
     right, wrong = says(source)
     assert right in quoted and not any(words in quoted for words in wrong)
-    assert f"“Among those counted, there are about {count.estimate:,.0f} rows (" in quoted
+    assert f"“Among those counted, about {count.estimate:,.0f} rows have {have}. " in quoted
     assert f"{between(count)}" in quoted
     measured = source is Source.MEASURED
     table = TIMES.join(name for name in NAMES if name in codes)
@@ -114,7 +118,9 @@ def test_a_sum_is_quoted_as_the_table_was_made_that_has_it(opened, released, dom
     share = f"{np.floor(1000 * low) / 10:.1f}% to {np.ceil(1000 * high) / 10:.1f}%"
     (said,) = texts(opened, "#quoted-share")
     number = f"{100 * count.estimate / released.count({}).estimate:.1f}%"
-    start = f"A percentage, for example: “Among those counted, about {number} of the rows have "
+    start = (
+        f"A percentage, for example: “Among those counted, about {number} of the rows have {have}. "
+    )
     assert said.startswith(start) is measured is bool(said)
     assert (f"the true percentage is from {share};" in said) is measured
     foot = texts(opened, "#table tfoot tr > *")
@@ -202,7 +208,7 @@ def test_percentages_within_an_attribute_are_quoted_if_both_numbers_were_measure
         _, low, high = share_of_line(released, {"age": age, "sex": sex}, [name])
         share = f"{np.floor(1000 * low) / 10:.1f}% to {np.ceil(1000 * high) / 10:.1f}%"
         (said,) = texts(opened, "#quoted-share")
-        assert f"% of the rows with {name}: {label} have " in said
+        assert f"% of the rows with {having({name: [label]})} have " in said
         assert f"the true percentage is from {share};" in said
         # Whoever chose what percentages are of reads it first.
         assert (
@@ -237,5 +243,6 @@ def test_a_public_number_is_quoted_without_noise(browser, tmp_path, places, work
             tick_category(browser, place, label)
     right, wrong = says(Source.KNOWN)
     (quoted,) = texts(browser, "#quoted")
-    assert quoted.startswith(f"For example: “Among those counted, there are {number} rows (place: ")
+    have = having({"place": places} | ({"work": works} if works else {}))
+    assert quoted.startswith(f"For example: “Among those counted, {number} rows have {have}. ")
     assert right in quoted and not any(words in quoted for words in wrong)

@@ -10,6 +10,7 @@ import pytest
 from browsing import (
     choose,
     chosen_file,
+    having,
     held,
     in_colours,
     open_page,
@@ -281,7 +282,8 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     chosen = synopsis.count({"place": "Elm", "work": ["employed", "retired"]})
     low, high = whole_bounds(*chosen.interval(0.95))
     what = "place: Elm; work: employed or retired"
-    quoted = f"“Among those counted, there are about {chosen.estimate:,.0f} rows ({what}). "
+    have = having({"place": ["Elm"], "work": ["employed", "retired"]})
+    quoted = f"“Among those counted, about {chosen.estimate:,.0f} rows have {have}. "
     bounds = f"the true number is from {low:,.0f} to {high:,.0f};"
     assert quoted in texts(opened, "#quoted")[0] and bounds in texts(opened, "#quoted")[0]
 
@@ -291,19 +293,18 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
         return f"{np.floor(1000 * least) / 10:.1f}% to {np.ceil(1000 * most) / 10:.1f}%"
 
     everybody = synopsis.count({}).estimate
-    share = f"{said()} of all rows have {what}."
+    share = f"{said()} of all rows have {have}."
     (added,) = texts(opened, "#total")
     assert f" The percentage of the sum is {100 * chosen.estimate / everybody:.1f}%:" in added
     (quoted,) = texts(opened, "#quoted-share")
-    assert share in added and f"% of the rows have {what}. With a probability" in quoted
+    assert share in added and f"% of the rows have {have}. With a probability" in quoted
     assert f"the true percentage is from {said()};" in quoted
     choose(opened, "whole", "0")
-    share = f"{said('place')} of all rows with place: Elm have work: "
+    work = having({"work": ["employed", "retired"]})
+    share = f"{said('place')} of all rows with place Elm have {work}."
     assert share in texts(opened, "#total")[0]
     choose(opened, "whole", "1")
-    assert "of all rows with work: employed or retired have place: Elm." in " ".join(
-        texts(opened, "#total")
-    )
+    assert f"of all rows with {work} have place Elm." in " ".join(texts(opened, "#total"))
     # The file has the order of the table, and its last line.
     opened.execute_script("document.querySelector('#table thead th.number button').click()")
     opened.execute_script("document.getElementById('download-chosen').click()")
@@ -328,7 +329,7 @@ def test_the_sum_of_chosen_lines_is_quoted_and_saved(opened, synopsis, tmp_path)
     assert not opened.find_element("id", "download-chosen").is_displayed()
     table = synopsis.marginal(["work"])
     largest = DOMAIN["work"].captions[int(table.counts.argmax())]
-    assert f"rows (work: {largest}). " in texts(opened, "#quoted")[0]
+    assert f"rows have work {largest}. " in texts(opened, "#quoted")[0]
 
 
 @pytest.mark.slow
@@ -462,6 +463,65 @@ def test_the_page_says_how_often_bounds_miss(opened):
         "misses the true number" not in said
         and "many may lie outside" in texts(opened, "#status")[0]
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("private", [True, False])
+def test_the_page_says_that_small_numbers_may_be_printed(browser, synopsis, tmp_path, private):
+    """Of a release only, and not of numbers without noise."""
+    simulated = margin.simulate({"a": [0, 1]}, domain={"a": 2}, budget=PureDP(1), seed=1).synopsis
+    write_report(synopsis if private else simulated, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    (said,) = texts(browser, "#printing")
+    assert said.startswith("A small number may be printed, too, with its bounds: ") is private
+    assert ("however small it is. It says little if its bounds are as far apart" in said) is private
+
+
+@pytest.mark.slow
+def test_no_small_number_is_spoken_of_where_all_are_public(browser, tmp_path):
+    rows = {"a": [0, 1, 1], "b": [0, 1, 1]}
+    domain = Domain({"a": 2, "b": 2}, known={("a",): [1, 2]})
+    made = margin.release(
+        rows, domain=domain, budget=PureDP(1), mechanism=PriView(views=[["a", "b"]])
+    )
+    write_report(made, tmp_path / "r.html")
+    open_page(browser, tmp_path / "r.html")
+    for names, is_public in ((["a"], True), (["a", "b"], False)):
+        pick(browser, domain, names)
+        assert (texts(browser, "#printing") == [""]) is is_public
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contact", [None, "statistics@example.org"])
+def test_the_page_and_the_folder_say_which_attributes_have_no_meaning(
+    browser, synopsis, tmp_path, contact
+):
+    start = "The publisher has not declared what "
+    end = "If the text at the top does not tell it, ask "
+    end += f"them: {contact}" if contact else "whoever gave this to you."
+    imprint = Imprint(contact=contact)
+    write_report(synopsis, tmp_path / "r.html", title=tmp_path.name, imprint=imprint)
+    open_page(browser, tmp_path / "r.html")
+    for names, said in (
+        (["place"], ""),
+        (["place", "age"], "age means, such as its unit, time or place. "),
+        (["age", "work"], "age and work mean, such as their unit, time or place. "),
+    ):
+        pick(browser, DOMAIN, names)
+        found = [text for text in texts(browser, "#meanings p") if text.startswith(start)]
+        assert [text.startswith(f"{start}{said}{end}") for text in found] == [True] * bool(said)
+    browser.execute_script("document.getElementById('download-meaning').click()")
+    file = browser.downloads / f"{tmp_path.name}-columns.txt"
+    until(written(file))
+    text = file.read_text("utf-8")
+    assert f"{start}age, work, and person mean, such as their unit, time or place. {end}" in text
+    assert "because some spreadsheets take a number such as 16.9 for a date." in text
+    publish(synopsis, [["place", "age"], ["place"]], tmp_path / "out", imprint=imprint)
+    readme = " ".join((tmp_path / "out" / "README.txt").read_text().split())
+    assert f"- place: of residence {start}age means, such as its unit" in readme and end in readme
+    # A folder of explained attributes has no such sentence.
+    publish(synopsis, [["place"]], tmp_path / "told", imprint=imprint)
+    assert start not in (tmp_path / "told" / "README.txt").read_text()
 
 
 @pytest.mark.slow

@@ -263,23 +263,21 @@ def test_two_chosen_lines_have_a_difference_with_the_bounds_of_the_rule(opened, 
         choose_modes(opened, modes)
         for label in chosen:
             tick_category(opened, 1, label)
-        counts = [released.count({"ward": label, "travel": modes}) for label in chosen]
-        # In the order of the table, and in the reverse: the first line minus the second.
+        counts = {
+            f"“{label}”": released.count({"ward": label, "travel": modes}) for label in chosen
+        }
+        # In the order of the table, and in the reverse: the larger one is first.
         for is_reversed in (False, True):
             if is_reversed:
                 click(opened, "#table thead th:nth-child(2) button")
                 click(opened, "#table thead th:nth-child(2) button")
-                counts.reverse()
-            first, second = counts
-            (low, high), (low_, high_) = (whole_bounds(*one.interval(0.95)) for one in counts)
-            # What a reader finds who subtracts the counts that the table shows.
-            between = round(first.estimate) - round(second.estimate)
-            said = f"The count of the first line minus that of the second is {between:,}, with "
-            said += f"bounds of {float(low - high_):,.0f} to {float(high - low_):,.0f}, "
+            numbers = {
+                name: [round(one.estimate), *map(int, whole_bounds(*one.interval(0.95)))]
+                for name, one in counts.items()
+            }
+            said, told = apart("count", numbers, "{:,}".format)
             (found,) = texts(opened, "#differences")
-            assert found.startswith(said)
-            is_open = bool(low - high_ <= 0 <= high - low_)
-            assert ("which allow 0: do not conclude" in found) is is_open
+            assert said + told in found and "-" not in found
     # One line, three lines, and lines of an estimate have none.
     tick_category(opened, 1, "Mill")
     assert texts(opened, "#differences") == [""]
@@ -290,12 +288,30 @@ def test_two_chosen_lines_have_a_difference_with_the_bounds_of_the_rule(opened, 
     assert len(rows_of(opened)) == 2 and texts(opened, "#differences") == [""]
 
 
+def apart(what, numbers, written):
+    """How far two named numbers with their bounds are apart in words, the larger one first, and
+    which one is larger."""
+    (one, first), (other, second) = sorted(
+        numbers.items(), key=lambda item: item[1][0], reverse=True
+    )
+    unit = " percentage points" if what == "percentage" else ""
+    least, most = first[1] - second[2], first[2] - second[1]
+    ends = f"{written(least)} to {written(most)}"
+    if least < 0:
+        ends = f"{written(-least)} below to {written(most)} above it"
+    said = f"The {what} of {one} is {written(first[0] - second[0])}{unit} above that of {other}, "
+    told = f", so the true {what} of {one} is larger with a probability of"
+    if least <= 0:
+        told = f", which allow 0: do not conclude which true {what} is larger"
+    return f"{said}with bounds of {ends}", told
+
+
 def percentages(released, chosen, whole):
-    """The percentages of lines in the rows with their category of `whole`, and the bounds of these,
-    in tenths as the page shows them."""
+    """The percentages of lines in the rows with their categories of `whole`, and the bounds of
+    these, in tenths as the page shows them."""
     found = []
     for line in chosen:
-        share, low, high = share_of_line(released, line, [whole])
+        share, low, high = share_of_line(released, line, whole)
         numbers = np.floor(1000 * share + 0.5), np.floor(1000 * low), np.ceil(1000 * high)
         found.append([int(one) for one in numbers])
     return found
@@ -308,27 +324,23 @@ def test_two_percentages_are_compared_as_percentages(opened, released, wards, mo
     choose_modes(opened, modes)
     for label in wards:
         tick_category(opened, 1, label)
-    assert "percentage" not in texts(opened, "#differences")[0]
-    for place, whole in enumerate(["travel", "ward"]):
-        choose(opened, "whole", str(place))
-        lines = [{"ward": label, "travel": modes} for label in wards]
-        if whole == "ward" and len(modes) == DOMAIN["travel"].size:
+    lines = [{"ward": label, "travel": modes} for label in wards]
+    is_all = len(modes) == DOMAIN["travel"].size
+    for place, whole in {"": None, "0": "travel", "1": "ward"}.items():
+        choose(opened, "whole", place)
+        (found,) = texts(opened, "#differences")
+        if whole == "ward" and is_all:
             # All of a ward are 100 % of it by choice, which is no finding.
-            assert "percentage" not in texts(opened, "#differences")[0]
+            assert "percentage" not in found
             continue
-        (one, low, high), (two, low_, high_) = percentages(released, lines, whole)
-        between, least, most = ((number / 10) for number in (one - two, low - high_, high - low_))
-        said = f"The percentage of the first line minus that of the second is {between:.1f} "
-        said += f"percentage points, with bounds of {least:.1f} to {most:.1f}"
-        which = "first" if least > 0 else "second"
-        told = f", so the true percentage of the {which} line is larger with a probability of"
-        if least <= 0 <= most:
-            told = ", which allow 0: do not conclude which true percentage is larger"
+        numbers = percentages(released, lines, [] if whole is None else [whole])
+        named = {f"“{label}”": one for label, one in zip(wards, numbers, strict=True)}
+        said, told = apart("percentage", named, lambda tenths: f"{tenths / 10:.1f}")
         # Shares of the same rows are compared by their counts.
         ending = told if whole == "ward" else ". The count of"
-        (found,) = texts(opened, "#differences")
-        assert found.startswith(said + ending)
-        assert ". The count of the first line minus that of the second is " in found
+        assert found.startswith(said + ending) and "-" not in found
+        is_same = "The percentages are of the same number, so what is said of the counts holds"
+        assert (is_same in found) is (whole != "ward")
         assert found.endswith(" Such bounds are low minus high, and high minus low.")
 
 

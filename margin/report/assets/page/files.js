@@ -242,7 +242,8 @@ function downloadMeaning() {
     `  The lines of one table may add up to another number than those of another table, or than the number of ${allRows()}: each count is rounded by itself, and a table`,
     "  that was not measured may be an estimate of its own.",
     `${free("low")}, ${free("high")}: the bounds of the true number, rounded outwards to whole numbers. Empty where the error is not known.`,
-    `${free("per_1000")}, ${free("per_1000_low")}, ${free("per_1000_high")}: the percentage of the line and its bounds, times 10, so that they are whole numbers: 331 stands for 33.1 %.`,
+    `${free("per_1000")}, ${free("per_1000_low")}, ${free("per_1000_high")}: the percentage of the line and its bounds, times 10: 331 stands for 33.1 %. They are whole numbers`,
+    "  because some spreadsheets take a number such as 16.9 for a date.",
     `  Only the file of one measured table has them. ${free("per_1000_of")} says which ${data.row_name} they are of. Of 0 ${data.row_name}, there is no percentage: it is empty.`,
     "A file of all lines has each category by itself, with its own percentage, even if the page shows some of them together as one.",
     `A file of chosen lines ends with the number of ${data.row_name} in all of them, if that is in the table, too: its first column says so. Do not add it to the others.`,
@@ -257,6 +258,7 @@ function downloadMeaning() {
     "A column of an attribute is empty in the file of all tables if the table of the line does not have this attribute: all its categories are counted together.", "",
     ...rules(),
     ...meanings(),
+    ...[unexplained([...data.attributes.keys()])].filter((text) => text).flatMap((text) => [text, ""]),
     ...belonging(nameInFiles).flatMap(({ head, nodes }) => [head, ...nodes.map(([node, lower]) => `  ${node}: ${lower}`), ""]),
     "How people are protected", ...data.words, `For experts: ${data.guarantee}.`,
   ];

@@ -55,6 +55,6 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => printed.forEach((part, place) => { part.open = opened[place]; }));
 groups();
 held();
-if (!restore()) show();
-addEventListener("hashchange", restore);
+if (!arrive()) show();
+addEventListener("popstate", travelled);
 pictures();

@@ -68,7 +68,7 @@ async function show(start = {}) {
   shown = failed ? null : { asked, answer, source: answer.source, rows: records(asked, answer) };
   choices(start);
   element("download").hidden = failed;
-  sorted = { column: null, descending: true };
+  sorted = start.sorted ?? { column: null, descending: true };
   offer();
   wholes(start.of ?? "");
   scale = within.length && hasShareEnds() ? "share" : "count";
@@ -85,10 +85,10 @@ async function show(start = {}) {
   element("near").textContent = near(asked);
   table();
   // Nobody has to be told what the page shows first.
-  if (mine > 1) {
-    tell(tableTold());
-    remember();
-  }
+  if (mine > 1) tell(tableTold());
+  // An address that was followed is in the history.
+  if (mine > 1 && !start.asked) remember();
+  else history.replaceState({ shows: address() }, "");
   await chart();
 }
 

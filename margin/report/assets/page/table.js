@@ -34,6 +34,7 @@ function sortButton(column, name = column) {
     else sorted = { column: null, descending: true };
     table();
     chart();
+    remember();
     tell(`${sortTold(name)} ${linesShown()}`);
     const same = [...element("table").tHead.querySelectorAll("button")].filter((other) => other.title === button.title);
     // A narrow screen shows another button than a wide one.
@@ -151,6 +152,7 @@ function table() {
   element("total").textContent = "";
   element("differences").textContent = "";
   element("misses").textContent = "";
+  element("printing").textContent = "";
   element("small").textContent = "";
   element("meanings").replaceChildren();
   element("download-chosen").hidden = true;
@@ -158,7 +160,7 @@ function table() {
   element("caption").textContent = `${countsBy(shown.asked.map(nameOf))}, ${BOUNDED[shown.source] ?? "with bounds that may be far off"}`;
   const title = head.insertRow();
   shown.asked.forEach((axis, place) => title.append(sortHead(place, nameOf(axis), breaking(nameOf(axis)))));
-  element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), ...bands()].map((text) => cell("p", text, "quiet")));
+  element("meanings").replaceChildren(...[...shown.asked.filter(isDescribed).map(toldOf), unexplained(shown.asked), ...bands()].filter((text) => text).map((text) => cell("p", text, "quiet")));
   FIELDS.forEach((name) => title.append(sortHead(name, name, name === "count" ? "number" : "number bound")));
   title.cells[shown.asked.length].append(...narrowHeads());
   title.append(sortHead("share", shareName(), "share"));
@@ -168,9 +170,10 @@ function table() {
   let hasDashes = false;
   for (const row of rows.slice(0, MOST_ROWS)) {
     const line = body.insertRow();
-    row.labels.forEach((label) => {
+    row.labels.forEach((label, place) => {
       const name = cell("th", label, breaking(label));
       name.scope = "row";
+      name.dataset.of = nameOf(shown.asked[place]);
       line.append(name);
     });
     const { share, ends } = percentageOf(row);
@@ -183,6 +186,7 @@ function table() {
   element("total").textContent = `${adding(rows)}${leftOut()} ${about}${dashes}`;
   element("differences").textContent = differences(rows);
   element("misses").textContent = misses();
+  element("printing").textContent = printing();
   element("small").textContent = rows.some(mayBeNobody) ? `* ${nobody()}` : "";
   const ticks = ticked.some((codes) => codes.size);
   const isPart = rows.length < shown.rows.length;
@@ -199,7 +203,7 @@ function table() {
 }
 
 /** Break the lines of percentages if the table is too wide, and put them below the count, as on a narrow screen, if it still is. A narrow screen then
- * breaks words. */
+ * puts the categories of a line below each other. */
 function fit() {
   const box = element("table").parentElement;
   box.classList.remove("tight", "stacked");

@@ -33,6 +33,16 @@ const AMONG = "“Among those counted,";
 /** That only some rows of a person were counted, for brackets in a quotation. */
 const upTo = () => (someLeftOut() ? `at most ${data.statement.rows} counted for each ${data.unit_name}` : "");
 
+/** What some rows have in a sentence to print, such as "town Elm and age ‘18 or more’": the chosen categories of the attributes at some places of the
+ * table, or those of a line. Quotes keep the words of a category apart from those of the sentence. */
+function having(places, row = null) {
+  const parts = places.map((place) => {
+    const text = row ? row.labels[place] : tickedIn(place, Infinity);
+    return `${nameOf(shown.asked[place])} ${/,| or | and /.test(text) ? `‘${text}’` : text}`;
+  });
+  return new Intl.ListFormat("en").format(parts);
+}
+
 /** The number to quote: the sum of the chosen lines or, without its bounds, the largest count of the lines that are shown; null without any.
  *
  * It has the source of the table that has it: a sum of lines of a reconstructed table may be a line of a measured one. */
@@ -47,10 +57,10 @@ function quotable() {
   if (sum.source in QUOTED && (sum.ends || sum.known)) {
     const [low, high] = sum.ends ?? [sum.count, sum.count];
     const from = places.length < shown.asked.length && sum.source !== shown.source ? namesAt(places) : "";
-    return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: condition(Infinity), row };
+    return { count: sum.count, low, high, source: sum.known ? "known" : sum.source, from, what: having(places), row };
   }
   if (!left.length) return null;
-  const what = shown.asked.map((axis, place) => `${nameOf(axis)}: ${row.labels[place]}`).join("; ");
+  const what = having([...shown.asked.keys()], row);
   return { ...row, source: row.source ?? shown.source, from: row.from ?? "", what, row };
 }
 
@@ -78,10 +88,10 @@ function quote() {
 /** A count in a sentence. */
 function quotationOf({ count, source, what, from, ...row }) {
   const about = source === "known" ? "" : "about ";
-  const which = [what, upTo()].filter((text) => text).join("; ");
+  const counted = upTo() && ` (${upTo()})`;
   const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
   const made = from && ` This number is ${KINDS[source]}: the table ${from} has it.`;
-  return `${AMONG} there are ${about}${whole.format(count)} ${data.row_name} (${which}). ${QUOTED[source](number, bounds(row))}${made}${mayBeNobody({ ...row, known: source === "known" }) ? ` Beware: ${nobody()}` : ""}`;
+  return `${AMONG} ${about}${whole.format(count)} ${data.row_name} have ${what}${counted}. ${QUOTED[source](number, bounds(row))}${made}${mayBeNobody({ ...row, known: source === "known" }) ? ` Beware: ${nobody()}` : ""}`;
 }
 
 /** The percentage to quote: that of the chosen lines or, if percentages are within a category, that of the quoted line; null without bounds. */
@@ -108,8 +118,8 @@ function comparing() {
   return shown.source === "measured" ? `${OVERLAP} ${APART_ENOUGH}` : OVERLAP;
 }
 
-const OVERLAP = "If the bounds of two counts overlap, do not conclude from them that one true number is larger than the other.";
-const APART_ENOUGH = "If they do not overlap, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.";
+const OVERLAP = "If the bounds of two counts overlap or touch, do not conclude from them that one true number is larger than the other.";
+const APART_ENOUGH = "If they do not even touch, it is larger with a probability of about 95 % or more; of many such conclusions, some may be wrong. This holds for measured tables only.";
 
 /** That groups in some tables must not be compared. */
 const notCompared = (which) => `Do not compare counts, shares or ratios of groups in ${which}, even if their bounds do not overlap: what distinguishes the groups may not be in these numbers. Compare groups in measured tables.`;
@@ -122,7 +132,7 @@ const BY_HAND = "A ratio of two counts, or a share that this page does not show,
 /** What the bounds of percentages say, and where other percentages are. */
 function sharing() {
   return `The column “bounds of %” has the bounds of each percentage. They are wider than need be, so they hold at least as often.`
-    + ` If those of two percentages overlap, do not conclude which one is larger. How far two are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup()}`;
+    + ` If those of two percentages overlap or touch, do not conclude from them which one is larger; for percentages of the same number, their counts may tell it. How far two are apart has bounds, too: low minus high, and high minus low. ${APART}${shareOfGroup()}`;
 }
 
 const APART = "For example, percentages of 48.0% to 54.8% and of 31.6% to 34.6% are 13.4 to 23.2 percentage points apart.";
@@ -145,7 +155,7 @@ function shareOf(row) {
   const all = wholesAt(within)(row);
   const ends = isMeasured({ source: shown.source, ...row }) && isMeasured(all) ? shareEnds(row, all, restsAt(together())(row, all)) : null;
   if (!ends) return null;
-  const told = (some) => some.map((place) => `${nameOf(shown.asked[place])}: ${row.labels[place]}`).join("; ");
+  const told = (some) => (some.length ? having(some, row) : "");
   const rest = shown.asked.map((_, place) => place).filter((place) => !within.includes(place));
   return { share: shareIn(row, sums()), ends, isPublic: false, of: told(within), have: told(rest) };
 }
@@ -175,7 +185,15 @@ function misses() {
   return `${often}${nobody}${impossible}`.trim();
 }
 
-/** How far the counts of two chosen lines of a measured table are apart and, where percentages are not of all rows, their percentages; empty for others.
+/** Whether small numbers may be printed, if the table has numbers with noise. That of a simulation must not be published. */
+function printing() {
+  const isNoisy = shown.rows.some((row) => isKnown(row.low) && !row.known);
+  if (!isNoisy || !data.private) return "";
+  return "A small number may be printed, too, with its bounds: noise blurs it like a large one. What it can tell about anybody is limited as “What is protected” says, however small it is."
+    + " It says little if its bounds are as far apart as the number is large, or farther.";
+}
+
+/** How far the counts and the percentages of two chosen lines of a measured table are apart; empty for others.
  *
  * The bounds are those of the rule in `data.adding`, which holds for any correlation of the two errors. So it holds for lines of categories that are
  * together, too, even if a smaller table has one of them. It holds for percentages: half the width of their bounds is at least that of their errors; see
@@ -184,32 +202,49 @@ function differences(rows) {
   const isChosen = limited().length > 0 || together().length > 0;
   const isRuled = rows.length === 2 && shown.source === "measured" && isChosen;
   if (!isRuled || rows.some((row) => row.known || !isKnown(row.low) || !isMeasured({ source: shown.source, ...row }))) return "";
+  const names = rows.map((row) => rowName(row, rows));
   // Numbers as the table shows them, so that readers find the difference there.
-  const counts = rows.map((row) => ({ value: shownNumber(row.count), low: row.low, high: row.high }));
-  const percentages = rows.map(shares()).map(({ share, ends }) => ends && { value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
+  const counts = rows.map((row, at) => ({ name: names[at], value: shownNumber(row.count), low: row.low, high: row.high }));
+  const percentages = rows.map(shares()).map(({ share, ends }, at) => ends && { name: names[at], value: tenths(percent.format(share)), low: tenths(ends[0]), high: tenths(ends[1]) });
   // Shares of the same rows are in the order of their counts, whose bounds are narrower.
   const isSameWhole = within.every((place) => rows[0].codes[place] === rows[1].codes[place]);
   // All rows of a whole, put together, are 100 % of it by choice.
   const isPart = shown.asked.some((axis, place) => !within.includes(place) && !(joined[place] && ticked[place].size === sizes[axis]));
   const points = (number) => (number / 10).toFixed(1);
-  const ofPercentages = within.length && isPart && percentages.every((one) => one)
-    ? `${difference("percentage", percentages, points, " percentage points")}${isSameWhole ? "" : `, ${larger("percentage", percentages)}`}. ` : "";
-  return `${ofPercentages}${difference("count", counts, whole.format)}, ${larger("count", counts)}. Such bounds are low minus high, and high minus low.`;
+  const hasPercentages = isPart && percentages.every((one) => one);
+  const ofPercentages = !hasPercentages ? ""
+    : `${difference("percentage", percentages, points, " percentage points")}${isSameWhole ? "" : `, ${larger("percentage", percentages)}`}. `;
+  const follows = hasPercentages && isSameWhole ? " The percentages are of the same number, so what is said of the counts holds for them, too." : "";
+  return `${ofPercentages}${difference("count", counts, whole.format)}, ${larger("count", counts)}.${follows} Such bounds are low minus high, and high minus low.`;
 }
+
+/** The name of one of two lines: the categories in which it differs from the other one. */
+function rowName(row, [one, other]) {
+  const own = row.labels.filter((_, place) => one.labels[place] !== other.labels[place]);
+  return `“${own.join(" · ")}”`;
+}
+
+/** Two numbers, the larger one first. */
+const byValue = ([one, other]) => (one.value < other.value ? [other, one] : [one, other]);
 
 /** The bounds of the first of two numbers minus the second. */
 const boundsApart = ([first, second]) => [first.low - second.high, first.high - second.low];
 
-/** How far two numbers are apart, in words. */
-function difference(what, [first, second], written, unit = "") {
-  const [least, most] = boundsApart([first, second]).map(written);
-  return `The ${what} of the first line minus that of the second is ${written(first.value - second.value)}${unit}, with bounds of ${least} to ${most}`;
+/** How far two numbers are apart, in words without a minus sign. */
+function difference(what, numbers, written, unit = "") {
+  const [first, second] = byValue(numbers);
+  const [least, most] = boundsApart([first, second]);
+  const between = first.value - second.value;
+  const how = between ? `${written(between)}${unit} above` : "equal to";
+  const ends = least < 0 ? `${written(-least)} below to ${written(most)} above it` : `${written(least)} to ${written(most)}`;
+  return `The ${what} of ${first.name} is ${how} that of ${second.name}, with bounds of ${ends}`;
 }
 
 /** Which of two true numbers is larger, in words, if their bounds tell. */
-function larger(what, [first, second]) {
-  const [least, most] = boundsApart([first, second]);
-  return least > 0 || most < 0 ? `so the true ${what} of the ${least > 0 ? "first" : "second"} line is larger with a probability of about 95 % or more`
+function larger(what, numbers) {
+  const [first, second] = byValue(numbers);
+  const [least] = boundsApart([first, second]);
+  return least > 0 ? `so the true ${what} of ${first.name} is larger with a probability of about 95 % or more`
     : `which allow 0: do not conclude which true ${what} is larger`;
 }
 
@@ -255,7 +290,7 @@ function shareOfSum() {
   const rest = places.filter((place) => !own.includes(place));
   const [part, all] = [sumAt(places), sumAt(own)];
   const isPublic = [part, all].every(({ known, source }) => known || source === "known");
-  return ends && { share: shareOfNumber(part.count, all.count), ends, isPublic, of: own.length ? condition(Infinity, own) : "", have: condition(Infinity, rest) };
+  return ends && { share: shareOfNumber(part.count, all.count), ends, isPublic, of: own.length ? having(own) : "", have: having(rest) };
 }
 
 /** That the limits of numbers in the table are the only ones, once for all attributes with bands. */
@@ -263,6 +298,16 @@ function bands() {
   const banded = shown.asked.filter((axis) => data.attributes[axis].banded);
   const limits = `The limits of ${listed(banded.map(nameOf))} are fixed: this page has no counts for other limits than those in the table. Bands side by side can be put together as one.`;
   return banded.length ? [limits] : [];
+}
+
+/** That the publisher did not say what some attributes of the table mean; empty if all have a description, and for whoever has the file of the release. */
+function unexplained(axes) {
+  const lacking = [...new Set(axes.map(attributeOf))].filter((axis) => !isDescribed(axis));
+  if (!lacking.length || data.live) return "";
+  const { Contact: contact } = data.imprint;
+  const mean = lacking.length === 1 ? "means, such as its" : "mean, such as their";
+  return `The publisher has not declared what ${listed(lacking.map(nameOf))} ${mean} unit, time or place. If the text at the top does not tell it, ask`
+    + ` ${contact ? `them: ${contact}` : "whoever gave this to you"}.`;
 }
 
 /** That lines which are not shown count in percentages, and how to have the share of a line in those that are shown; empty if the percentages have no
