@@ -23,7 +23,13 @@ from margin.solvers.threads import processors
 
 # The experiments are not part of the package. The path is added at the end, so that `margin` itself
 # is the installed one.
-sys.path.append(str(Path(__file__).parents[1]))
+_CHECKOUT = Path(__file__).parents[1]
+sys.path.append(str(_CHECKOUT))
+
+# Without symbolic links the checkout has a `margin` without solvers. The processes of tests must
+# not find it in their folder, but take the installed one, too.
+if not (_CHECKOUT / "margin" / "solvers").is_dir():
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 # A signal that is ignored, as SIGHUP under nohup, is ignored by the processes of tests too, and
 # these test what signals do.

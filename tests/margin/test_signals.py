@@ -39,10 +39,9 @@ def test_signals_at_random_moments_are_told_truly(tmp_path):
     """Two hundred releases of seventeen kinds of sources, with one signal each."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "tests.helpers.interrupted_releases"),
+            *(sys.executable, ROOT / "tests" / "helpers" / "interrupted_releases.py"),
             *(str(tmp_path), str(TRIALS), str(SEED)),
         ],
-        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,

@@ -15,7 +15,7 @@ from tests.helpers.interrupted_comparisons import ENDED, FRONTS, REPEATS, SIGNAL
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
-ROOT = Path(__file__).parent.parent.parent.parent
+HELPERS = Path(__file__).parents[2] / "helpers"
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,7 @@ def interrupted(tmp_path_factory):
     """The folder of all cases, and the exit code of each."""
     folder = tmp_path_factory.mktemp("interrupted")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.interrupted_comparisons", str(folder)],
-        cwd=ROOT,
+        [sys.executable, HELPERS / "interrupted_comparisons.py", folder],
         capture_output=True,
         text=True,
         check=True,

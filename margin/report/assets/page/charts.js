@@ -233,6 +233,9 @@ async function draw(place, spec, description) {
   // Vega calls it a document, in which readers would look for parts.
   place.setAttribute("role", "img");
   place.removeAttribute("aria-roledescription");
+  // Keys scroll a chart that is wider than its place only while it has the focus.
+  if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+  else place.removeAttribute("tabindex");
 }
 
 /** Draw the chosen lines of the table, and say so. */
