@@ -4,7 +4,7 @@ of the data has reviewed it."""
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -19,7 +19,7 @@ from ..interrupts.share import tell, within
 from .advance import telling_query
 from .checks.unread import unread_files
 from .encode import is_plain, quietly
-from .failures import MixedTypesError, is_about_content, unknown
+from .failures import MixedTypesError, Problem, is_about_content, unknown
 from .files import MEMORY, FileSource, connected, measure
 from .folders import FilesSource
 from .opening import open_source
@@ -170,7 +170,7 @@ class _Table:
 
     connection: Any
     text: str
-    failed: Callable[[Exception], str]
+    failed: Problem
     query: Sql | None = None
 
     def row(
@@ -266,6 +266,7 @@ def _suggested(source: Source) -> dict[str, Any]:
     """The draft for a source; see `suggest_domain`."""
     query = None
     mixed: list[str] = []
+    failed: Problem
     limit = getattr(source, "memory_limit", MEMORY)
     with closing(connected(limit)) as connection:
         measure(connection)
