@@ -59,6 +59,11 @@ _SQLITE = b"SQLite format 3\0"
 MEMORY = "1GB"
 """The memory of an embedded DuckDB if the caller does not say otherwise."""
 
+_CASTS_IN_READER = "type_pushdown"
+"""The step of DuckDB's optimizer that lets the reader of a text file make the casts of a query. The
+reader fails at a text that try_cast would turn into null, and tells the form of dates from other
+rows."""
+
 _DIGITS = 38
 """Largest number of digits of a decimal. DuckDB rounds a longer decimal to a float."""
 
@@ -444,6 +449,10 @@ def _connect(memory_limit: str) -> Any:
     }
     connection = duckdb.connect(":memory:", config=options)
     connection.execute("SET enable_progress_bar = false")
+    # A row must be read by itself, and older versions have no such step.
+    steps = {name for (name,) in connection.execute("FROM duckdb_optimizers()").fetchall()}
+    if _CASTS_IN_READER in steps:
+        connection.execute(f"SET disabled_optimizers = '{_CASTS_IN_READER}'")
     interruptible(connection)
     return connection
 

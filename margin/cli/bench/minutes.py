@@ -1,4 +1,5 @@
-"""A line of progress each minute, for a long command whose output is no terminal."""
+"""The progress of a long command whose output is no terminal: each stage, and the runs that have
+ended, one line a minute."""
 
 import logging
 import sys
@@ -11,11 +12,12 @@ from ...interrupts.progress import COUNTED, time_left
 __all__ = ["each_minute"]
 
 _PAUSE = 60.0
-"""Least number of seconds between two lines."""
+"""Least number of seconds between two lines that count runs."""
 
 
 class _Lines(logging.Handler):
-    """A log handler that prints a message, unless it printed one less than a pause ago."""
+    """A log handler that prints the messages of stages, such as "compiling loops". It prints a
+    message that counts runs unless it printed one less than a pause ago."""
 
     def __init__(self, pause: float) -> None:
         super().__init__(logging.INFO)
@@ -25,24 +27,32 @@ class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message of a record to stderr."""
         now = time.monotonic()
-        if now - self._last >= self._pause:
+        if self._counted(record) is not None:
+            if now - self._last < self._pause:
+                return
             self._last = now
-            line = f"margin: {record.getMessage()}{self._left(record, now)}"
-            print(line, file=sys.stderr, flush=True)
+        line = f"margin: {record.getMessage()}{self._left(record, now)}"
+        print(line, file=sys.stderr, flush=True)
+
+    @staticmethod
+    def _counted(record: logging.LogRecord) -> tuple[int, int] | None:
+        """How many runs have ended, and of how many; None if the message counts none."""
+        if not str(record.msg).endswith(COUNTED) or not isinstance(record.args, tuple):
+            return None
+        ended, total = record.args[-2:]
+        assert isinstance(ended, int) and isinstance(total, int)
+        return ended, total
 
     def _left(self, record: logging.LogRecord, now: float) -> str:
         """Estimate the time left from the mean time of the runs that have ended, as a text; empty
-        if the message counts no runs."""
-        if not str(record.msg).endswith(COUNTED) or not isinstance(record.args, tuple):
-            return ""
-        ended, total = record.args[-2:]
-        assert isinstance(ended, int) and isinstance(total, int)
+        if the message counts no runs, or none has ended."""
+        ended, total = self._counted(record) or (0, 0)
         return time_left((now - self._begun) / ended * (total - ended)) if ended else ""
 
 
 @contextmanager
 def each_minute(pause: float = _PAUSE) -> Iterator[None]:
-    """Print what the library logs inside the `with` block, one line a minute.
+    """Print what the library logs inside the `with` block: stages at once, runs each minute.
 
     A terminal shows the same by `margin.progress`; there this function does nothing.
     """

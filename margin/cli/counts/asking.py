@@ -168,6 +168,8 @@ def _unknown(
     from ...domain.attribute import UNSEEN
     from ...domain.level_views import attribute_at
 
+    if not bases:
+        return []
     compared = outside_order(domain, conditions)
     lines = []
     for name, selected in where_of(domain, conditions).items():

@@ -117,7 +117,8 @@ def _group(
     whole: bool,
 ) -> _Group:
     """The mean, or the quantile below which a share lies, of the rows of a condition."""
-    from ...domain.level_views import split_level
+    from ...domain.level_views import attribute_at, split_level
+    from ...domain.order import codes_in_order
     from ...domain.where import chosen_codes
 
     number: Mean | Quantile
@@ -129,7 +130,8 @@ def _group(
         has_bounds = values["low"] is not None
     else:
         number = synopsis.quantile(attribute, share, where)
-        values, texts = _values(number), _texts(number)
+        every = len(codes_in_order(attribute_at(synopsis.domain, attribute)))
+        values, texts = _values(number), _texts(number, every)
         has_bounds = not all(math.isnan(one.variance) for one in number.excess)
     names = dict.fromkeys(chosen_codes(synopsis.domain, where))
     names[split_level(synopsis.domain, attribute)[0]] = None
@@ -183,12 +185,12 @@ def _values(quantile: "Quantile") -> dict[str, Any]:
     }
 
 
-def _texts(quantile: "Quantile") -> list[str]:
+def _texts(quantile: "Quantile", every: int) -> list[str]:
     """The category that holds a quantile, and its bounds: edges, or the first and the last
-    category."""
+    category. If any of the `every` categories may hold it, none is named."""
+    kept = quantile.between(0.95)
     bounds = [f"{edge:,g}" for edge in quantile.interval(0.95)] if quantile.edges else []
     if not bounds:
-        kept = quantile.between(0.95)
         bounds = [str(kept[0]), str(kept[-1])]
-    estimate = "-" if quantile.estimate is None else str(quantile.estimate)
-    return [estimate, *bounds]
+    is_open = quantile.estimate is None or len(kept) == every
+    return ["-" if is_open else str(quantile.estimate), *bounds]

@@ -116,3 +116,18 @@ def test_a_quantile_is_that_of_python(synopsis, told, option, by):
 def test_what_has_no_average_is_refused(told, capsys, words, message):
     code = main(["count", "x.margin", *words])
     assert message in capsys.readouterr().err and (code == 2) == bool(message)
+
+
+@pytest.mark.parametrize("attribute", ["wage", "band"])
+def test_no_category_is_named_where_any_may_hold_the_median(attribute, tmp_path, capsys):
+    """A group without rows has no median."""
+    domain = margin.Domain({name: DOMAIN[name].to_json() for name in (attribute, "sex")})
+    rows = {attribute: np.zeros(500, int), "sex": np.zeros(500, int)}
+    codes = np.column_stack(list(rows.values()))
+    made = margin.release(codes, domain=domain, budget=margin.PureDP(1))
+    made.save(tmp_path / "x.margin")
+    words = ["count", str(tmp_path / "x.margin"), "--median", attribute, "--by", "sex"]
+    assert main(words) == 0
+    _, full, empty, *_ = capsys.readouterr().out.splitlines()
+    assert full.split()[0] == "F" and " - " not in full
+    assert empty.split()[:2] == ["M", "-"]

@@ -100,11 +100,15 @@ def test_another_ending_is_refused(saved, capsys):
 
 def test_progress_is_a_line_now_and_then(capsys):
     log = logging.getLogger("margin")
-    for pause, lines in ((0.0, "margin: run 1 of 2\nmargin: run 2 of 2\n"), (60.0, "")):
+    left = ", about 0 s left"
+    runs = f"margin: run 1 of 2{left}\nmargin: run 2 of 2{left}\n"
+    # A stage is told at once: nobody waits for a minute without a word.
+    for pause, lines in ((0.0, runs), (60.0, "")):
         with each_minute(pause):
+            log.info("compiling loops")
             for number in (1, 2):
-                log.info("run %d of 2", number)
-        assert capsys.readouterr().err == lines
+                log.info("run %d of %d", number, 2)
+        assert capsys.readouterr().err == f"margin: compiling loops\n{lines}"
 
 
 @pytest.mark.parametrize(

@@ -882,6 +882,38 @@ def test_a_query_over_parquet_in_files_may_calculate(tmp_path):
     assert count(query, Domain({"v": 5}), [["v"]])[0].tolist() == [0, 0, 0, 1, 0]
 
 
+CAST = [" 12", "1_000", "1e3", "0x10", "true", "2026-01-02", "01/02/2026", "2026-13-45", "none"]
+
+
+def written_as(ending, texts, path):
+    """A file of one column of texts."""
+    if ending == "csv":
+        path.write_text("".join(f"{text}\n" for text in ["v", *texts]))
+    elif ending == "jsonl":
+        path.write_text("".join(f"{json.dumps({'v': text})}\n" for text in texts))
+    else:
+        pq.write_table(pa.table({"v": texts}), path)
+
+
+@pytest.mark.parametrize("kind", ["INT", "DOUBLE", "BOOLEAN", "DATE", "VARCHAR"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_no_text_decides_how_a_query_casts_another(ending, kind, tmp_path):
+    """DuckDB may cast in the reader of a file, where one odd text fails the query."""
+    path = tmp_path / f"t.{ending}"
+    query = Sql(f"SELECT try_cast(v AS {kind}) AS w FROM t", files={"t": path})
+    domain = Domain({"w": {"values": ["1000", "2026-01-02", "true"], "missing": 0, "other": 1}})
+    with contextlib.closing(duckdb.connect()) as connection:
+        connection.register("t", pa.table({"v": CAST}))
+        cast = connection.sql(query.text).to_arrow_table()
+    for order in (CAST, CAST[::-1]):
+        written_as(ending, order, path)
+        assert count(query, domain, [["w"]])[0].tolist() == count(cast, domain, [["w"]])[0].tolist()
+    for row, text in enumerate(CAST):
+        written_as(ending, [text], path)
+        own = cast.slice(row, 1)
+        assert count(query, domain, [["w"]])[0].tolist() == count(own, domain, [["w"]])[0].tolist()
+
+
 @pytest.mark.parametrize(
     "read_by", ["'{}/*/*.parquet'", "read_parquet(['{}/day=2020-1-1/t.parquet'])"]
 )

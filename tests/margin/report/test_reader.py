@@ -473,7 +473,8 @@ def test_the_page_says_that_small_numbers_may_be_printed(browser, synopsis, tmp_
     write_report(synopsis if private else simulated, tmp_path / "r.html")
     open_page(browser, tmp_path / "r.html")
     (said,) = texts(browser, "#printing")
-    assert said.startswith("A small number may be printed, too, with its bounds: ") is private
+    begin = "A small number may be printed, too, with its bounds, if the low one is above 0: "
+    assert said.startswith(begin) is private
     assert ("however small it is. It says little if its bounds are as far apart" in said) is private
 
 

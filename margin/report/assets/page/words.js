@@ -189,7 +189,7 @@ function misses() {
 function printing() {
   const isNoisy = shown.rows.some((row) => isKnown(row.low) && !row.known);
   if (!isNoisy || !data.private) return "";
-  return "A small number may be printed, too, with its bounds: noise blurs it like a large one. What it can tell about anybody is limited as “What is protected” says, however small it is."
+  return "A small number may be printed, too, with its bounds, if the low one is above 0: noise blurs it like a large one. What it can tell about anybody is limited as “What is protected” says, however small it is."
     + " It says little if its bounds are as far apart as the number is large, or farther.";
 }
 
