@@ -339,11 +339,12 @@ class Comparison:
         partial = [row for row in others if row.is_partial or best.is_partial]
         tested = [row for row in others if row not in same and row not in partial]
         close = [row for row in tested if not _differ(row, best)]
+        clear = [row for row in tested if row not in close]
+        by = f"at {100 * _LEVEL:.0f} %, by a paired t-test, than:"
+        if clear:
+            parts.append(f"clearly better {by} {_names(clear)}")
         if close:
-            percent = f"{100 * _LEVEL:.0f} %"
-            parts.append(
-                f"not clearly better at {percent}, by a paired t-test, than: {_names(close)}"
-            )
+            parts.append(f"not clearly better {by} {_names(close)}")
         if partial:
             parts.append(f"not tested, because some views have no number: {_names(partial)}")
         return f" ({'; '.join(parts)})" if parts else ""

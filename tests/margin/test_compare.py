@@ -239,7 +239,9 @@ def test_a_difference_is_clear_if_the_paired_test_says_so(pair):
     else:
         clear = scipy.stats.ttest_rel(first, second).pvalue < 0.05
     same = first == second
-    assert ("not clearly better" in str(found)) == (not clear and not same)
+    than = "at 95 %, by a paired t-test, than: second"
+    assert (f"(clearly better {than}" in str(found)) == clear
+    assert (f"(not clearly better {than}" in str(found)) == (not clear and not same)
     assert ("the same errors in every run: second" in str(found)) == same
 
 

@@ -14,9 +14,9 @@ from ..common import did_you_mean
 __all__ = ["FORMS", "USUAL", "add_workload", "names_in", "views_of", "workload_of"]
 
 FORMS = (
-    "2way, 3way and so on for all views of two or three attributes (or all:2, all:3); A,B,C or "
-    "'A B C' for one view, where A@LEVEL is a level of an attribute; or a JSON file with a list "
-    "of lists of these; they may be mixed"
+    "2way, 3way and so on for all views of two or three attributes, without levels (or all:2, "
+    "all:3); A,B,C or 'A B C' for one view, where A@LEVEL is a level of an attribute; or a JSON "
+    "file with a list of lists of these; they may be mixed"
 )
 """How the values of an option name views, for help texts."""
 

@@ -85,13 +85,15 @@ function quote() {
   else element("quoted").after(element("quoted-share"));
 }
 
-/** A count in a sentence. */
+/** A count in a sentence; only its bounds if there may be none, since nobody may say then that there are some. */
 function quotationOf({ count, source, what, from, ...row }) {
+  const isDoubtful = mayBeNobody({ ...row, known: source === "known" });
   const about = source === "known" ? "" : "about ";
+  const said = isDoubtful ? bounds(row) : `${about}${whole.format(count)}`;
   const counted = upTo() && ` (${upTo()})`;
   const number = someLeftOut() ? `the true number of counted ${data.row_name}` : "the true number";
   const made = from && ` This number is ${KINDS[source]}: the table ${from} has it.`;
-  return `${AMONG} ${about}${whole.format(count)} ${data.row_name} have ${what}${counted}. ${QUOTED[source](number, bounds(row))}${made}${mayBeNobody({ ...row, known: source === "known" }) ? ` Beware: ${nobody()}` : ""}`;
+  return `${AMONG} ${said} ${data.row_name} have ${what}${counted}. ${QUOTED[source](number, bounds(row))}${made}${isDoubtful ? ` Beware: ${nobody()}` : ""}`;
 }
 
 /** The percentage to quote: that of the chosen lines or, if percentages are within a category, that of the quoted line; null without bounds. */
