@@ -112,9 +112,9 @@ def caption(clock: Clock = "cpu", *, each: bool = False) -> list[str]:
         "instances that were solved; - if none was",
         "primal integral: the mean gap over the seconds of the time limit, from 0 (the best "
         "known at once) to 1 (no answer in time); gaps are relative to the size of the best known "
-        "objective, at least 0.001, and at most 1; as the mean, it is of the fastest warm solve, or "
-        "of the first one if there is no warm one; - for a solver that does not tell its answers on "
-        "the way",
+        "objective, at least 0.001, and at most 1; as the mean, it is of the fastest warm solve, "
+        "or of the first one if there is no warm one; - for a solver that does not tell its "
+        "answers on the way",
     ]
 
 
