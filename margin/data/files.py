@@ -450,8 +450,8 @@ def _connect(memory_limit: str) -> Any:
     connection = duckdb.connect(":memory:", config=options)
     connection.execute("SET enable_progress_bar = false")
     # A row must be read by itself, and older versions have no such step.
-    steps = {name for (name,) in connection.execute("FROM duckdb_optimizers()").fetchall()}
-    if _CASTS_IN_READER in steps:
+    steps = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    if (_CASTS_IN_READER,) in steps:
         connection.execute(f"SET disabled_optimizers = '{_CASTS_IN_READER}'")
     interruptible(connection)
     return connection
