@@ -152,8 +152,8 @@ def test_only_the_setup_makes_a_ledger(weekly, tmp_path):
 
 def test_the_two_budgets_of_the_page(weekly, tmp_path, capsys):
     total, total_in_rho = re.findall(r'^TOTAL="(.*)" \./', PAGE, re.MULTILINE)
-    each, in_rho = re.findall(r'(?:&& |has `)EACH="(.*?)"', PAGE)
-    assert (each, total) == ("--epsilon 0.1", "--epsilon 5")
+    each, monthly, in_rho = re.findall(r'(?:&& |has `)EACH="(.*?)"', PAGE)
+    assert (each, monthly, total) == ("--epsilon 0.1", "--epsilon 0.1", "--epsilon 5")
     (tmp_path / "ledger.db").unlink()
     assert weekly("--setup", TOTAL=total_in_rho).returncode == 0
     assert weekly("2026-W47", EACH=in_rho).returncode == 0
