@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._types import Floats
 from .._version import __version__
 from ..domain.domain import View
 from ..metrics import L2, AskedError, Inside, IntervalScore, Metric
 from ..notebook import html_table, latex_table
 from ..privacy.budget import Budget
+from .runs import (
+    LEVEL,
+    are_equal,
+    differ,
+    known_mean,
+    known_numbers,
+    standard_error,
+    weighted_mean,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -22,12 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Compared", "Comparison"]
-
-_LEVEL = 0.95
-"""Two means are clearly different if a paired t-test at this level says so."""
-
-_ROUNDING = 1e-9
-"""Largest relative difference between two numbers that are called the same."""
 
 _MEAN_DIGITS = 5
 """Largest number of significant digits of a mean beside its standard error."""
@@ -100,12 +102,12 @@ class Compared:
         Views without a number (NaN), such as those without intervals, are left out.
         """
         by_run = [np.reshape(numbers, (self.runs, -1)) for numbers in self.values]
-        return tuple(tuple(map(_known_mean, numbers)) for numbers in by_run)
+        return tuple(tuple(map(known_mean, numbers)) for numbers in by_run)
 
     @property
     def means(self) -> tuple[float, ...]:
         """The mean of each metric over the runs. Empty if the mechanism failed."""
-        return tuple(map(_known_mean, self.run_means))
+        return tuple(map(known_mean, self.run_means))
 
     @property
     def standard_errors(self) -> tuple[float, ...]:
@@ -116,7 +118,7 @@ class Compared:
         noise alone: it says nothing about other tables or other views. It has ``runs - 1`` degrees
         of freedom, and fewer if some runs have no number.
         """
-        return tuple(map(_standard_error, self.run_means))
+        return tuple(map(standard_error, self.run_means))
 
     @property
     def standard_error(self) -> float:
@@ -132,7 +134,7 @@ class Compared:
     def percentile(self, share: float) -> float:
         """The quantile of the first metric at this share, from 0 to 1, without the views that have
         no number. NaN if none has one, and if the mechanism failed."""
-        known = _known_numbers(self.errors)
+        known = known_numbers(self.errors)
         return float(np.quantile(known, share)) if len(known) else math.nan
 
     @property
@@ -263,7 +265,7 @@ class Comparison:
         """What the test of two means assumes and says, as a line; empty if none is made."""
         if self.runs < 2 or sum(not row.problem for row in self.rows) < 2:
             return ""
-        false_alarms = f"{100 * (1 - _LEVEL):.0f} %"
+        false_alarms = f"{100 * (1 - LEVEL):.0f} %"
         return (
             "clearly better: by a paired t-test over the runs, because runs with the same seed may "
             f"share noise; it calls one of two equally good mechanisms better in {false_alarms} of "
@@ -305,7 +307,7 @@ class Comparison:
                 continue
             for row in self.rows:
                 numbers = row.values[place] if row.values else ()
-                known = len(_known_numbers(numbers))
+                known = len(known_numbers(numbers))
                 if known < len(numbers):
                     parts.append(
                         f"{_heading(metric)} of {row.name}: over {known:,} of {len(numbers):,}"
@@ -338,9 +340,9 @@ class Comparison:
             return f" ({'; '.join(parts)})"
         partial = [row for row in others if row.is_partial or best.is_partial]
         tested = [row for row in others if row not in same and row not in partial]
-        close = [row for row in tested if not _differ(row, best)]
+        close = [row for row in tested if not differ(row.run_means[0], best.run_means[0])]
         clear = [row for row in tested if row not in close]
-        by = f"at {100 * _LEVEL:.0f} %, by a paired t-test, than:"
+        by = f"at {100 * LEVEL:.0f} %, by a paired t-test, than:"
         if clear:
             parts.append(f"clearly better {by} {_names(clear)}")
         if close:
@@ -376,8 +378,8 @@ class Comparison:
                 found.append(unknown)
                 continue
             by_run = np.reshape(numbers, (row.runs, -1))
-            of_runs = [_weighted_mean(of_run, weights) for of_run in by_run]
-            found.append((_known_mean(of_runs), _standard_error(of_runs)))
+            of_runs = [weighted_mean(of_run, weights) for of_run in by_run]
+            found.append((known_mean(of_runs), standard_error(of_runs)))
         return tuple(found)
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -546,57 +548,9 @@ def _names(rows: Sequence[Compared]) -> str:
 
 
 def _are_same(first: Compared, second: Compared) -> bool:
-    """True if all metrics have the same numbers in every run, up to rounding, as if one mechanism
-    took the other."""
-    pairs = zip(first.values, second.values, strict=True)
-    return all(
-        len(one) == len(other) and np.allclose(one, other, rtol=_ROUNDING, atol=0.0, equal_nan=True)
-        for one, other in pairs
-    )
-
-
-def _differ(first: Compared, second: Compared) -> bool:
-    """True if the means of the first metric differ clearly, by a paired t-test over the runs.
-
-    Runs of two mechanisms with the same seed take their noise from the same stream of random bytes,
-    so that their errors may be correlated. The differences between these runs are independent of
-    each other in any case, because each run has another seed. They have ``runs - 1`` degrees of
-    freedom, so with few runs a mean difference must be many of its standard errors.
-    """
-    # Imported here, because it takes a while.
-    from scipy.special import stdtrit
-
-    differences = np.subtract(first.run_means[0], second.run_means[0])
-    gap = abs(float(differences.mean()))
-    error = _standard_error(differences)
-    quantile = stdtrit(len(differences) - 1, (1 + _LEVEL) / 2)
-    return bool(gap > quantile * error)
-
-
-def _known_numbers(numbers: Sequence[float] | Floats) -> Floats:
-    """The numbers that are not NaN."""
-    array = np.asarray(numbers, dtype=np.float64)
-    return array[~np.isnan(array)]
-
-
-def _known_mean(numbers: Sequence[float] | Floats) -> float:
-    """The mean of the numbers that are not NaN. NaN if there are none."""
-    known = _known_numbers(numbers)
-    return float(known.mean()) if len(known) else math.nan
-
-
-def _weighted_mean(numbers: Floats, weights: Floats) -> float:
-    """The weighted mean of the numbers that are not NaN. NaN if there are none."""
-    known = ~np.isnan(numbers)
-    return float(np.average(numbers[known], weights=weights[known])) if known.any() else math.nan
-
-
-def _standard_error(run_means: Sequence[float] | Floats) -> float:
-    """The standard error of the mean of the runs that have a number. NaN for fewer than two."""
-    known = _known_numbers(run_means)
-    if len(known) < 2:
-        return math.nan
-    return float(np.std(known, ddof=1)) / math.sqrt(len(known))
+    """True if all metrics have the same numbers in every run, as if one mechanism took the
+    other."""
+    return all(map(are_equal, first.values, second.values))
 
 
 def _heading(metric: Metric) -> str:

@@ -50,8 +50,8 @@ class _OfIntervals(ABC):
         truth: Floats,
         rows: float,
     ) -> float:
-        """The number for a view with so many rows, from the bounds and the true counts of the cells
-        that have an interval, each of shape (cells,)."""
+        """The number for a view that has `rows` rows. The bounds and the true counts are those of
+        the cells that have an interval, shape (cells,)."""
 
 
 @dataclass(frozen=True)

@@ -140,14 +140,9 @@ def not_in_order(
     lines = []
     in_denominator: dict[str, list[Value]] = {}
     for name, labels in outside_order(domain, conditions).items():
-        holding = {
-            option: [label for label in labels if _holds(domain, base, name, label)]
-            for option, base in (bases or {}).items()
-        }
-        held = [label for label in labels if any(label in found for found in holding.values())]
+        held, options = _held(domain, bases or {}, name, labels)
         if held:
             in_denominator[name] = held
-            options = " and ".join(option for option, found in holding.items() if found)
             lines.append(_denominator(name, held, options, in_order(domain, name)))
     for name, labels in outside.items():
         left = [label for label in labels if label not in in_denominator.get(name, ())]
@@ -179,16 +174,27 @@ def _unknown(
         # Whoever selects such values has thought of them.
         if name in compared or set(labels) & set(selected):
             continue
-        holding = {
-            option: [label for label in labels if _holds(domain, base, name, label)]
-            for option, base in bases.items()
-        }
-        held = [label for label in labels if any(label in found for found in holding.values())]
+        held, options = _held(domain, bases, name, labels)
         if held:
-            options = " and ".join(option for option, found in holding.items() if found)
             stated = [label for label in attribute.names if label not in labels]
             lines.append(_unknown_line(name, held, options, _one_of(name, stated)))
     return lines
+
+
+def _held(
+    domain: "margin.Domain",
+    bases: "Mapping[str, Mapping[str, Sequence[Value]]]",
+    name: str,
+    labels: "Sequence[Value]",
+) -> "tuple[list[Value], str]":
+    """The categories of an attribute that some denominator counts, and the options that ask for
+    these denominators, in words."""
+    holding = {
+        option: [label for label in labels if _holds(domain, base, name, label)]
+        for option, base in bases.items()
+    }
+    held = [label for label in labels if any(label in found for found in holding.values())]
+    return held, " and ".join(option for option, found in holding.items() if found)
 
 
 def _unknown_line(

@@ -117,8 +117,7 @@ def _group(
     whole: bool,
 ) -> _Group:
     """The mean, or the quantile below which a share lies, of the rows of a condition."""
-    from ...domain.level_views import attribute_at, split_level
-    from ...domain.order import codes_in_order
+    from ...domain.level_views import split_level
     from ...domain.where import chosen_codes
 
     number: Mean | Quantile
@@ -130,8 +129,7 @@ def _group(
         has_bounds = values["low"] is not None
     else:
         number = synopsis.quantile(attribute, share, where)
-        every = len(codes_in_order(attribute_at(synopsis.domain, attribute)))
-        values, texts = _values(number), _texts(number, every)
+        values, texts = _values(number), _texts(number)
         has_bounds = not all(math.isnan(one.variance) for one in number.excess)
     names = dict.fromkeys(chosen_codes(synopsis.domain, where))
     names[split_level(synopsis.domain, attribute)[0]] = None
@@ -185,12 +183,13 @@ def _values(quantile: "Quantile") -> dict[str, Any]:
     }
 
 
-def _texts(quantile: "Quantile", every: int) -> list[str]:
+def _texts(quantile: "Quantile") -> list[str]:
     """The category that holds a quantile, and its bounds: edges, or the first and the last
-    category. If any of the `every` categories may hold it, none is named."""
+    category. None is named if each of several categories may hold it."""
     kept = quantile.between(0.95)
     bounds = [f"{edge:,g}" for edge in quantile.interval(0.95)] if quantile.edges else []
     if not bounds:
         bounds = [str(kept[0]), str(kept[-1])]
-    is_open = quantile.estimate is None or len(kept) == every
-    return ["-" if is_open else str(quantile.estimate), *bounds]
+    is_open = 1 < len(kept) == len(quantile.categories)
+    named = None if is_open else quantile.estimate
+    return ["-" if named is None else str(named), *bounds]

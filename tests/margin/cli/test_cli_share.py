@@ -46,6 +46,24 @@ def told(capsys, *words):
     return values, capsys.readouterr().out
 
 
+def save_two(domain):
+    """Releases of one random table, with each attribute beside the sex."""
+    rows = np.random.default_rng(1).integers(0, domain.sizes, (400, len(domain)))
+    views = margin.PriView(views=[["sex", own] for own in domain if own != "sex"])
+    for file in ("x.margin", "y.margin"):
+        release = margin.release(rows, domain=domain, budget=margin.PureDP(9), mechanism=views)
+        release.save(file)
+
+
+SHARES = [
+    ([], ["--of"], []),
+    ([], ["--of", "sex=F"], []),
+    ([], ["--of"], ["--by", "sex"]),
+    ([], ["--of", "sex=F"], ["--minus", "sex=M"]),
+    (["y.margin"], ["--of", "sex=F"], []),
+]
+"""For each form of a share: a second file, the whole, and further options."""
+
 CASES = [
     (["age>=18"], ["sex=F"], Source.MEASURED),
     (["sex=F"], ["place@region=N", "age<18"], Source.RECONSTRUCTED),
@@ -138,20 +156,9 @@ def test_what_only_the_denominator_counts_is_told_with_a_way_out(
     condition = in_order(domain, name)
     if condition is not None:
         assert where_of(domain, [condition]) == {name: ordered}
-    rows = np.random.default_rng(1).integers(0, domain.sizes, (400, len(domain)))
-    views = margin.PriView(views=[["sex", own] for own in ORDERED if own != "sex"])
-    for file in ("x.margin", "y.margin"):
-        release = margin.release(rows, domain=domain, budget=margin.PureDP(9), mechanism=views)
-        release.save(file)
+    save_two(domain)
     limit = condition or f"{name}={','.join(map(str, ordered))}"
-    forms = [
-        ([], ["--of"], []),
-        ([], ["--of", "sex=F"], []),
-        ([], ["--of"], ["--by", "sex"]),
-        ([], ["--of", "sex=F"], ["--minus", "sex=M"]),
-        (["y.margin"], ["--of", "sex=F"], []),
-    ]
-    for second, of, more in forms:
+    for second, of, more in SHARES:
         values, text = told(capsys, *second, compared, *of, *more)
         assert values["not_in_order"] == values["in_denominator"] == {name: outside}
         options = "--of and --minus" if "--minus" in more else "--of"
@@ -204,22 +211,11 @@ def test_missing_and_other_values_in_a_whole_are_told_with_a_way_out(
     monkeypatch.chdir(tmp_path)
     domain = margin.Domain(NAMED)
     name = chosen.partition("=")[0]
-    rows = np.random.default_rng(1).integers(0, domain.sizes, (400, len(domain)))
-    views = margin.PriView(views=[["sex", own] for own in NAMED if own != "sex"])
-    for file in ("x.margin", "y.margin"):
-        release = margin.release(rows, domain=domain, budget=margin.PureDP(9), mechanism=views)
-        release.save(file)
+    save_two(domain)
     stated = [one for one in attribute_at(domain, name).names if one not in unknown]
     limit = f"{name}={','.join(map(str, stated))}"
     is_written = name not in ("pair", "code")
-    forms = [
-        ([], ["--of"], []),
-        ([], ["--of", "sex=F"], []),
-        ([], ["--of"], ["--by", "sex"]),
-        ([], ["--of", "sex=F"], ["--minus", "sex=M"]),
-        (["y.margin"], ["--of", "sex=F"], []),
-    ]
-    for second, of, more in forms:
+    for second, of, more in SHARES:
         values, text = told(capsys, *second, chosen, *of, *more)
         options = "--of and --minus" if "--minus" in more else "--of"
         values_named = " or ".join(map(repr, unknown))

@@ -548,7 +548,7 @@ def test_a_count_that_may_be_of_nobody_is_marked(opened):
     tick_category(opened, 1, "retired")
     (quoted,) = texts(opened, "#quoted")
     assert " Beware: The low bound is not above 0" in quoted
-    # It does not say that there are about so many.
+    # The sentence has bounds only: an estimate would say that there are some.
     assert re.search("“Among those counted, 0 to [0-9]+ rows have ", quoted), quoted
     pick(opened, DOMAIN, ["age"])
     assert texts(opened, "#small") == [""] and texts(opened, "#table .nobody") == []

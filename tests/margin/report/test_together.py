@@ -10,6 +10,7 @@ from browsing import (
     choose,
     chosen_file,
     either,
+    having,
     held,
     in_colours,
     open_page,
@@ -205,7 +206,7 @@ def test_two_groups_have_a_difference_a_chart_and_a_file(browser, released, doma
     said = f", with bounds of {float(low - high_):,.0f} to {float(high - low_):,.0f}, "
     assert said in texts(browser, "#differences")[0]
     # The chosen group is quoted, though it is the smaller one.
-    assert f" rows have region {labels[1]}. " in texts(browser, "#quoted")[0]
+    assert f" rows have {having({'region': labels[1:2]})}. " in texts(browser, "#quoted")[0]
     # The chart has them in the order of the table, also if it is sorted by the attribute.
     drawn = [either(own) for own in groups]
     browser.execute_script("document.querySelector('#table thead th button').click()")
@@ -253,8 +254,7 @@ def test_bands_side_by_side_have_the_name_of_one_band(browser, tmp_path):
         assert rows_of(browser) == expected
         if codes != [0, 2, 3] and attribute != "named":
             assert texts(browser, "#choices summary")[0] == f"{attribute}: {name}, together as one"
-            said = texts(browser, "#quoted")[0].replace("‘", "").replace("’", "")
-            assert f" have {attribute} {name} and sex " in said
+            assert f" have {having({attribute: [name]})} and sex " in texts(browser, "#quoted")[0]
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = chosen_file(browser, f"{tmp_path.name}-cm-sex")
     _, *saved, _ = csv.reader(file.read_text("utf-8-sig").splitlines())
