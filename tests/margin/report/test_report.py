@@ -1747,12 +1747,12 @@ def test_percentages_are_of_all_rows_or_within_an_attribute(browser, schools, tm
     least = f"{np.floor(1000 * low / whole_high[school]) / 10:.1f} %"
     most = f"{np.ceil(1000 * high / whole_low[school]) / 10:.1f} %"
     names = schools.domain["school"].captions[school], schools.domain["year"].captions[year]
-    of = f"% of the rows with school: {names[0]} have year: {names[1]}. "
+    of = f"% of the rows with school {names[0]} have year {names[1]}. "
     (said,) = texts(browser, "#quoted-share")
     assert of in said
     assert f"the true percentage is from {least} to {most};".replace(" %", "%") in said
     browser.execute_script(choose, "")
-    assert f"of the rows have school: {names[0]}; year: {names[1]}. " in " ".join(
+    assert f"of the rows have school {names[0]} and year {names[1]}. " in " ".join(
         texts(browser, "#quoted-share")
     )
     # The list has the share of a group, so nobody has to divide.

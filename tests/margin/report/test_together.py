@@ -299,10 +299,12 @@ def test_percentages_chart_and_download_are_of_the_sums(browser, released, domai
     assert name not in drawn
     assert texts(browser, "#drawn") == ["The chart shows the chosen lines."]
     largest = max(range(len(counts)), key=lambda place: counts[place].estimate)
-    quoted = f"rows (children: {labels[largest]}; region: {name}). "
+    children = having({"children": [labels[largest]]})
+    regions = having({"region": [name]})
+    quoted = f"rows have {children} and {regions}. "
     assert quoted in texts(browser, "#quoted")[0]
     (quoted,) = texts(browser, "#quoted-share")
-    assert f"% of the rows with region: {name} have children: {labels[largest]}. " in quoted
+    assert f"% of the rows with {regions} have {children}. " in quoted
     assert f"the true percentage is from {ends[largest]};" in quoted
     browser.execute_script("document.getElementById('download-chosen').click()")
     file = chosen_file(browser, f"{tmp_path.name}-children-region")

@@ -224,7 +224,10 @@ def test_the_limits_of_bands_are_told_where_they_are_shown(opened):
         "table. Bands side by side can be put together as one."
     ]
     show(opened, "travel", "ward")
-    assert texts(opened, "#meanings p") == []
+    assert texts(opened, "#meanings p") == [
+        "The publisher has not declared what travel and ward mean, such as their unit, time or "
+        "place. If the text at the top does not tell it, ask whoever gave this to you."
+    ]
 
 
 @pytest.mark.parametrize("zeros", [0, 500])
