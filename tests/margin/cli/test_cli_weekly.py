@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from datetime import date, datetime, timedelta
 from fractions import Fraction as F
 from importlib.util import find_spec
@@ -809,6 +810,34 @@ def test_a_signal_to_a_script_alone_ends_the_release_before_the_script(
     (tmp_path / "bin" / "margin").write_text(usual)
     # No release goes on: it would hold the lock.
     assert weekly("2026-W47").returncode == then
+
+
+@pytest.mark.skipif(not shutil.which("timeout"), reason="timeout is not installed")
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+@pytest.mark.parametrize("job", ["monday", "publish"])
+def test_a_script_tells_the_code_of_a_release_that_ends_while_the_signal_is_passed_on(
+    tmp_path, job, shell
+):
+    """A shell that waits for a signal to be handled may learn of the end in between."""
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    script = {"monday": MONDAY, "publish": PUBLISH}[job]
+    passed_on = "|| exit 143'"
+    assert script.count(passed_on) == 1
+    # A pause in the handler: the release ends before the shell goes on.
+    (tmp_path / "job.sh").write_text(script.replace(passed_on, "|| exit 143; sleep 0.5'"))
+    (tmp_path / "weekly.sh").write_text("#!/bin/sh\necho > begun\nexec sleep 20\n")
+    (tmp_path / "weekly.sh").chmod(0o755)
+    command = ["busybox", "sh"] if shell == "busybox" else [shell]
+    with subprocess.Popen(
+        [*command, "job.sh", "2026-W47"], cwd=tmp_path, stdout=subprocess.PIPE
+    ) as started:
+        while started.poll() is None and not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        started.send_signal(signal.SIGHUP)
+        started.communicate()
+    assert started.returncode == 128 + signal.SIGTERM
 
 
 (PUBLISH,) = re.findall(
