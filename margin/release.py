@@ -154,7 +154,7 @@ def release(
         The privacy budget, all of which is spent: `PureDP`, `ZCDP` or `ApproxDP`. It also says
         which tables are neighbours.
     mechanism
-        The algorithm. The default, `Adaptive(rounds=0)`, learns privately how strong the structure
+        The algorithm. The default, `Adaptive()`, learns privately how strong the structure
         is, where that is expected to help, and takes the mechanism with the smallest expected
         error.
     workload
@@ -426,7 +426,7 @@ class _Work:
         if request.known is not None:
             domain = with_known(domain, request.known)
         workload = None if request.workload is None else Workload.of(domain, request.workload)
-        mechanism = Adaptive(rounds=0) if request.mechanism is None else request.mechanism
+        mechanism = Adaptive() if request.mechanism is None else request.mechanism
         check_has_run(mechanism)
         try_solvers(mechanism)
         described = describe(mechanism)

@@ -22,6 +22,7 @@ __all__ = [
     "IMPLIED_SETS",
     "INVERSE_UNKNOWNS",
     "JOINT_CELLS",
+    "JOINT_CELLS_OF_SCALES",
     "JUNCTION_CELLS",
     "KEPT_TRANSFORM_CELLS",
     "KNOWN_COMBINATIONS",
@@ -156,6 +157,13 @@ JOINT_CELLS = 1 << 20
 """Cells of the whole array that is reconstructed once when context is asked for.
 
 Beyond it: each marginal is reconstructed over its own context.
+"""
+
+JOINT_CELLS_OF_SCALES = 1 << 17
+"""Cells of the whole array that is reconstructed once when the scales of structure are learnt.
+
+Beyond it: each part of a view is reconstructed over its own context. A whole array of a million
+cells would be solved three times for these scales alone.
 """
 
 CONTEXT_CELLS = 1 << 12

@@ -17,7 +17,7 @@ from experiments.peers._tables import TABLES, Coded
 from margin import Domain
 from margin.data.opening import open_source
 
-_DEFAULT = ("Adaptive(rounds=0)", "AIM (2d)", "MST", "MWEM+PGM")
+_DEFAULT = ("Adaptive", "AIM (2d)", "MST", "MWEM+PGM")
 
 _UNTOLD = tuple(
     name for name, made in METHODS.items() if isinstance(made, Mechanism) and not made.knows

@@ -44,10 +44,14 @@ COVERS = 2
 
 STRUCTURES = ("weak", "medium", "strong")
 
-DEFAULT = "Adaptive(rounds=0)"
+DEFAULT = "Adaptive"
 """What `release` takes by default."""
 
-OURS: dict[str, Any] = {DEFAULT: Adaptive(rounds=0), "Auto": Auto(), "Adaptive": Adaptive()}
+OURS: dict[str, Any] = {
+    DEFAULT: Adaptive(),
+    "Auto": Auto(),
+    "Adaptive(rounds=0)": Adaptive(rounds=0),
+}
 
 REAL = {
     "Adult-13": (("B1", 4), ("B2", 3), ("B3", 3), ("B4", 4)),

@@ -217,6 +217,7 @@ def _released(
     """Check the options, and make the release; also returns the data set that was charged, and the
     workload. The room for the output is reserved until `room` ends."""
     from ..bases.known import with_known
+    from ..privacy.words import rows_not_declared
 
     # Check all options before the data is opened.
     budget = budget_of(parsed)
@@ -235,6 +236,8 @@ def _released(
     declared = domain
     if known is not None:
         domain = with_known(domain, known)
+    if told := rows_not_declared(budget, domain):
+        print(f"{painted('margin:', 'beware', sys.stderr)} {told}", file=sys.stderr)
     if ledger is not None:
         _tell_changed(ledger, domain, declared)
         _tell_converted(ledger, budget)

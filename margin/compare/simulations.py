@@ -68,7 +68,7 @@ def compare(
         The table, its declared attributes and the budget of each run; see `release`.
     mechanisms
         The mechanisms to compare, by the names under which they are shown. None is the default of
-        `release`, `Adaptive(rounds=0)`. Those that answer queries, such as `DualQuery()`, take the
+        `release`, `Adaptive()`. Those that answer queries, such as `DualQuery()`, take the
         cells of the views as their queries. One that raises an exception is listed with the reason,
         and the others go on; so is one whose results answer no marginals of the table, such as
         counts of frequent items.

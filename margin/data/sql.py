@@ -215,21 +215,21 @@ class Sql:
         # DuckDB reads the beginning of a CSV or JSON file in the text before it plans the query.
         if not _READ_EARLY.search(self.text) and (told := _without_rows(error, state)):
             return f"{self._where} is not valid: {told}"
-        if not self._is_on_server:
-            if told := missing_file(error, self.text):
-                return f"{self._where} {told}"
-            if is_about_content(error) and (told := damaged_file([self.text])):
-                return told
+        looks_at_files = not self._is_on_server and is_about_content(error)
+        if looks_at_files and (told := damaged_file([self.text])):
+            return told
         return self.failed(error)
 
     def failed(self, error: Exception) -> str | FailedQueryError:
         """The message or the error for a failure that may be due to rows. It shows no word of the
-        database."""
+        database, but may name a file of the query that is not there."""
         kind = named(getattr(error, "sqlstate", None)) or type(error).__name__
         failed = f"{self._where} must run without an error, but it failed ({kind})"
         unexplained = f"{failed}; run it in the database's own shell to see why"
         if self._is_on_server:
             return unexplained
+        if told := missing_file(error, self.text):
+            return f"{self._where} {told}"
         if cause := likely_cause(error):
             told = f"{failed}; a likely cause is that {cause}"
             return told if lacks_column(error) else FailedQueryError(told)

@@ -161,15 +161,21 @@ Set on the fitting half of the zoo, where a half was as good as a quarter.
 PART_DOUBT = 2.2
 """Standard deviation of the natural logarithm of the mean square of a part, within one table.
 
-The larger it is, the more of the structure is in a few parts, which rounds can find. Set on the
+The larger it is, the more of the structure is in a few parts, which a tree can hold. Set on the
 shares of all pairs that the strongest pairs hold, on the tables of `experiments/peers/zoo.py` (0.3
 to 1 for as many pairs as attributes).
 """
 
-ROUNDS_GAIN = 0.97
-"""Largest expected squared error with rounds, divided by that without, for which rounds are made.
+ROUND_PART = Fraction(1, 40)
+"""Share of the rest of the budget, after the second choice, that a round spends.
 
-Not fitted.
+Set on the fitting half of the zoo.
+"""
+
+MOST_PAYING_ROUNDS = 32
+"""Largest number of rounds that are made as long as they pay.
+
+They leave a fifth of the rest of the budget for the candidate. Set on the fitting half of the zoo.
 """
 
 DROWNED = 0.8

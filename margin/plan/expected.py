@@ -113,7 +113,7 @@ class Expectation:
         Zero if the error is a closed form.
     default
         Whether this is the first choice of `release` for the same workload and number of rows, if
-        no mechanism is named: `Adaptive(rounds=0)` measures it, unless what it learns speaks for
+        no mechanism is named: `Adaptive()` measures it, unless what it learns speaks for
         another one. Only a plan with `rows` can tell.
     plain
         The mechanism as it is written: without the views that it chooses itself.

@@ -15,7 +15,7 @@ from ..notebook import html_table
 from ..privacy.budget import Budget
 from ..privacy.statement import Statement
 from ..privacy.strength import for_contents, given, strength
-from ..privacy.words import change_of_odds
+from ..privacy.words import change_of_odds, rows_not_declared
 from .expected import (
     Expectation,
     PricedByCount,
@@ -228,8 +228,9 @@ class Plan:
         # With public totals, the budget alone says less than what it protects.
         protected = given(Statement(budget=self.budget), self.domain)
         left_out = LEFT_OUT if self.budget.rows_per_person > 1 else ""
+        public = rows_not_declared(self.budget, self.domain)
         of_tables = [self._of_asked(), *self._of_levels(), self._of_reconstructed()]
-        return tuple(filter(None, [protected, self._of_rows(), left_out, *of_tables]))
+        return tuple(filter(None, [protected, public, self._of_rows(), left_out, *of_tables]))
 
     @property
     def odds(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..domain.domain import Domain
-from .budget import Neighbours
+from .budget import Budget, Neighbours
 from .statement import ONE_ROW, OTHER_RELEASES, Statement, not_protected
 from .strength import (
     LARGEST_LOSS,
@@ -24,6 +24,7 @@ __all__ = [
     "how_strong",
     "in_a_paragraph",
     "in_words",
+    "rows_not_declared",
 ]
 
 ROWS = "rows"
@@ -191,6 +192,28 @@ def _who(statement: Statement, found: Strength, unit_name: str | None) -> str:
         number = ""
     sentences = [f"{whose}.", _unit_is(statement, unit_name), f"{number}{bound}".strip()]
     return " ".join(filter(None, sentences))
+
+
+def rows_not_declared(budget: Budget, domain: Domain) -> str:
+    """Say that totals have noise for no reason; empty if the number of rows is not public, or is
+    declared.
+
+    Examples
+    --------
+    >>> from margin import Neighbours, PureDP
+    >>> budget = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
+    >>> rows_not_declared(budget, Domain({"a": 2}, rows=9))
+    ''
+    >>> rows_not_declared(budget, Domain({"a": 2}))[:45]
+    'the number of rows is public with this budget'
+    """
+    if not budget.number_of_rows_is_public or domain.rows is not None:
+        return ""
+    return (
+        "the number of rows is public with this budget, but the domain does not declare it, so "
+        'totals have noise: add "$rows" with the number to the domain before you release, and '
+        "they are exact"
+    )
 
 
 def _compared(statement: Statement, found: Strength) -> str:

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..domain.marginal import Marginal
 from ..errors import FileError
 from .numbers import NUMBERS, whole_numbers
@@ -26,8 +29,9 @@ LIMIT = 30.0
 _TOLD = (
     "half-width: the distance from a count to the farther of its bounds, in percent of the count; "
     "the middle one (median) of the cells of the table. uncertain: the cells whose half-width is "
-    "above {limit:g} %, whose count is 0, or that have no bounds. Cells that must be 0 are left "
-    "out. A - stands for a table of which half of the counts or more are 0 or have no bounds."
+    "above {limit:g} %, whose count is 0, or that have no bounds. Left out are cells that must be "
+    "0, and those of the categories for missing and for other values, which are often empty. A - "
+    "stands for a table of which half of the counts or more are 0 or have no bounds."
 )
 """What the columns of the list mean."""
 
@@ -54,9 +58,10 @@ def quality_of(table: Marginal, limit: float) -> dict[str, Any]:
     Returns
     -------
     dict
-        `cells`: the number of cells that need not be 0. `half_width`: the median of their
-        half-widths in percent of the count; None without cells, or if it is not finite.
-        `uncertain`: the percentage of cells that are uncertain; None without cells.
+        `cells`: the number of cells that need not be 0, and are not of a category that the domain
+        declares for missing or other values. `half_width`: the median of their half-widths in
+        percent of the count; None without cells, or if it is not finite. `uncertain`: the
+        percentage of cells that are uncertain; None without cells.
 
     Examples
     --------
@@ -67,11 +72,11 @@ def quality_of(table: Marginal, limit: float) -> dict[str, Any]:
     {'cells': 2, 'half_width': 22.0, 'uncertain': 50.0}
     """
     columns = whole_numbers(table)
-    cells = zip(*(columns[name] for name in NUMBERS), strict=True)
+    cells = zip(*(columns[name] for name in NUMBERS), _is_named(table).flat, strict=True)
     found = [
         _half_width(count, low, high)
-        for count, low, high in cells
-        if not (low == 0 and high == 0)  # such a cell must be 0
+        for count, low, high, is_named in cells
+        if is_named and not (low == 0 and high == 0)  # such a cell must be 0
     ]
     if not found:
         return {"cells": 0, "half_width": None, "uncertain": None}
@@ -82,6 +87,17 @@ def quality_of(table: Marginal, limit: float) -> dict[str, Any]:
         "half_width": round(middle, 1) if math.isfinite(middle) else None,
         "uncertain": round(100 * uncertain / len(found), 1),
     }
+
+
+def _is_named(table: Marginal) -> NDArray[np.bool_]:
+    """Which cells are of no category for missing or other values, in the shape of the table."""
+    named = np.ones(table.counts.shape, dtype=bool)
+    for axis, name in enumerate(table.domain):
+        attribute = table.domain[name]
+        for label in (attribute.other, attribute.missing):
+            if label is not None:
+                np.moveaxis(named, axis, 0)[attribute.labels.index(label)] = False
+    return named
 
 
 def _half_width(

@@ -20,6 +20,7 @@ from ..fitted import (
     STRUCTURE_TILT,
     STRUCTURE_WIDENING,
 )
+from ..limits import JOINT_CELLS_OF_SCALES
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
 from .batch import Solutions
@@ -463,7 +464,8 @@ class Structure:
         count: int,
     ) -> Reconstructs:
         """What reconstructs marginals on `count` axes from those of the views on `depth` axes."""
-        return Reconstruction(marginals_on(self.tables, depth), self.solver)
+        fewer = marginals_on(self.tables, depth)
+        return Reconstruction(fewer, self.solver, joint_cells=JOINT_CELLS_OF_SCALES)
 
 
 def _shares(known: NDArray[np.bool_]) -> Floats:

@@ -166,6 +166,21 @@ class Evidence:
             self.weighted[axes] = self.weighted.get(axes, 0.0) + other.weighted[axes]
         self.measured += other.measured
 
+    def empty(self) -> "Evidence":
+        """A collection without measurements, of the same array."""
+        return Evidence(
+            sizes=self.sizes,
+            zeros=self.zeros,
+            known=self.known,
+        )
+
+    def joined(self, *others: "Evidence") -> "Evidence":
+        """All measurements of this and of other collections of the same array, in a new one."""
+        together = self.empty()
+        for part in (self, *others):
+            together.add_evidence(part)
+        return together
+
     def tables(self) -> Tables:
         """Estimate consistent tables from all measurements.
 

@@ -297,7 +297,7 @@ def test_none_is_the_default(table, domain):
         table,
         domain=domain,
         budget=PureDP(1),
-        mechanisms={"none": None, "default": margin.Adaptive(rounds=0)},
+        mechanisms={"none": None, "default": margin.Adaptive()},
         workload=[["sex", "age"]],
         runs=1,
     )

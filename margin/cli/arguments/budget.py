@@ -53,7 +53,8 @@ def add_budget(parser: argparse.ArgumentParser, *, rows: str = "") -> None:
         "--replace-row",
         action="store_true",
         help="neighbouring tables differ by replacing a row (or all rows of a person), "
-        "instead of adding or removing it; if M is 1, the number of rows is then public",
+        "instead of adding or removing it; if M is 1, the number of rows is then public: declare "
+        'it as "$rows" in the domain, and totals are exact',
     )
 
 

@@ -118,8 +118,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of {', '.join(MECHANISMS)}; or a mechanism with its parameters as in "
         "Python, such as 'HighPass(theta=5)'; or FILE.py:NAME for one of your own; default: "
-        "'Adaptive(rounds=0)', which learns how strong the structure is, or PriView if --views is "
-        "given",
+        "Adaptive, which learns how strong the structure is, or PriView if --views is given",
     )
     names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(

@@ -117,10 +117,13 @@ def _names_of(domain: "margin.Domain", text: str) -> list[str]:
     Raises
     ------
     DomainError
-        If it is one word that is no attribute, such as "2wya". The message says what is accepted.
+        If it is one word that is no attribute, such as "2wya", or if "2way" stands among
+        attributes. The message says what is accepted.
     """
     names = names_in(domain, text)
     known = {*domain, *domain.level_names, *domain.left_out}
+    if len(names) > 1:
+        _check_no_size_among(names, known)
     if len(names) != 1 or names[0] in known:
         return names
     start = re.match("[0-9]+", text)
@@ -132,6 +135,16 @@ def _names_of(domain: "margin.Domain", text: str) -> list[str]:
         "three attributes), by attributes with commas, as in A,B, or by a JSON file, where the "
         f"attributes are {', '.join(attributes)}{more}; correct it"
     )
+
+
+def _check_no_size_among(names: Collection[str], known: Collection[str]) -> None:
+    """Refuse `"2way A,B"`: a shell passes several values in quotes as one."""
+    for name in names:
+        if name not in known and _size(name) is not None:
+            raise DomainError(
+                f"expected attributes, but found {name!r} among {len(names)} words of one value; "
+                f"give several values without quotes around all of them, as in {name} A,B"
+            )
 
 
 def names_in(domain: "margin.Domain", text: str) -> list[str]:

@@ -42,7 +42,8 @@ def missing_file(error: Exception, text: str) -> str:
 
     DuckDB's words are compared with each quoted text of the query, and never shown. So the message
     is one of these texts, which the owner of the query wrote, and depends on the names of files
-    alone. It is meant for errors before any row is read.
+    alone: no row makes DuckDB begin an error with these words, since `error(...)` in a query has
+    others. Of a long list, DuckDB looks for the third file and those behind it only when it runs.
     """
     said = str(error).partition("\n")[0]
     for path in numbered(text)[1]:

@@ -1,7 +1,6 @@
 """`Adaptive`: a mechanism that spends a part of the budget on learning which views to measure."""
 
 import itertools
-import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import PureDP
 from ...private import Private
-from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...solvers import Evidence, JointProjection, NonNegativity, ResidualConsistency, Solver
 from ...synopses import LevelSynopsis, ViewSynopsis
 from ...synopses.estimate import possible, reconstruction_for
 from ...synopses.noisy_tables import LEAST_VARIANCE
@@ -29,7 +28,8 @@ from ..fitted import (
     LOOK_NOISE,
     LOOK_PRICE,
     LOOK_PRICE_PURE,
-    ROUNDS_GAIN,
+    MOST_PAYING_ROUNDS,
+    ROUND_PART,
     TREE_CHOICE,
     TREE_SINGLES,
 )
@@ -39,29 +39,18 @@ from .asked_candidates import measured_as_asked
 from .auto import counted_rows
 from .begin import begin
 from .candidates import Candidate, Candidates
-from .contests import comparable, contestants, mean_noise, penalty
+from .contests import contestants
 from .drowned import without_drowned
+from .in_rounds import CHOICE, PUBLIC, PayingRounds, measured_in_round, noise_penalties
 from .look import Judge, look_share
 from .probes import learning_share, pays, probes, variance_after
 from .residual import Residual
-from .rounds import CHOICE, Rounds
 from .scales import told_scales
 from .strength import Strength, Structure, learned
 from .strong_pairs import StrongPairs
 from .tree import SpanningTree
 
 __all__ = ["Adaptive"]
-
-log = logging.getLogger("margin")
-
-_PUBLIC = Newton(
-    bars=False,
-    tolerance=1e-5,
-)
-"""Solver of the answers that a round compares views with.
-
-The noise in these answers is far above its tolerance.
-"""
 
 
 @dataclass(
@@ -71,7 +60,7 @@ The noise in these answers is far above its tolerance.
 class Adaptive:
     """A mechanism that learns privately which views are worth measuring, and then measures them.
 
-    `Adaptive(rounds=0)`, which learns but makes no rounds, is the default of `margin.release`.
+    `Adaptive()` is the default of `margin.release`.
 
     A few small views, chosen by a public rule, are measured first. Their distance from the
     maximum-entropy estimate tells how much structure there is, and how evenly rows are spread over
@@ -84,15 +73,16 @@ class Adaptive:
     structure is learnt again from all tables, and the rest measures the candidate that is best
     together with them (`chosen_again`).
 
-    Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
-    far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
-    view is then measured. If a round changes the answers by less than its noise, the next round
-    gets twice the budget (as in AIM, McKenna et al., VLDB 2022). All measurements of all steps are
-    combined, each weighted by its precision.
+    In a round the exponential mechanism chooses a view whose true table is far from the answers so
+    far: in L1 distance, minus the expected noise of a measurement (as in AIM, McKenna et al., VLDB
+    2022). That view is then measured. If all pairs have been measured with the first half, rounds
+    of triples are made before the rest of the budget is spent. They go on as long as they pay
+    (`PayingRounds`): what a round measured tells how much the error has become smaller. The first
+    one that finds little, or the second, is the last.
 
-    Rounds of triples follow all candidates but one-way tables and trees of pairs. They are made if
-    their expected error is below that of all candidates without rounds. The expected gain
-    counts the views that rounds are likely to find, less the noise of their measurement.
+    If a number of rounds is stated, rounds of pairs and triples follow the candidate instead. If a
+    round changes the answers by less than its noise, the next round gets twice the budget. All
+    measurements of all steps are combined, each weighted by its precision.
 
     At the end, components that are more noise than signal are left out, by what was measured. If
     the workload asks prefixes, ranges or levels, it does the same as `Auto`.
@@ -100,14 +90,15 @@ class Adaptive:
     Parameters
     ----------
     rounds
-        The largest number of rounds, each of which chooses one view; 0 for none. None makes as many
-        rounds as there are attributes if they are expected to reduce the error, and otherwise none.
+        The number of rounds that follow the candidate, each of which chooses one view; 0 for no
+        rounds at all. None makes rounds of triples as long as they pay, under concentrated
+        differential privacy, and none under pure differential privacy.
     learn_share
         The largest share of the budget for the first views, > 0 and < 1. Less is spent if less
         makes their noise small, and nothing if even this share leaves too much noise.
     rounds_share
-        The share of the budget for rounds that follow a candidate, > 0 and < 1. The three shares
-        must add up to less than 1.
+        The share of the budget for a stated number of rounds, > 0 and < 1. The three shares must
+        add up to less than 1.
     structure, count_share
         See `Auto`: the structure that is assumed before anything is learnt, and the share of the
         budget that measures the number of rows.
@@ -125,7 +116,7 @@ class Adaptive:
     >>> import margin
     >>> table = {"a": [0, 1] * 50, "b": [0, 1] * 50}
     >>> domain = margin.Domain({"a": 2, "b": 2})
-    >>> mechanism = margin.Adaptive(rounds=0)
+    >>> mechanism = margin.Adaptive(structure="weak")
     >>> made = margin.release(table, domain=domain, budget=margin.PureDP(9), mechanism=mechanism)
     >>> made.marginal(["a", "b"]).counts.shape
     (2, 2)
@@ -313,11 +304,14 @@ class _Course:
         )
 
     def ordinary(self) -> ViewSynopsis:
-        """Measure the best candidate, and make rounds if they pay."""
-        chosen, views, rounds = self.plan()
-        if rounds is None:
-            return self.candidate_alone(chosen)
-        return self.candidate_then_rounds(chosen, views, rounds)
+        """Measure the best candidate, and make rounds if they are stated or pay."""
+        chosen = self._priced(self.spent)[0]
+        if self.mechanism.rounds:
+            views = self.contestants((2, 3))
+            count = min(self.mechanism.rounds, len(views))
+            if count:
+                return self.candidate_then_rounds(chosen, views, count)
+        return self.candidate_alone(chosen)
 
     def strong_pairs(self, judge: Judge) -> ViewSynopsis:
         """Measure the strong pairs with all that is left of the budget."""
@@ -326,52 +320,6 @@ class _Course:
             self.workload,
             judge.found,
             1 - self.spent,
-        )
-
-    def plan(self) -> tuple[Candidate, list[View], Rounds | None]:
-        """The candidate to measure, the views that rounds choose from, and the rounds or None.
-
-        All are compared by their expected errors: each candidate with the whole rest of the budget,
-        and each candidate with a part of it and rounds. A round that is expected to gain little is
-        not made.
-        """
-        alone = self._priced(self.spent)[0]
-        asked = self.mechanism.rounds
-        if asked is not None:
-            views = self.contestants((2, 3))
-            return alone, views, self._rounds(views, asked)
-        best: tuple[Candidate, list[View], Rounds | None] = (alone, [], None)
-        least = ROUNDS_GAIN * alone.error
-        # Rounds of triples complete all candidates but a tree, which measures the strongest pairs.
-        views = self.contestants((3,))
-        rounds = self._rounds(views, len(self.domain))
-        if rounds is None:
-            return best
-        # Rounds find the views of few moments, where structure is not shared.
-        square = self.strength.square(np.array(2), np.array(3), np.array(0.0)).item()
-        gain = rounds.gain(square, self.rows, self.budget, self.strength.spread)
-        for candidate in self._priced(self.spent + rounds.share):
-            error = candidate.noise + candidate.missed * (1 - gain)
-            if not candidate.shallow and error < least:
-                least = error
-                best = (candidate, views, rounds)
-        return best
-
-    def _rounds(
-        self,
-        views: list[View],
-        most: int,
-    ) -> Rounds | None:
-        """At most `most` rounds that choose among some views; None if there is none to make."""
-        count = min(most, len(views))
-        if count == 0:
-            return None
-        cells = sorted(map(self.domain.cells, views))
-        return Rounds(
-            count=count,
-            share=_part(self.mechanism.rounds_share),
-            views=len(views),
-            cells=cells[len(cells) // 2],
         )
 
     def _priced(self, spent: Fraction) -> list[Candidate]:
@@ -393,17 +341,19 @@ class _Course:
         self,
         chosen: Candidate,
         views: list[View],
-        rounds: Rounds,
+        count: int,
     ) -> ViewSynopsis:
-        """Measure the candidate, then spend the share of the rounds on them."""
-        self._measure_candidate(chosen, 1 - self.spent - rounds.share)
-        synopsis = self._after_rounds(views, rounds.count, rounds.share)
+        """Measure the candidate, then spend the share of the rounds on `count` rounds."""
+        share = _part(self.mechanism.rounds_share)
+        self._measure_candidate(chosen, 1 - self.spent - share)
+        synopsis = self._after_rounds(views, count, share)
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
         """Measure the candidate with all that is left of the budget.
 
-        Under concentrated differential privacy the second half measures what is chosen again.
+        Under concentrated differential privacy the second half measures what is chosen again, and
+        rounds may come before it.
         """
         if isinstance(chosen.mechanism, SpanningTree):
             begin(self.private, f"measuring {chosen.note}")
@@ -414,20 +364,25 @@ class _Course:
             )
             # The probes would close cycles: answers are exact for the tables of the tree alone.
             return tree.measure_and_judge(self.private, self.workload, 1 - self.spent)
-        left_out: Evidence | None = None
+        left_out: list[Evidence] = []
+        rounds: list[Evidence] = []
         if not isinstance(self.budget, PureDP) and not math.isnan(chosen.error):
             chosen, left_out = self._after_a_part(chosen)
+            if self.mechanism.rounds is None:
+                rounds = self._rounds_that_pay(chosen)
         self._measure_candidate(chosen, None)
-        synopsis = self._synopsis(self._solver(chosen))
-        if left_out is None:
-            return synopsis
-        # What is left out still tells how strong the structure is that the answers then miss.
+        solver = self._solver(chosen)
+        if not left_out and not rounds:
+            return self._synopsis(solver)
+        # What is left out still tells how strong the structure is that the answers then miss. What
+        # rounds have chosen does not: it is the strongest, and the answers do not miss it.
         depth = _depth(self.evidence)
-        self.evidence.add_evidence(left_out)
-        everything = self._synopsis(self._solver(chosen))
-        return replace(synopsis, scales=told_scales(everything, (depth, depth + 1)))
+        telling = self._synopsis(solver, self.evidence.joined(*left_out))
+        scales = told_scales(telling, (depth, depth + 1))
+        self.evidence = self.evidence.joined(*rounds)
+        return replace(self._synopsis(solver), scales=scales)
 
-    def _after_a_part(self, chosen: Candidate) -> tuple[Candidate, Evidence | None]:
+    def _after_a_part(self, chosen: Candidate) -> tuple[Candidate, list[Evidence]]:
         """Measure a candidate with a part of what is left, and choose again: the second choice.
 
         Under concentrated differential privacy two measurements of one candidate are together as
@@ -450,7 +405,51 @@ class _Course:
             self.rows,
             variance_after(self.budget, self.spent),
         )
-        return again, left_out
+        return again, [left_out] if left_out else []
+
+    def _rounds_that_pay(self, chosen: Candidate) -> list[Evidence]:
+        """Make rounds of triples as long as they pay, before the rest measures the candidate.
+
+        They follow if all pairs have been measured, and choose among the triples that the candidate
+        leaves out. The result is what they measured; nothing if there is no such triple, or if a
+        choice would cost less than a unit of the budget.
+        """
+        if _depth(self.evidence) != 2:
+            return []
+        views = self._triples_beyond(chosen)
+        each = (1 - self.spent) * ROUND_PART
+        if not views or each * CHOICE * self.budget.units < 1:
+            return []
+        begin(self.private, "choosing and measuring views in rounds, as long as they pay")
+        rounds = PayingRounds(
+            private=self.private,
+            workload=self.workload,
+            views=views,
+            rows=self.rows,
+            spread=self.strength.spread,
+            each=each,
+            most=min(MOST_PAYING_ROUNDS, len(views)),
+            # All noise of the candidate is taken to come from the rest of the budget.
+            cost=chosen.noise * float(ROUND_PART),
+        )
+        found, made = rounds.make(
+            self.evidence,
+            lambda evidence, some: [
+                answer.counts for answer in self._synopsis(PUBLIC, evidence).marginals(some)
+            ],
+        )
+        self.spent += made * rounds.each
+        return [found]
+
+    def _triples_beyond(self, chosen: Candidate) -> list[View]:
+        """The triples of the workload whose component the candidate does not measure."""
+        views = self.contestants((3,))
+        if not views:
+            return []
+        position = self.domain.position
+        axes = np.array([[position[name] for name in view] for view in views])
+        measured = self.considered.precision(chosen)(axes)[:, -1] > 0
+        return [view for view, known in zip(views, measured.tolist(), strict=True) if not known]
 
     def _solver(self, chosen: Candidate) -> Solver:
         assert not isinstance(chosen.mechanism, LevelCounts)  # it is for levels that are asked
@@ -492,44 +491,44 @@ class _Course:
     ) -> ViewSynopsis:
         """Run rounds that spend the share `left` of the budget; return the synopsis after them."""
         begin(self.private, "choosing and measuring views in rounds")
-        synopsis = self._synopsis(_PUBLIC)
+        synopsis = self._synopsis(PUBLIC)
         each = left / rounds
         while left:
             # The last round takes all that is left.
             if left < 2 * each:
                 each = left
             left -= each
-            # The expected L1 distance that noise alone causes is subtracted from each gap.
-            deviation = mean_noise(self.budget, each * (1 - CHOICE))
-            noise = [penalty(deviation, self.domain.cells(view)) for view in views]
-            answers = comparable(answer.counts for answer in synopsis.marginals(views))
-            (place,) = self.private.select(
+            answers = [answer.counts for answer in synopsis.marginals(views)]
+            place, table, variance = measured_in_round(
+                self.private,
                 views,
                 answers,
-                penalties=noise,
-                spend=each * CHOICE,
+                spend=each,
+                is_last=not left,
             )
             view = views[place]
-            log.info("measuring %s", ", ".join(view))
-            spend = each * (1 - CHOICE) if left else None
-            self._add(self.private.measure([view], spend=spend))
-            before, synopsis = synopsis, self._synopsis(_PUBLIC)
+            axes = tuple(map(self.domain.position.__getitem__, view))
+            self.evidence.add_table(axes, table, variance)
+            synopsis = self._synopsis(PUBLIC)
             # A round that changed less than its noise would: the next one gets twice the budget.
-            difference = synopsis.marginal(view).counts - before.marginal(view).counts
-            if np.abs(difference).sum() <= noise[place]:
+            difference = synopsis.marginal(view).counts - answers[place]
+            (noise,) = noise_penalties(self.private, [view], each)
+            if np.abs(difference).sum() <= noise:
                 each *= 2
         return synopsis
 
     def _add(self, measured: Sequence[Marginal]) -> None:
-        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).held
+        tables = ViewSynopsis.of(self.domain, measured, reconstruction=PUBLIC).held
         # Known tables follow those that were measured.
         parts = zip(tables.views, tables.values, tables.variances, strict=True)
         for view, value, variance in itertools.islice(parts, len(measured)):
             self.evidence.add_table(view, value, variance)
 
-    def _synopsis(self, solver: Solver) -> ViewSynopsis:
+    def _synopsis(self, solver: Solver, evidence: Evidence | None = None) -> ViewSynopsis:
+        """Answers from all measurements, or from the ones that are given."""
         nonnegativity = self.mechanism.nonnegativity
-        tables = possible(self.evidence.tables(), nonnegativity, ResidualConsistency())
+        measured = (evidence or self.evidence).tables()
+        tables = possible(measured, nonnegativity, ResidualConsistency())
         return ViewSynopsis.of_tables(
             self.domain,
             tables,

@@ -64,14 +64,8 @@ def _by_names(domain: Domain, precision: Mapping[Axes, float]) -> dict[View, flo
 
 def _parted(evidence: Evidence, measured: Precision) -> tuple[Evidence, Evidence]:
     """The measurements of the components that another mechanism measures, and those of others."""
-    kept, others = (
-        Evidence(
-            sizes=evidence.sizes,
-            zeros=evidence.zeros,
-            known=evidence.known,
-        )
-        for _ in range(2)
-    )
+    kept = evidence.empty()
+    others = evidence.empty()
     for axes, precision in evidence.precision.items():
         # The total is kept in any case.
         is_kept = not axes or float(measured(np.array([axes]))[0, -1]) > 0

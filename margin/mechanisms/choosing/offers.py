@@ -19,8 +19,8 @@ from ...synopses.noisy_tables import LEAST_VARIANCE
 from ..by_table import Precision, of_components, of_views
 from ..views.priview import PriView
 from .residual import Residual
-from .rounds import TreePlan
 from .tree import MOST_PAIR_CELLS, SpanningTree, asked_names
+from .tree_plan import TreePlan
 
 __all__ = [
     "MOST_SETS",

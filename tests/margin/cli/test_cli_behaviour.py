@@ -254,6 +254,7 @@ NEWCOMERS = [
     ("plan --domain d.json --epsilon 1 --views 2way", ["no option --views", "--mechanism PriView"]),
     ("plan --domain d.json --epsilon 1 --unit id", ["no option --unit", "--rows-per-person here"]),
     (f"{RELEASE} --workload 2wya", ["did you mean '2way'?", "A,B", "'age'"]),
+    (f"{RELEASE} --workload '2way age,sex'", ["'2way' among 3 words", "without quotes around all"]),
     (f"{RELEASE} --workload 9way", ["k (9)", "from 1 to 5"]),
     (f"{RELEASE} --workload 0way", ["k (0)", "from 1 to 5"]),
     (f"{RELEASE} --workload regoin", ["did you mean 'region'?", "2way"]),

@@ -67,6 +67,29 @@ def test_a_listed_folder_that_is_missing_is_named_as_the_query_names_it(days, ca
     assert said in released(query) and said in checked(query, capsys)
 
 
+@pytest.mark.parametrize("options", ["", ", hive_partitioning = false"])
+@pytest.mark.parametrize("day", range(7))
+def test_a_missing_file_of_a_long_list_is_named(tmp_path, monkeypatch, capsys, day, options):
+    """DuckDB looks for the first two of a list when it plans the query, and for others later."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.json").write_text('{"page": ["home"]}')
+    names = [f"{number}.parquet" for number in range(7)]
+    for name in names:
+        pq.write_table(pa.table({"page": ["home"]}), name)
+    (tmp_path / names[day]).unlink()
+    listed = ", ".join(f"'{name}'" for name in names)
+    query = f"SELECT page FROM read_parquet([{listed}]{options})"
+    said = f"there is none for '{day}.parquet'"
+    assert said in released(query) and said in checked(query, capsys)
+
+
+def test_no_row_can_name_a_file(days):
+    """A query may make any text of a row an error: DuckDB puts other words before it."""
+    text = QUOTED.format("x.parquet")
+    query = f"SELECT error('{text}') AS page FROM {PATTERN} WHERE page <> 'x.parquet'"
+    assert "none for" not in released(query)
+
+
 QUOTED = 'IO Error: No files found that match the pattern "{}"'
 
 

@@ -1,8 +1,7 @@
-"""The prices of `Auto` and `Adaptive`: noise that is left without negative counts, and rounds."""
+"""The prices of `Auto` and `Adaptive`: noise that is left without negative counts."""
 
 import itertools
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, PriView, PureDP, Workload
 from margin.mechanisms.choosing.noise_left import noise_left, share_left
-from margin.mechanisms.choosing.rounds import Rounds
 from margin.mechanisms.choosing.strength import Strength, learned
 from margin.mechanisms.fitted import LEAST_LEFT
 from margin.solvers import Tables
@@ -48,16 +46,6 @@ def test_more_rows_leave_more_of_the_noise():
     shares = [share_left(cells, variances, rows, 0.6) for rows in (1e2, 1e4, 1e6, 1e12)]
     assert all((after >= before).all() for before, after in itertools.pairwise(shares))
     assert shares[-1] == pytest.approx(1, abs=0.01)
-
-
-def test_rounds_gain_more_with_more_budget_and_nothing_in_noise():
-    rounds = Rounds(count=10, share=Fraction(1, 2), views=45, cells=16)
-    gains = [
-        rounds.gain(0.01, 20_000, PureDP(epsilon), 0.6) for epsilon in ("0.0001", "0.1", "1", "10")
-    ]
-    assert gains[0] == 0 and gains == sorted(gains) and 0.5 < gains[-1] <= 1
-    every = Rounds(count=45, share=Fraction(1, 2), views=45, cells=16)
-    assert every.gain(0.01, 20_000, ZCDP(10**6), 0.6) == pytest.approx(1, abs=1e-3)
 
 
 def test_the_spread_of_rows_is_learnt():

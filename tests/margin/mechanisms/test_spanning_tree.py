@@ -12,8 +12,8 @@ from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PureDP, Workload
 from margin.data.source import CodesSource
 from margin.mechanisms import SpanningTree, StrongPairs
 from margin.mechanisms.choosing.contests import break_evens, mean_noise, penalty
-from margin.mechanisms.choosing.rounds import TreePlan
 from margin.mechanisms.choosing.strength import Strength
+from margin.mechanisms.choosing.tree_plan import TreePlan
 from margin.mechanisms.fitted import TREE_CHOICE, TREE_PENALTY, TREE_SINGLES
 from margin.noise.entropy import SeededEntropy
 from margin.private import Private
