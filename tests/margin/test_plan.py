@@ -59,7 +59,7 @@ def test_the_best_comes_first_and_those_that_refuse_last(budget):
     assert errors[:3] == sorted(errors[:3]) and errors[3] is None
     assert found.best is mechanisms[3]
     assert found.table[-1].note == "too large: use another"
-    assert "too large" in str(found).splitlines()[-7]
+    assert found.table[-1].note in str(found)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
