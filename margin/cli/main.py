@@ -2,11 +2,12 @@
 
 import argparse
 import json
+import math
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -170,10 +171,21 @@ def _as_json(values: Any) -> str:
     """Values as JSON. Letters that stdout cannot encode are escaped as JSON escapes them."""
     is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     return json.dumps(
-        values,
+        _finite(values),
         indent=1,
         ensure_ascii=not is_unicode,
+        allow_nan=False,
     )
+
+
+def _finite(values: Any) -> Any:
+    """Values with null in place of numbers that JSON does not have: NaN and infinities."""
+    if isinstance(values, Mapping):
+        return {name: _finite(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_finite(value) for value in values]
+    is_lacking = isinstance(values, float) and not math.isfinite(values)
+    return None if is_lacking else values
 
 
 def _ordered(arguments: Sequence[str], whole: Parser) -> list[str]:

@@ -307,7 +307,8 @@ def _dimensions(instance: Any) -> dict[str, int]:
 def _described(instance: Any, counts: dict[str, int]) -> str:
     """An instance with its size, its best objective, the proved bound and counts, in one line."""
     known = {"best known": instance.best_known, "bound": instance.bound}
-    told = [f"{name} {value:.10g}" for name, value in known.items() if value is not None]
+    # Adding 0 takes the sign of a zero away.
+    told = [f"{name} {value + 0.0:.10g}" for name, value in known.items() if value is not None]
     told += [f"{name} {count}" for name, count in counts.items()]
     return ", ".join([f"{instance.name} ({instance.size})", *told])
 

@@ -25,7 +25,8 @@ class Ended:
     point
         The point that it found, shape (columns,); None if it found none.
     bound
-        The lower bound on the objective that it claims; None if it claims none.
+        The lower bound on the objective that it claims, with `Model.offset`; None if it claims
+        none.
     work
         The number of nodes or iterations.
     dual

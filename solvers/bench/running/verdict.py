@@ -189,8 +189,8 @@ def _kept_waiting(found: Found, limit: float) -> str:
     """That a solve that ended at its limit had little of it for itself, and what to do."""
     return (
         f"{WAITED} {found.waited:.3g} s for a processor, so that it had {found.had:.3g} s of its "
-        f"limit of {limit:g} s for itself when it ended there; run it again with fewer jobs "
-        "(--jobs 1), with a longer time limit, or on a quieter machine"
+        f"limit of {limit:g} s for itself when it ended there; run it again with --jobs 1 if "
+        "there were more, with a longer time limit, or on a quieter machine"
     )
 
 

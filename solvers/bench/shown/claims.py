@@ -6,7 +6,10 @@ from typing import Any
 from ..gaps import gap_to
 from .times import Row
 
-__all__ = ["claimed_only", "is_claimed"]
+__all__ = ["UNCLAIMED", "claimed_only", "is_claimed"]
+
+UNCLAIMED = "the best known, but not called optimal"
+"""The cause of rows that `claimed_only` counts as not solved."""
 
 
 def is_claimed(row: Row) -> bool:
@@ -44,7 +47,7 @@ def claimed_only(rows: Iterable[Row]) -> list[dict[str, Any]]:
     >>> [row["outcome"] for row in claimed_only(rows)]
     ['solved', 'feasible']
     """
-    unclaimed = {"outcome": "feasible", "cause": "the best known, but not called optimal"}
+    unclaimed = {"outcome": "feasible", "cause": UNCLAIMED}
     return [
         dict(row) if row["outcome"] != "solved" or is_claimed(row) else {**row, **unclaimed}
         for row in rows

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from ..gaps import gap_to
 from ..running.verdict import WAITED
+from .claims import UNCLAIMED
 from .times import NOT_TRIED, Row, by_family, counting, in_words
 
 __all__ = ["busy", "improved", "notes", "uneven"]
@@ -26,10 +27,11 @@ _ENDED = {
     "nothing": "found no answer to",
     "inaccurate": "had an answer that is right to its own tolerance alone to",
     "feasible": "found an answer that is not the best known to",
+    "unclaimed": "found a best known answer, but did not call it optimal, to",
     "unknown": "found an answer, which it does not call optimal, to",
 }
 """The outcomes of instances that were not solved, apart from wrong answers, in words. "unknown" is
-"feasible" where no best value is known."""
+"feasible" where no best value is known, and "unclaimed" where `claimed_only` says so."""
 
 
 def notes(rows: Iterable[Row]) -> list[str]:
@@ -227,6 +229,8 @@ def _wrong(solver: str, own: list[Row], instances: int) -> list[str]:
 
 def _outcome(row: Row) -> str:
     """The outcome of a row, as a key of `_ENDED`."""
+    if row["cause"] == UNCLAIMED:
+        return "unclaimed"
     is_unknown = row["outcome"] == "feasible" and row["best_known"] is None
     return "unknown" if is_unknown else str(row["outcome"])
 
@@ -239,6 +243,7 @@ def _unsolved(rows: list[Row], instances: int) -> list[str]:
         if ended:
             number = len({row["instance"] for row in ended})
             first = ended[0]["instance"] if number == 1 else f"first: {ended[0]['instance']}"
-            cause = f": {ended[0]['cause']}" if ended[0]["cause"] else ""
+            has_cause = ended[0]["cause"] and outcome != "unclaimed"
+            cause = f": {ended[0]['cause']}" if has_cause else ""
             lines.append(f"{words} {number} of {in_words(instances)} ({first}){cause}")
     return lines

@@ -1,12 +1,16 @@
 """What the commands print with --json is what docs/reference/json.md says."""
 
 import json
+import math
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import COMMANDS, LAST, RUN, run, words
 from json_pages import SECTION, check, fields
+
+from margin.cli.main import _as_json
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 
@@ -26,6 +30,13 @@ def read(text):
         raise AssertionError(f"{word} is no JSON")
 
     return json.loads(text, parse_constant=refuse)
+
+
+def test_numbers_that_json_does_not_have_are_null():
+    """Means of solvers that lost an instance, and bounds that are not known."""
+    held = {"mean": math.nan, "bounds": (math.inf, -math.inf, 0.5), "rows": [{"gap": np.nan}]}
+    expected = {"mean": None, "bounds": [None, None, 0.5], "rows": [{"gap": None}]}
+    assert read(_as_json(held)) == expected
 
 
 def test_the_page_has_a_section_for_each_command():

@@ -278,6 +278,11 @@ def test_solved_needs_no_claim_but_claimed_does(claim, is_claimed):
     outcome = rows[0]["outcome"]
     unclaimed = "feasible" if outcome == "solved" and not is_claimed else outcome
     assert kept == [unclaimed, "solved"]
+    # The note says what is wrong with such an answer: it is the best known.
+    (note,) = bench.notes(bench.claimed_only(rows)) or [""]
+    if unclaimed == "feasible":
+        told = "quick found a best known answer, but did not call it optimal, to 1 of 1 instance"
+        assert note == f"response: {told} (one)"
 
 
 def test_a_solver_that_tells_nothing_on_the_way_has_no_primal_integral():

@@ -81,5 +81,5 @@ function arrive() {
 /** Show an entry of the history again, or what a link says. */
 function travelled({ state }) {
   if (state) restore(addressed(state.shows));
-  else if (!arrive()) history.replaceState({ shows: address() }, "");
+  else if (!arrive()) history.replaceState({ shows: address() }, "", `#${address()}`);
 }
