@@ -310,6 +310,19 @@ def test_an_address_that_is_not_understood_says_so(opened, address, misread, is_
 
 
 @ONE_RELEASE
+@pytest.mark.parametrize("place", ["#onwards a", "#onto", ".skip"])
+def test_a_link_to_a_place_of_the_page_keeps_the_address(opened, place):
+    """Whoever gets the address sees the same table."""
+    shown = f"{opened.current_url.partition('#')[0]}#table=trip&lines1=walks"
+    open_address(opened, "about:blank")
+    open_address(opened, shown)
+    until(lambda: texts(opened, "#asked") == ["trip"])
+    opened.execute_script(f"document.querySelector({place!r}).click()")
+    until(lambda: opened.current_url == shown)
+    assert texts(opened, "#asked") == ["trip"]
+
+
+@ONE_RELEASE
 @pytest.mark.parametrize(
     ("address", "lines"),
     [

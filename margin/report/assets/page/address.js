@@ -81,5 +81,9 @@ function arrive() {
 /** Show an entry of the history again, or what a link says. */
 function travelled({ state }) {
   if (state) restore(addressed(state.shows));
-  else if (!arrive()) history.replaceState({ shows: address() }, "", `#${address()}`);
+  else if (!arrive()) {
+    // A link to a place of the page leaves the address of what is shown.
+    const isPlace = !new URLSearchParams(location.hash.slice(1)).has("table");
+    history.replaceState({ shows: address() }, "", isPlace ? `#${address()}` : undefined);
+  }
 }
