@@ -211,8 +211,8 @@ def rows_not_declared(budget: Budget, domain: Domain) -> str:
         return ""
     return (
         "the number of rows is public with this budget, but the domain does not declare it, so "
-        'totals have noise: add "$rows" with the number to the domain before you release, and '
-        "they are exact"
+        'totals have noise: declare it before you release, as "$rows" in the file of the domain '
+        "or rows= in Python, and they are exact"
     )
 
 

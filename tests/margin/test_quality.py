@@ -84,6 +84,21 @@ def test_cells_without_noise_without_rows_and_without_bounds(counts, variance, e
     assert ("-" in shown) == (expected[1] is None)
 
 
+@pytest.mark.parametrize("names", [("job",), ("job", "town"), ("town", "job")])
+def test_categories_for_missing_and_other_values_are_left_out(names):
+    """They are often empty, and would make a good table look uncertain."""
+    jobs = {"values": ["cook", "smith"], "other": "other", "missing": "not stated"}
+    domain = Domain({"job": jobs, "town": {"values": ["A", "B"], "missing": "B"}})
+    shape = tuple(domain[name].size for name in names)
+    counts = np.zeros(shape)
+    # Of towns, only A is named: B stands for missing values, too.
+    named = np.ix_(*([0, 1] if name == "job" else [0] for name in names))
+    counts[named] = 100.0
+    view = Domain({name: domain[name] for name in names})
+    found = quality_of(Marginal(view, counts, noise_variance=np.full(shape, 4.0)), 30)
+    assert found == {"cells": 2, "half_width": 4.0, "uncertain": 0.0}
+
+
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf")])
 def test_a_limit_is_a_positive_percentage(synopsis, tmp_path, limit):
     with pytest.raises(FileError, match="percentage > 0"):

@@ -205,6 +205,25 @@ def test_a_release_with_a_base_says_how_much_wider_the_bounds_of_the_total_are(
     assert times is None or f"up to {times} times as wide as those of the base," in said
 
 
+@pytest.mark.parametrize("rows", [None, 64])
+@pytest.mark.parametrize("neighbours", [[], ["--replace-row"]])
+def test_a_public_number_of_rows_that_the_domain_lacks_is_told_before_the_charge(
+    folder, capsys, neighbours, rows
+):
+    declared = DOMAIN if rows is None else {**DOMAIN, "$rows": rows}
+    (folder / "domain.json").write_text(json.dumps(declared))
+    main(["ledger", "create", "l.db", "--dataset", "x", "--rho", "0.001", *neighbours])
+    capsys.readouterr()
+    budget = ["--rho", "0.2", *neighbours]
+    # The ledger refuses the budget.
+    assert main([*RELEASE, *budget, "--ledger", "l.db", "--dataset", "x"]) == 3
+    told = 'as "$rows" in the file of the domain or rows= in Python, and they are exact'
+    is_told = bool(neighbours) and rows is None
+    assert (told in capsys.readouterr().err) == is_told
+    assert main(["plan", "--domain", "domain.json", *budget]) == 0
+    assert (told in " ".join(capsys.readouterr().out.split())) == is_told
+
+
 def test_bounds_of_the_total_are_as_wide_as_the_line_says():
     """In a table without empty cells they follow from the budgets, with a base, too."""
     rows = {name: [place >> bit & 1 for place in range(64)] for bit, name in enumerate("abcd")}

@@ -371,6 +371,19 @@ def test_the_query_of_the_page_cleans_and_chooses_the_week(weekly, tmp_path):
     assert "many other values in page" in (tmp_path / "checks" / "2026-W48.txt").read_text()
 
 
+def test_the_private_check_says_that_the_table_does_not_fit(weekly, tmp_path):
+    """One row against a rule must not hide the rest: the release goes on and says nothing."""
+    rows = "".join(f"{row},{'new' if row % 5 else 'home'},1\n" for row in range(60))
+    (tmp_path / "clicks" / "monday.csv").write_text(f"user_id,page,bought\n{rows}")
+    pages = {"values": ["home"], "other": "other"}
+    domain = {"page": pages, "bought": 2, "$impossible": [{"page": "home", "bought": 1}]}
+    (tmp_path / "domain.json").write_text(json.dumps(domain))
+    done = weekly("2026-W47", alarmed())
+    assert done.returncode == 0 and "fit" not in done.stdout + done.stderr
+    said = (tmp_path / "checks" / "2026-W47.txt").read_text()
+    assert "does not fit its domain" in said and "many other values in page" in said
+
+
 STARTED = ["2026-11-16 00:00", "2026-11-22 23:59", "2026-11-22 12:00", "2026-11-23 00:00"]
 """Three times of the week 47, from its first minute to its last one, and the next minute."""
 
