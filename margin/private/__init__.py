@@ -9,6 +9,7 @@ docs/proofs, one page for each method.
 from .above import Comparisons
 from .choose import Choices, Contest
 from .cuts import Cuts
+from .dependence import Dependence, dependence_bound
 from .distances import Distances
 from .frequent import Cut, Frequent, FrequentItems
 from .gate import Chargeable
@@ -32,12 +33,23 @@ __all__ = [
     "Private",
     "SparseCells",
     "Strategy",
+    "dependence_bound",
     "linear_variances",
 ]
 
 
 class Private(
-    Measures, Linear, Choices, Distances, Cuts, Comparisons, Sparse, Sketches, Sets, Frequent
+    Measures,
+    Linear,
+    Choices,
+    Distances,
+    Dependence,
+    Cuts,
+    Comparisons,
+    Sparse,
+    Sketches,
+    Sets,
+    Frequent,
 ):
     """A table that can only be measured with noise, and only within a budget.
 

@@ -97,13 +97,15 @@ def pays(
     rows: float,
     variance: float,
     deviation: float,
+    doubt: float = COMMON_DOUBT,
 ) -> bool:
     """Whether learning the strength of structure is expected to reduce the error.
 
     Learning costs budget: the variance of all later noise grows by the factor `variance`. The noise
     in a moment, of standard deviation `deviation`, hides structure that is much weaker.
 
-    The assumed strengths may all be wrong by a common factor, which is log-normal. Two errors are
+    The assumed strengths may all be wrong by a common factor, which is log-normal: `doubt` is the
+    standard deviation of its natural logarithm. Two errors are
     compared by the mean of their logarithms over this factor. Without learning, the candidate that
     looks best is measured. With learning, the candidate that looks best with what is learnt about
     each factor is measured, with the larger noise.
@@ -114,7 +116,7 @@ def pays(
     hidden = HIDDEN_SHARE * deviation
     gain = 0.0
     for step in _DEVIATIONS.tolist():
-        strength = before.scaled(math.exp(COMMON_DOUBT * step))
+        strength = before.scaled(math.exp(doubt * step))
         learnt = considered.priced(strength.blurred(hidden), rows, variance=variance)[0]
         informed = _error_of(learnt, considered.priced(strength, rows, variance=variance))
         blind = _error_of(guess, considered.priced(strength, rows))

@@ -33,6 +33,8 @@ TABLES = [
     Ask("total_distance", views, zeros, spend="2/3"),
     Ask("total_distance", views * 2, zeros * 2, weights=[1, 3, 5, 0, 0, 9, 2, 1]),
     Ask("total_distance", views, [answer + 7 for answer in zeros], weights=[0, 0, 1 << 19, 1]),
+    Ask("total_dependence", [["a", "b"], ["c", "b"], ["a", "b"]]),
+    Ask("total_dependence", [["c", "a"]] * 9, spend="2/3"),
     Ask("measure_linear", [Strategy(("c",), [[[-3, 2, 0, 1], [0, -5, 1, 1]]])]),
     Ask(
         "measure_linear",

@@ -30,6 +30,7 @@ PACKAGE = Path(margin.__file__).parent
 # From these sizes on the core works otherwise. Each is lowered to a size that small tables exceed.
 LOWERED = {
     "private.cell_counts._IN_MEMORY": 2,
+    "private.dependence._LARGEST_SQUARED": 3,
     "private.gate._CELLS_TOGETHER": 2,
     "private.gate._DRAWN_TOGETHER": 4,
     "private.item_counts._BLOCK": 2,
@@ -58,6 +59,7 @@ ASKS = [
     Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])]),
     Ask("select", [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.zeros(4)], count=2),
     Ask("total_distance", [["a"], ["b"]], [np.zeros(2), np.full(3, 60)], weights=[2, 3]),
+    Ask("total_dependence", [["a", "b"], ["c", "b"], ["a", "b"]]),
     Draw(step="1/90", samples=(2, 4, 30), size=1),
     Ask("query_errors", CELLS, np.arange(len(CELLS)), records=7, size=5),
     Ask("sparse_cells", ["a", "b", "c"], keep=Keep(2, 5, True)),

@@ -56,6 +56,7 @@ from margin.private import (
     choose,
     counts,
     cuts,
+    dependence,
     distances,
     frequent,
     gate,
@@ -757,6 +758,14 @@ def replaced_rows_count_once_in_distances(patch):
     rewritten(patch, distances.Distances, "total_distance", r"budget\.rows \*", once)
 
 
+def pairs_count_once_in_dependence(patch):
+    rewritten(patch, dependence.Dependence, "total_dependence", r"len\(checked\)\)", "1)")
+
+
+def persons_count_as_a_row_in_dependence(patch):
+    rewritten(patch, dependence.Dependence, "total_dependence", r"self\.budget\.rows,", "1,")
+
+
 def boxes_that_overlap(patch):
     patch.setattr(cuts, "_check_boxes", lambda boxes, along, shape: None)
 
@@ -1136,6 +1145,9 @@ DISTANCES = Ask(
     [[500, 0], [500, 0, 0], [500, 0, 500, 0]],
     weights=[1, 3, 5],
 )
+# So many pairs that rounding down loses little. One replaced row moves the answer by at most half
+# of what is declared: so the mistake in the number of rows shows with persons of several rows.
+DEPENDENCE = Ask("total_dependence", [["b", "c"]] * 9)
 SCALES = Ask("select_scaled", None, [1, 2], scales=[1, 4], penalties=[[0, 0], [1, 1]], grain=12)
 SIGNS = Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])])
 PATTERNS = Ask("pattern_counts", None, [(((0, 1),), ()), (((1, 2, 3),), ()), ((), ((4,),))])
@@ -1198,6 +1210,8 @@ GATES = [
     (spread_of_the_first_weight, WEIGHTS, PureDP(1), 0),
     (distances_of_the_largest_weight, DISTANCES, PureDP(1), 0),
     (replaced_rows_count_once_in_distances, DISTANCES, REPLACE, 0),
+    (pairs_count_once_in_dependence, DEPENDENCE, PureDP(1), 0),
+    (persons_count_as_a_row_in_dependence, DEPENDENCE, PERSON, 0),
     (boxes_that_overlap, Ask("select_cuts", ["b"], [[[0, 3]]] * 2, [0, 0]), PureDP(1), 0),
     (
         cuts_by_the_difference_of_both_parts,

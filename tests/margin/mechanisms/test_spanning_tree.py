@@ -83,7 +83,7 @@ def test_bounds_of_pairs_that_the_tree_does_not_hold_are_right_and_not_far_too_w
 
 @pytest.mark.parametrize("mechanism", [margin.Auto(), margin.Adaptive(rounds=0)], ids=repr)
 def test_a_tree_that_is_the_best_candidate_measures_what_it_misses(mechanism):
-    made = simulated(grown(2_000, (2,) * 20), domain_of((2,) * 20), PureDP(1), mechanism)
+    made = simulated(grown(1_000, (2,) * 20), domain_of((2,) * 20), PureDP(1), mechanism)
     course = made.provenance.course
     assert "measuring a spanning tree of pairs" in [step.purpose for step in course.steps]
     assert course.steps[-1].method == "total_distance"

@@ -39,6 +39,7 @@ def test_every_method_of_private_states_its_sensitivity():
         "measure_linear",
         "select",
         "total_distance",
+        "total_dependence",
         "sample_queries",
         "count_rows",
         "affords",
@@ -127,6 +128,7 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
     gate.measure_linear([private.Strategy(("a", "c"), [[[1, -1]], [[3, 0]]])], spend="1/96")
     gate.select([["a"], ["b"]], [np.full(2, 0.4), np.full(2, 1.6)], spend="1/6")
     gate.total_distance([["a"], ["b"]], [np.full(2, 0.4), np.full(2, 1.6)], spend="1/96")
+    gate.total_dependence([["a", "b"], ["c", "a"]], spend="1/96")
     gate.count_rows(spend="1/12")
     cells = Conjunctions.cells(domain, [["a"]])
     gate.sample_queries(cells, Rounds(step="1/9", samples=(3, 3), size=4), spend="1/12").draw(
@@ -143,7 +145,7 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
     gate.chosen_counts(["a", "b", "c"], chosen=[2], spend="1/48")
     gate.walsh_counts(["a", "b", "c"], first=2, most=2, spend="1/48")
     gate.select_cuts(["a", "b"], [[[0, 2], [0, 1]], [[0, 2], [1, 2]]], [0, 0], spend="1/96")
-    assert len(gate.tape) == 15
+    assert len(gate.tape) == 16
     for reply in gate.tape:
         for part in (*reply.true, _integers(reply.answer)):
             for array in part if isinstance(part, list | tuple) else [part]:
@@ -166,6 +168,7 @@ FLOATS = {"float", "float64", "float32", "sqrt", "mean", "astype", "rint", "divi
         ("../sparse/grid", set(), 0),
         ("cell_counts", set(), 0),
         ("cuts", {"astype"}, 0),
+        ("dependence", {"astype"}, 0),
         ("distances", set(), 0),
         ("item_counts", {"astype"}, 0),
         ("sparse_noise", {"float", "sqrt"}, 4),

@@ -189,6 +189,28 @@ def test_a_sum_of_distances_never_refuses(monkeypatch, times, weights):
     assert private.true[0].tolist() == [2**20 * min(LARGEST_GAP, 24 * times)]
 
 
+@pytest.mark.parametrize("times", [1, 2**28, 2**36, 2**45, 2**56])
+@pytest.mark.parametrize("offset", [0, 1, 2**30, 2**41, 2**59])
+def test_a_dependence_never_refuses(monkeypatch, times, offset):
+    """Independent attributes, but for some rows in one cell."""
+    many(monkeypatch, times, offset)
+    private = gate(CodesSource(CODES), DOMAIN)
+    private.total_dependence([["a", "b"]] * 5)
+    # Each of six cells holds four rows.
+    rows, first, second = 24 * times + offset, [12 * times + offset, 12 * times], [8 * times] * 3
+    second[0] += offset
+    gaps = [
+        4 * times + (offset if (x, y) == (0, 0) else 0) - F(first[x] * second[y], rows)
+        for x, y in np.ndindex(2, 3)
+    ]
+    squared = 5 * sum(gap**2 for gap in gaps)
+    (answer,) = private.true[0].tolist()
+    if squared < LARGEST_GAP**2:
+        assert answer**2 <= squared < (answer + 1) ** 2
+    else:
+        assert answer == LARGEST_GAP
+
+
 @given(
     st.lists(st.integers(0, 2**50), min_size=4, max_size=4),
     st.lists(st.integers(0, 2**38), min_size=4, max_size=4),

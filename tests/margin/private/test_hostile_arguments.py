@@ -87,6 +87,7 @@ CALLS = {
     "weights of distances": lambda gate, bad: gate.total_distance(
         [["a"], ["b"]], [[0, 0], [0, 0]], weights=[bad, 1]
     ),
+    "attributes of pairs": lambda gate, bad: gate.total_dependence([["a", "b"], ["a", bad]]),
     "penalties": lambda gate, bad: gate.select(
         [["a"], ["b"]], [np.zeros(2)] * 2, penalties=[0, bad]
     ),
@@ -293,6 +294,40 @@ class Doubled(list):
 def test_chosen_items_are_read_once():
     moved, declared = moves(lambda private: private.chosen_counts(chosen=Doubled()), domain=ITEMS)
     assert moved <= declared
+
+
+class Multiplied(list):
+    """One pair when it is read first, and a hundred each time after."""
+
+    def __iter__(self):
+        self.times = getattr(self, "times", 0) + 1
+        return iter([["a", "b"]] * (1 if self.times == 1 else 100))
+
+    def __len__(self):
+        return 1
+
+
+class Longer(list):
+    """A pair when it is read first, and another view each time after."""
+
+    def __iter__(self):
+        self.times = getattr(self, "times", 0) + 1
+        return iter(["a", "b"] if self.times == 1 else ["a"])
+
+    def __len__(self):
+        return 2
+
+
+def test_pairs_are_read_once():
+    """What is declared is for as many pairs as are counted: half of 20 rows, for one pair."""
+    codes = np.repeat([[0, 0], [1, 1]], 10, axis=0)
+    for pairs in (Multiplied(), [Longer()]):
+        private = Watched(
+            CodesSource(codes), domain=DOMAIN, budget=PureDP(1), entropy=SeededEntropy(1)
+        )
+        private.total_dependence(pairs)
+        assert private.true[0].tolist() == [10]
+        assert [event.l1 for event in private.declared] == [2]
 
 
 # Numbers with an arithmetic of their own.

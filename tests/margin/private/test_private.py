@@ -237,6 +237,10 @@ def compare(gate, **more):
     )
 
 
+def depend(gate, **more):
+    return gate.total_dependence([["a", "b"], ["c", "b"]], **more)
+
+
 def sparse(gate, **more):
     return gate.sparse_cells(["a", "b", "c"], **{"keep": Keep(3, 3, False), **more})
 
@@ -276,7 +280,7 @@ def count_waves(gate, **more):
 
 
 ITEMS = [choose_scaled, choose_items, count_few, count_chosen, count_waves]
-METHODS = [*ITEMS, prioritise, choose, compare, sparse, truncate, choose_most]
+METHODS = [*ITEMS, prioritise, choose, compare, depend, sparse, truncate, choose_most]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -374,6 +378,10 @@ def test_arguments_of_the_wrong_shape_cost_nothing():
         lambda: gate.total_distance([["a"]], [np.zeros(3)]),
         lambda: gate.total_distance([["a"]], [[math.nan, 0]]),
         lambda: gate.total_distance([["a"]] * 2, [np.full(2, 2.0**38)] * 2),
+        lambda: gate.total_dependence([]),
+        lambda: gate.total_dependence([["a"]]),
+        lambda: gate.total_dependence([["a", "b"], ["a", "b", "c"]]),
+        lambda: gate.total_dependence([["a", "nobody"]]),
         lambda: gate.truncated_counts(["b"], most=1),
         lambda: gate.sparse_cells(["nobody"], keep=Keep(1, 1, False)),
     ):

@@ -25,6 +25,7 @@ from margin.private import Keep, Private, cuts, items, queries
 from margin.private.above import Comparisons
 from margin.private.choose import Choices
 from margin.private.cuts import Cuts
+from margin.private.dependence import Dependence
 from margin.private.distances import Distances
 from margin.private.gate import Gate
 from margin.private.items import Items
@@ -88,6 +89,12 @@ CASES = {
         TABLE,
         lambda gate: gate.total_distance([["a"], ["c", "b"]], [[0, 0], np.zeros((2, 3))]),
     ),
+    # Each of two pairs is named several times: so its factor is more than is lost by rounding down.
+    "total_dependence": (
+        TABLE,
+        lambda gate: gate.total_dependence([["a", "b"], ["c", "b"], ["a", "b"]] * 3),
+    ),
+    "total_dependence, one pair": (TABLE, lambda gate: gate.total_dependence([["c", "b"]])),
     "measure_linear, groups": (TABLE, lambda gate: gate.measure_linear([GROUPS])),
     "select_cuts": (
         TABLE,
@@ -202,6 +209,12 @@ REACHED = {
     ),  # weights 7 and 5 in opposite directions; twice the largest is declared
     # The distance from zeros is the number of rows.
     "total_distance, zeros": (1, 0),
+    # Rows that come to twice as many equal ones move n / (n + 1) = 2/3 of the bound, which is
+    # squared for Gaussian noise; test_dependence.py has more equal rows. The bound for a replaced
+    # row is that of one that goes and one that comes, which do not both move the answer so far.
+    "total_dependence": (F(4, 9), F(1, 9)),
+    # The same, rounded down.
+    "total_dependence, one pair": (F(4, 9), F(1, 16)),
     "query_errors": (F(1, 6), F(1, 6)),  # a row is in two of the twelve cells that are asked about
     "query_errors, one query": (
         1,
@@ -396,6 +409,20 @@ MISTAKES = [
         "total(weight)",
         "int(weight.max())",
         "total_distance",
+    ),
+    (
+        Dependence,
+        "total_dependence",
+        "self.budget.rows, len(checked)",
+        "1, len(checked)",
+        "total_dependence",
+    ),
+    (
+        Dependence,
+        "total_dependence",
+        "self.budget.rows, len(checked)",
+        "self.budget.rows, 1",
+        "total_dependence",
     ),
     (
         Items,
