@@ -10,7 +10,6 @@ import numpy as np
 from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
-from ...noise.laws import Noise
 from ...privacy.budget import PureDP
 from ...private import Private, dependence_bound
 from ..fitted import COMMON_DOUBT, FOREST_TO_PAIRS, LARGEST_STRENGTH, LEAST_DOUBT, SHARED_MOMENTS
@@ -81,14 +80,11 @@ class PairDependence:
     ) -> None:
         self._budget = budget
         names = asked_names(domain, workload)
-        every = [
-            pair
-            for pair in itertools.combinations(names, 2)
-            if domain.cells(pair) <= MOST_PAIR_CELLS
+        self.pairs: list[View] = [
+            (names[first], names[second])
+            for first, second in _some_pairs(len(names))
+            if domain.cells((names[first], names[second])) <= MOST_PAIR_CELLS
         ]
-        rng = np.random.default_rng(0)
-        places = np.sort(rng.permutation(len(every))[:_MOST_PAIRS]).tolist()
-        self.pairs: list[View] = [every[place] for place in places]
         self._unit = math.sqrt(sum(_square(domain, pair) for pair in self.pairs))
 
     def share(
@@ -181,14 +177,22 @@ class PairDependence:
         )
 
     def _deviation(self, share: Fraction, rows: float) -> float:
-        """The standard deviation of the noise for a share of the budget, in units of a strength."""
-        return math.sqrt(self._noise(share).variance) / (rows * self._unit)
-
-    def _noise(self, share: Fraction) -> Noise:
-        """The noise of the answer for a share of the budget."""
+        """The standard deviation of an answer for a share of the budget, in units of a strength."""
         units = max(1, math.floor(self._budget.units * share))
         bound = dependence_bound(self._budget.rows, len(self.pairs))
-        return self._budget.noise(units, l1=bound, l2_squared=bound**2)
+        noise = self._budget.noise(units, l1=bound, l2_squared=bound**2)
+        # Besides the noise there is the rounding to whole rows.
+        return math.sqrt(noise.variance + 1 / 12) / (rows * self._unit)
+
+
+def _some_pairs(count: int) -> list[tuple[int, int]]:
+    """All pairs of `count` places, or a sample if they are many; always the same one."""
+    if math.comb(count, 2) <= _MOST_PAIRS:
+        return list(itertools.combinations(range(count), 2))
+    drawn = np.random.default_rng(0).integers(0, count, (4 * _MOST_PAIRS, 2))
+    ascending = drawn[drawn[:, 0] < drawn[:, 1]].tolist()
+    different = dict.fromkeys((first, second) for first, second in ascending)
+    return sorted(list(different)[:_MOST_PAIRS])
 
 
 class _Prior:

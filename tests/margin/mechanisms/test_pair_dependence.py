@@ -167,11 +167,29 @@ def test_what_other_steps_need_is_kept():
     assert sum(event.units for event in spy.events) == 10**12
 
 
-def test_of_many_pairs_a_fixed_sample_is_compared():
-    domain = binary(60)
-    asked = dependence_of(domain, PureDP(1))
-    assert len(asked.pairs) == 1_000 == len(set(asked.pairs))
-    assert asked.pairs == dependence_of(domain, PureDP(1)).pairs
+@pytest.mark.parametrize("count", [60, 200, 20_000])
+def test_of_many_pairs_a_fixed_sample_is_compared(count):
+    domain = Domain({f"x{axis:05}": 2 for axis in range(count)})
+    work = Workload([list(domain)[axis : axis + 10] for axis in range(0, count, 10)])
+    asked = PairDependence(domain, work, PureDP(1))
+    assert 800 < len(asked.pairs) <= 1_000
+    assert len(set(asked.pairs)) == len(asked.pairs)
+    assert all(first < second for first, second in asked.pairs)
+    assert asked.pairs == PairDependence(domain, work, PureDP(1)).pairs
+    # They come from all of the domain.
+    assert {pair[0][:3] for pair in asked.pairs} >= {
+        name[:3] for name in list(domain)[: count // 2]
+    }
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", 10**6])
+def test_noise_of_any_size_is_taken(epsilon):
+    domain = binary(20)
+    considered = Candidates(domain, Workload.all_kway(domain, 2), PureDP(epsilon))
+    asked = dependence_of(domain, PureDP(epsilon))
+    assert asked.share(considered, MEDIUM, 900, most=MANY) is None
+    learnt = asked.ask(Told(round(answer_for(domain, 0.2, 1e6))), MEDIUM, 1e6, Fraction(1, 9))
+    assert 0 < learnt.strength.singles < 0.5
 
 
 def test_pairs_of_large_tables_are_left_out():
