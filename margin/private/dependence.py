@@ -8,7 +8,6 @@ import numpy as np
 from .._numbers import Number
 from .._types import Integers
 from ..errors import DomainError
-from ..privacy.event import Event
 from .counts import LARGEST_GAP
 from .gate import Gate
 
@@ -70,7 +69,6 @@ class Dependence(Gate):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import margin
         >>> class Told:
         ...     def run(self, private, workload):
@@ -93,29 +91,20 @@ class Dependence(Gate):
                 "attributes in each"
             )
 
-        # The noise. Rows that are replaced may move the answer in the same direction, so the L2
-        # norm is the L1 norm.
-        units = self._units(spend)
-        l1 = dependence_bound(self.budget.rows, len(checked))
-        noise = self.budget.noise(
-            units,
-            l1=l1,
-            l2_squared=l1**2,
-        )
-        event = Event(
-            method="total_dependence",
-            about=(tuple(checked),),
-            units=units,
-            sampler=noise,
-            l1=l1,
-            l2_squared=l1**2,
+        # The noise. Rows that are replaced may move the answer in the same direction.
+        event = self._one_number(
+            "total_dependence",
+            (tuple(checked),),
+            units=self._units(spend),
+            l1=dependence_bound(self.budget.rows, len(checked)),
         )
 
         # Count, charge, draw.
-        parts = [_times_rows_squared(table) for table in self._tables(checked)]
-        rows = int(self._tables(checked[:1])[0].sum())
+        tables = self._tables(checked)
+        rows = int(tables[0].sum())
+        scaled = sum(map(_times_rows_squared, tables))
         # The root, rounded down, of a fraction is that of the fraction rounded down.
-        answer = math.isqrt(sum(parts) // max(1, rows) ** 2)
+        answer = math.isqrt(scaled // max(1, rows) ** 2)
         true = np.array([min(answer, LARGEST_GAP)], np.int64)
         (noisy,) = self._noisy([event], [true])
         return int(noisy[0])

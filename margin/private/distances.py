@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from .._numbers import Number
 from ..errors import DomainError
-from ..privacy.event import Event
 from .counts import LARGEST_WEIGHT, digest, gaps, public_tables, total, view_weights
 from .gate import Gate
 
@@ -75,22 +74,12 @@ class Distances(Gate):
                 "weights or fewer views"
             )
 
-        # The noise. Rows that are replaced may move all distances in the same direction, so the L2
-        # norm is the L1 norm.
-        units = self._units(spend)
-        l1 = self.budget.rows * largest
-        noise = self.budget.noise(
-            units,
-            l1=l1,
-            l2_squared=l1**2,
-        )
-        event = Event(
-            method="total_distance",
-            about=(tuple(checked), digest(*arrays, weight)),
-            units=units,
-            sampler=noise,
-            l1=l1,
-            l2_squared=l1**2,
+        # The noise. Rows that are replaced may move all distances in the same direction.
+        event = self._one_number(
+            "total_distance",
+            (tuple(checked), digest(*arrays, weight)),
+            units=self._units(spend),
+            l1=self.budget.rows * largest,
         )
 
         # Count, charge, draw. The sum is at most 2**20 times 2**40.

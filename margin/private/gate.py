@@ -251,6 +251,27 @@ class Gate:
             for units in charges
         )
 
+    def _one_number(
+        self,
+        method: str,
+        about: tuple[object, ...],
+        *,
+        units: int,
+        l1: int,
+    ) -> Event:
+        """Make the record of one noisy integer that moves by at most `l1`, up or down.
+
+        The L2 norm of one integer is its L1 norm.
+        """
+        return Event(
+            method=method,
+            about=about,
+            units=units,
+            sampler=self.budget.noise(units, l1=l1, l2_squared=l1**2),
+            l1=l1,
+            l2_squared=l1**2,
+        )
+
     def _selection(
         self,
         units: int,

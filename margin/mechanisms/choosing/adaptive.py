@@ -222,12 +222,12 @@ class _Course:
         """Ask for one noisy number that tells the strength of the structure in pairs, but only if
         this is expected to reduce the error.
 
-        Under concentrated differential privacy probes cost little, and it would change nothing.
+        Under concentrated differential privacy it changed nothing: the probes cost little there.
         """
         if not isinstance(self.budget, PureDP):
             return
         dependence = PairDependence(self.domain, self.workload, self.budget)
-        before = Learnt(strength=self.strength)
+        before = Learnt(strength=self.strength, doubt=self.doubt)
         kept = _part(self.mechanism.learn_share) + _part(self.mechanism.rounds_share)
         share = dependence.share(
             self.considered,

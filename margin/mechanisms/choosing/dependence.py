@@ -12,7 +12,7 @@ from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...privacy.budget import PureDP
 from ...private import Private, dependence_bound
-from ..fitted import COMMON_DOUBT, FOREST_TO_PAIRS, LARGEST_STRENGTH, LEAST_DOUBT, SHARED_MOMENTS
+from ..fitted import FOREST_TO_PAIRS, LARGEST_STRENGTH, LEAST_DOUBT, SHARED_MOMENTS
 from .candidates import Candidate, Candidates
 from .probes import variance_after
 from .strength import Strength
@@ -55,7 +55,7 @@ class Learnt:
     """
 
     strength: Strength
-    doubt: float = COMMON_DOUBT
+    doubt: float
 
 
 class PairDependence:
@@ -68,8 +68,10 @@ class PairDependence:
 
     Parameters
     ----------
-    domain, workload, budget
+    domain, workload
         As in `margin.release`.
+    budget
+        The whole budget. The noise is taken to be that of pure differential privacy.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from ...domain.domain import Domain, View
 from ...privacy.budget import Budget
 from ...synopses.noisy_tables import LEAST_VARIANCE
-from ..fitted import COMMON_DOUBT, ENOUGH_NOISE, HIDDEN_SHARE
+from ..fitted import ENOUGH_NOISE, HIDDEN_SHARE
 from .candidates import Candidate, Candidates
 from .strength import Strength
 
@@ -97,7 +97,7 @@ def pays(
     rows: float,
     variance: float,
     deviation: float,
-    doubt: float = COMMON_DOUBT,
+    doubt: float,
 ) -> bool:
     """Whether learning the strength of structure is expected to reduce the error.
 
@@ -105,10 +105,10 @@ def pays(
     in a moment, of standard deviation `deviation`, hides structure that is much weaker.
 
     The assumed strengths may all be wrong by a common factor, which is log-normal: `doubt` is the
-    standard deviation of its natural logarithm. Two errors are
-    compared by the mean of their logarithms over this factor. Without learning, the candidate that
-    looks best is measured. With learning, the candidate that looks best with what is learnt about
-    each factor is measured, with the larger noise.
+    standard deviation of its natural logarithm. Two errors are compared by the mean of their
+    logarithms over this factor. Without learning, the candidate that looks best is measured. With
+    learning, the candidate that looks best with what is learnt about each factor is measured, with
+    the larger noise.
     """
     guess = considered.priced(before, rows)[0]
     if math.isnan(guess.error):  # there is only one candidate

@@ -1145,8 +1145,8 @@ DISTANCES = Ask(
     [[500, 0], [500, 0, 0], [500, 0, 500, 0]],
     weights=[1, 3, 5],
 )
-# So many pairs that rounding down loses little. One replaced row moves the answer by at most half
-# of what is declared: so the mistake in the number of rows shows with persons of several rows.
+# There are nine pairs, so that rounding down loses little. One replaced row moves the answer by at
+# most half of what is declared. So a wrong number of rows is found only with several rows a person.
 DEPENDENCE = Ask("total_dependence", [["b", "c"]] * 9)
 SCALES = Ask("select_scaled", None, [1, 2], scales=[1, 4], penalties=[[0, 0], [1, 1]], grain=12)
 SIGNS = Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])])

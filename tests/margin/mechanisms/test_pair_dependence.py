@@ -21,7 +21,7 @@ from margin.mechanisms.fitted import (
     SINGLES_STRENGTH,
 )
 
-MEDIUM = Learnt(strength=Strength.of("medium"))
+MEDIUM = Learnt(strength=Strength.of("medium"), doubt=COMMON_DOUBT)
 MANY = Fraction(1)
 
 
@@ -215,11 +215,7 @@ def test_it_is_asked_once_and_under_pure_privacy_only(budget):
 
 
 def test_independent_attributes_are_measured_one_by_one():
-    """Without the number pairs are measured, too, and the error is larger by a half.
-
-    The number says that pairs are as good as independent. Its noise is below a third of what would
-    be assumed, so a seed that misleads is as rare as a draw of five deviations.
-    """
+    """The number says that pairs are as good as independent. Without it pairs are measured, too."""
     codes = (np.random.default_rng(0).random((20_000, 40)) < 0.2).astype(int)
     spy = Watched(Adaptive())
     made = margin.simulate(

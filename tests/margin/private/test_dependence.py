@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_truth import FREE, KeptTruth
 
 import margin
 from margin import ZCDP, ApproxDP, BudgetError, Domain, DomainError, PureDP
@@ -16,30 +17,19 @@ from margin.data.source import CodesSource
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.budget import Neighbours
-from margin.private import Private, dependence_bound
+from margin.private import dependence_bound
 from margin.private.dependence import _times_rows_squared
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
 CODES = np.array([[0, 0, 0], [0, 2, 1], [1, 1, 1], [1, 1, 0]])
 PAIRS = [["a", "b"], ["c", "b"], ["a", "b"]]
-# With so large a budget the noise is zero but with probability below 1e-300.
-FREE = PureDP(10**6)
 # 30 rows of one kind and 30 of another: the norm of each pair is 30, half of the rows.
 EQUAL = np.repeat([[0, 0, 0], [1, 1, 1]], 30, axis=0)
 
 
-class Watched(Private):
-    """Keeps what goes to the noise."""
-
-    def _answer(self, events, true, draw):
-        assert all(one.dtype == np.int64 for one in true)
-        self.true = [one.tolist() for one in true]
-        return super()._answer(events, true, draw)
-
-
 def gate(budget=FREE, codes=CODES, domain=DOMAIN, seed=1):
     codes = np.array(codes, np.int64).reshape(-1, len(domain))
-    return Watched(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(seed))
+    return KeptTruth(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(seed))
 
 
 def refused(call, error=DomainError):
@@ -387,7 +377,7 @@ def test_more_than_is_left_is_refused():
 
 
 def test_noise_that_cannot_be_drawn_is_refused():
-    """So small a budget for persons of so many rows."""
+    """The budget is too small for persons with a million rows each."""
     private = gate(PureDP("1e-12", rows_per_person=10**6))
     with pytest.raises(margin.MarginError, match="noise"):
         private.total_dependence(PAIRS)

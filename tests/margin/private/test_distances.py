@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_truth import FREE, KeptTruth
 
 import margin
 from margin import ZCDP, ApproxDP, Domain, DomainError, Marginal, PureDP
@@ -15,26 +16,14 @@ from margin.data.source import CodesSource
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.budget import Neighbours
-from margin.private import Private
 from margin.private.counts import LARGEST_WEIGHT, view_weights
 
 DOMAIN = Domain({"a": 2, "b": 3})
 CODES = np.array([[0, 0], [0, 2], [1, 1], [1, 1]])
-# With so large a budget the noise is zero but with probability below 1e-300.
-FREE = PureDP(10**6)
-
-
-class Watched(Private):
-    """Keeps what goes to the noise."""
-
-    def _answer(self, events, true, draw):
-        assert all(one.dtype == np.int64 for one in true)
-        self.true = [one.tolist() for one in true]
-        return super()._answer(events, true, draw)
 
 
 def gate(budget=FREE, codes=CODES, domain=DOMAIN, seed=1):
-    return Watched(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(seed))
+    return KeptTruth(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(seed))
 
 
 def refused(call, private=None):
@@ -298,7 +287,7 @@ def test_arguments_that_change_afterwards_have_no_effect():
             weights[:], answer[:] = 1000, 2**40
             return super().batches(domain)
 
-    private = Watched(Meddling(CODES), domain=DOMAIN, budget=FREE, entropy=SeededEntropy(1))
+    private = KeptTruth(Meddling(CODES), domain=DOMAIN, budget=FREE, entropy=SeededEntropy(1))
     assert private.total_distance([["a"], ["b"]], [answer, [0, 0, 0]], weights=weights) == 8
     assert weights[0] == 1000
 
