@@ -12,7 +12,7 @@ from typing import Any
 
 from ..domain.attribute import UNSEEN, Attribute, Value
 from ..domain.domain import DRAFT
-from ..domain.spelling import alike
+from ..domain.spelling import alike, misspelt
 from ..domain.values import faithful
 from ..errors import DataError
 from ..interrupts.share import tell, within
@@ -219,9 +219,9 @@ def suggest_domain(data: object) -> dict[str, Any]:
     identifiers, free texts, numbers with a decimal comma and texts that are nearly all different.
 
     The mark also lists the categories of one attribute that look like spellings of each other, such
-    as "Female" and "female". If the files of a folder hold a column in different types, it names
-    the first file of each type, and it names the files that were left out, because they cannot be
-    read.
+    as "Female" and "female", and rare ones that look like a misspelt form of a frequent one. If the
+    files of a folder hold a column in different types, it names the first file of each type, and it
+    names the files that were left out, because they cannot be read.
 
     Parameters
     ----------
@@ -300,21 +300,30 @@ def _suggested(source: Source) -> dict[str, Any]:
                 f"only, but data is of type {type(source).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
-        described, odd, rare = _describe(_Table(connection, table, failed, query), columns)
+        described = _describe(_Table(connection, table, failed, query), columns)
+    named = dict(zip([column.name for column in columns], described, strict=True))
     forms = {}
-    for column, form in zip(columns, described, strict=True):
-        if isinstance(form, _Reason):
-            left_out[column.name] = form
+    for name, one in named.items():
+        if isinstance(one.form, _Reason):
+            left_out[name] = one.form
         else:
-            forms[column.name] = form
+            forms[name] = one.form
     listed = ", ".join(f"{name!r} ({reason.text})" for name, reason in left_out.items())
     note = f"{_NOTE}; left out: {listed}" if left_out else _NOTE
-    kept = [f"{name!r} ({number:,})" for name, number in odd.items() if name in forms]
-    if kept:
-        note += f"; cells that are not numbers, counted as other: {', '.join(kept)}"
+    odd = [f"{name!r} ({one.odd:,})" for name, one in named.items() if one.odd and name in forms]
+    if odd:
+        note += f"; cells that are not numbers, counted as other: {', '.join(odd)}"
+    rare = [f"{name!r} ({one.rare:,})" for name, one in named.items() if one.rare]
     if rare:
-        numbers = ", ".join(f"{name!r} ({number:,})" for name, number in rare.items())
+        numbers = ", ".join(rare)
         note += f"; values in fewer than {_FEWEST_ROWS} rows each, counted as other: {numbers}"
+    doubtful = [
+        f"{name!r} ({wrong!r} in {rows:,} rows: {right!r}?)"
+        for name, one in named.items()
+        for wrong, right, rows in one.misspelt
+    ]
+    if doubtful:
+        note += f"; these may be misspelt: {', '.join(doubtful)}"
     twice = [f"{name!r} ({group})" for name, form in forms.items() for group in _twice(form)]
     if twice:
         note += f"; these look like spellings of one category: {', '.join(twice)}"
@@ -326,10 +335,14 @@ def _suggested(source: Source) -> dict[str, Any]:
 def _twice(form: Any) -> list[str]:
     """The categories of a suggested attribute that look like spellings of one category, a text for
     each group. The draft lists all of them."""
+    return [", ".join(map(repr, group)) for group in alike(_texts(form))]
+
+
+def _texts(form: Any) -> list[str]:
+    """The texts that a suggested attribute, or the reason why there is none, lists."""
     values = form.get("values", []) if isinstance(form, dict) else form
     listed = values if isinstance(values, list) else []
-    texts = [value for value in listed if isinstance(value, str)]
-    return [", ".join(map(repr, group)) for group in alike(texts)]
+    return [value for value in listed if isinstance(value, str)]
 
 
 def _named_anew(schema: Any) -> str:
@@ -343,6 +356,18 @@ class _Reason:
     """Why a column is left out."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What is suggested for a column: the JSON form of its attribute, or why it is left out; the
+    number of cells that are not numbers in a column of numbers; the number of rare values; and each
+    value that may be misspelt, with the right one and its number of rows."""
+
+    form: Any
+    odd: int
+    rare: int
+    misspelt: Sequence[tuple[str, str, int]]
 
 
 def _columns(
@@ -429,12 +454,11 @@ def _is_binary(kind: Any) -> bool:
 def _describe(
     table: _Table,
     columns: Sequence[_Column],
-) -> tuple[list[Any], dict[str, int], dict[str, int]]:
-    """Suggest an attribute for each column, in its JSON form; also counts the cells of columns of
-    numbers that are not numbers, and the rare values of each column. A first pass over the table
-    finds facts about each column, a second pass its values if they are few."""
+) -> list[_Described]:
+    """Suggest an attribute for each column. A first pass over the table finds facts about each
+    column, a second pass its values if they are few."""
     if not columns:
-        return [], {}, {}
+        return []
     first = []
     for column in columns:
         first += _first_pass(column)
@@ -451,16 +475,24 @@ def _describe(
     with within(_FIRST, 1):
         values = table.row(columns, second)
         tell(1)
-    forms = []
-    rare = {}
+    described = []
     for column, known, found in zip(columns, facts, values, strict=True):
         frequent, dropped = _frequent(known, found or [])
-        if dropped:
-            rare[column.name] = dropped
-        forms.append(_reason(column, known) or _form(known, frequent, is_other=dropped > 0))
-    pairs = zip(columns, facts, strict=True)
-    odd = {column.name: known.odd for column, known in pairs if known.has_some_odd}
-    return forms, odd, rare
+        form = _reason(column, known) or _form(known, frequent, is_other=dropped > 0)
+        odd = known.odd if known.has_some_odd else 0
+        described.append(_Described(form, odd, dropped, _misspelt(form, frequent)))
+    return described
+
+
+def _misspelt(
+    form: Any,
+    frequent: Sequence[tuple[Any, int]],
+) -> list[tuple[str, str, int]]:
+    """The listed texts of a column that may be misspelt, each with the right one and its number of
+    rows."""
+    listed = set(_texts(form))
+    rows_of = {value: rows for value, rows in frequent if value in listed}
+    return [(wrong, right, rows_of[wrong]) for wrong, right in misspelt(rows_of).items()]
 
 
 def _frequent(

@@ -4,12 +4,12 @@ code of a row depends on it."""
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .._names import did_you_mean
 
-__all__ = ["Spellings", "alike"]
+__all__ = ["Spellings", "alike", "misspelt"]
 
 _ACCENT = re.compile("[\u0300-\u036f]")
 """The accents of the decomposed letters of European scripts."""
@@ -31,6 +31,13 @@ things."""
 _CLOSE = 0.8
 """Similarity (`difflib`) from which on a word beside a number is a misspelt form of another one.
 One wrong letter in a word of five is 0.8; `over` and `under` have 0.44, `north` and `south` 0.6."""
+
+_VERY_CLOSE = 0.85
+"""Similarity from which on the words of a rare text are those of a frequent one, misspelt. One left
+out letter in a word of four is 0.86; `male` and `female` have 0.8."""
+
+_MORE_FREQUENT = 30
+"""How many times as many rows the right form of a misspelt text has, at least."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ def _are_similar(
     if one.fixed != other.fixed or len(one.words) != len(other.words):
         return False
     pairs = zip(one.words, other.words, strict=True)
-    return all(difflib.SequenceMatcher(None, *pair).ratio() >= least for pair in pairs)
+    return all(_similarity(*pair) >= least for pair in pairs)
 
 
 def alike(labels: Iterable[str]) -> list[list[str]]:
@@ -135,3 +142,37 @@ def alike(labels: Iterable[str]) -> list[list[str]]:
     for label in labels:
         groups.setdefault(_form(label).joined, []).append(label)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def misspelt(rows_of: Mapping[str, int]) -> dict[str, str]:
+    """The texts that look like misspelt forms of one that is at least 30 times as frequent, and
+    this one for each. Texts that `alike` groups, and those without small letters, are not among
+    them.
+
+    Parameters
+    ----------
+    rows_of
+        The number of rows of each text.
+
+    Examples
+    --------
+    >>> misspelt({"Employed": 5_000, "Unemployed": 400, "Unemployd": 9, "EMPL": 3})
+    {'Unemployd': 'Unemployed'}
+    """
+    forms = {text: _form(text) for text in rows_of}
+    meant = {}
+    for text, rows in rows_of.items():
+        frequent = [other for other, number in rows_of.items() if number >= _MORE_FREQUENT * rows]
+        similar = [
+            other
+            for other in frequent
+            if forms[other].joined != forms[text].joined
+            and _are_similar(forms[text], forms[other], _VERY_CLOSE)
+        ]
+        if similar and text.upper() != text:
+            meant[text] = max(similar, key=lambda other: _similarity(text, other))
+    return meant
+
+
+def _similarity(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()

@@ -222,6 +222,23 @@ def test_spellings_of_one_category_are_told():
     assert "FEMALE" not in str(suggest_domain(table))
 
 
+def test_rare_texts_that_may_be_misspelt_are_told():
+    table = {
+        "status": ["Employed"] * 600 + ["Unemployed"] * 60 + ["Unemployd"] * 2 + ["Emploed"] * 6,
+        "town": ["Kingsport"] * 300 + ["Kingston"] * 300 + ["Kingspor"] * 9 + ["Queensport"] * 59,
+        "sex": ["female"] * 600 + ["male"] * 20 + ["femal"] * 20 + ["Female"] * 20 + ["NA"] * 8,
+        "band": ["10-20 years"] * 600 + ["20-30 years"] * 4 + ["10-20 yers"] * 4 + ["x"] * 60,
+    }
+    draft = suggest_domain(table)
+    # Two rows are too few to show a text. A code, another number and a frequent text are not wrong.
+    assert draft["$draft"].split("; ")[2:] == [
+        "these may be misspelt: 'status' ('Emploed' in 6 rows: 'Employed'?), "
+        "'town' ('Kingspor' in 9 rows: 'Kingsport'?), 'sex' ('femal' in 20 rows: 'female'?), "
+        "'band' ('10-20 yers' in 4 rows: '10-20 years'?)",
+        "these look like spellings of one category: 'sex' ('Female', 'female')",
+    ]
+
+
 def test_cells_that_are_no_numbers_are_counted():
     """Amounts that are nearly all different, with a few texts among them, have bins; identifiers do
     not, and of mixed codes the draft says how many are no numbers."""
