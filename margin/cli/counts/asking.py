@@ -253,8 +253,10 @@ def _listed(labels: "Sequence[Value]") -> str:
 
 
 def shown(number: float, *, is_share: bool) -> str:
-    """A number of rows, or a share in percent."""
-    return f"{100 * number:.2f} %" if is_share else f"{number:,.1f}"
+    """A number of rows, or a share in percent. Zero has no sign."""
+    if is_share:
+        return f"{round(100 * number, 2) + 0.0:.2f} %"
+    return f"{round(number, 1) + 0.0:,.1f}"
 
 
 def signed_lines(

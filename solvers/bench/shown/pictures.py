@@ -1,6 +1,7 @@
 """Pictures of a comparison, drawn by matplotlib from the rows alone."""
 
 import importlib
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -35,6 +36,13 @@ all of these), readable on both light and dark paper."""
 # colour and mark, and no two of 28 both dashes and mark.
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
+
+_LIBRARIES = (
+    *("highs", "scip", "cbc", "cpsat", "clarabel", "scs", "osqp", "piqp", "proxqp", "qpalm"),
+    *("pdlp", "ecos", "daqp", "rc2", "pulp-highs", "cvxpy-clarabel", "trust-constr"),
+)
+"""Solvers of libraries. Each has the colour, the dashes and the mark of its place in every picture,
+so that pictures can be compared."""
 
 _OUTCOMES = {
     "solved": "#009E73",
@@ -147,9 +155,10 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
     figure, axes = _figure(len(solvers))
     drawn: list[tuple[float, float]] = []
     has_lines = False
-    for place, solver in enumerate(solvers):
-        colour, _, mark = _style(place)
-        least = _BEST_GAP / 10 ** (_ROW * (place + 1))
+    places = _places(solvers)
+    for below, solver in enumerate(solvers):
+        colour, _, mark = _style(places[solver])
+        least = _BEST_GAP / 10 ** (_ROW * (below + 1))
         points = []
         for row in stands:
             if row["solver"] != solver:
@@ -175,7 +184,7 @@ def draw_gaps(rows: Iterable[Row], *, clock: Clock = "cpu", warm: bool = True) -
             markersize=4,
             alpha=0.8,
             color=colour,
-            markerfacecolor=colour if place < len(_COLOURS) else "none",
+            markerfacecolor=colour if places[solver] < len(_COLOURS) else "none",
             label=_short(solver),
         )
     seconds = [time for time, _ in drawn] or [1.0]
@@ -291,8 +300,9 @@ def _steps(profile: Profile, label: str, *, start: float, title: str) -> Any:
     figure, axes = _figure(len(profile.at))
     solved = [float(at[-1]) for at in profile.at.values() if len(at)]
     stop = max(max(solved, default=start) * 1.3, start * 2)
-    for place, (solver, at) in enumerate(profile.at.items()):
-        colour, dash, mark = _style(place)
+    places = _places(profile.at)
+    for solver, at in profile.at.items():
+        colour, dash, mark = _style(places[solver])
         share = np.arange(1, len(at) + 1) / profile.instances
         x = np.concatenate([[start], at, [stop]])
         y = np.concatenate([[0.0], share, [share[-1] if len(at) else 0.0]])
@@ -367,9 +377,18 @@ def _finished(figure: Any, axes: Any, entries: int) -> Any:
     return figure
 
 
+def _places(solvers: Iterable[str]) -> dict[str, int]:
+    """The place of each solver of a picture in the list of styles. A solver of a library has the
+    same in every picture. The others take the first places that are left."""
+    held = list(solvers)
+    known = {solver: _LIBRARIES.index(solver) for solver in held if solver in _LIBRARIES}
+    left = (place for place in itertools.count() if place not in known.values())
+    return {solver: known[solver] if solver in known else next(left) for solver in held}
+
+
 def _style(place: int) -> tuple[str, Any, str]:
-    """The colour, the dashes and the mark of the solver at a place of the list. Neighbours differ
-    in all three, so that a print in grey can be read."""
+    """The colour, the dashes and the mark of a place of the list. Neighbours differ in all three,
+    so that a print in grey can be read."""
     dash = _DASHES[place % len(_DASHES)]
     return _COLOURS[place % len(_COLOURS)], dash, _MARKS[place % len(_MARKS)]
 

@@ -11,6 +11,7 @@ import pytest
 import margin
 from margin import Attribute, Domain, DomainError
 from margin.cli.arguments.conditions import where_of
+from margin.cli.counts.asking import shown
 from margin.cli.main import main
 from margin.domain.where import chosen_codes
 from margin.privacy.statement import Statement
@@ -389,3 +390,8 @@ def test_what_is_not_in_the_order_is_told(conditions, outside, tmp_path, capsys)
     assert text.count("Not in the order") == len(outside)
     for name, labels in outside.items():
         assert f"of {name!r}, and so not counted: {', '.join(map(repr, labels))}." in text
+
+
+def test_zero_has_no_sign():
+    assert [shown(number, is_share=False) for number in (-0.04, -0.06)] == ["0.0", "-0.1"]
+    assert [shown(number, is_share=True) for number in (-4e-5, 0.5)] == ["0.00 %", "50.00 %"]

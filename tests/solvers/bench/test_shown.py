@@ -612,6 +612,19 @@ def test_no_two_of_many_solvers_are_drawn_alike():
     assert len(set(zip(dashes, marks, strict=True))) == 28
 
 
+def test_a_solver_of_a_library_has_the_same_look_in_every_picture():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+    def looks(names):
+        (axes,) = bench.draw_performance_profile([row("one", name, 1.0) for name in names]).axes
+        drawn = [(line.get_color(), line.get_marker()) for line in axes.lines]
+        assert len(set(drawn)) == len(names)
+        return dict(zip(names, drawn, strict=True))
+
+    first, second = looks(["mine", "highs", "Milp", "scip"]), looks(["scip", "clarabel", "highs"])
+    assert all(first[name] == second[name] for name in ("highs", "scip"))
+
+
 def test_notes_count_wrong_answers_and_say_where_all_causes_are():
     """An instance counts once, however many of its solves are wrong."""
     causes = {"one": "no cover", "two": "the problem was changed"}
