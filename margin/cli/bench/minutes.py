@@ -1,5 +1,5 @@
-"""The progress of a long command whose output is no terminal: each stage, and the runs that have
-ended, one line a minute."""
+"""The progress of a long command whose output is no terminal: each stage, the first run that has
+ended, and then those that have, one line a minute."""
 
 import logging
 import sys
@@ -17,20 +17,22 @@ _PAUSE = 60.0
 
 class _Lines(logging.Handler):
     """A log handler that prints the messages of stages, such as "compiling loops". It prints a
-    message that counts runs unless it printed one less than a pause ago."""
+    message that counts runs unless it printed one less than a pause ago. So the first one shows
+    at once that the command works, and about how long it takes."""
 
     def __init__(self, pause: float) -> None:
         super().__init__(logging.INFO)
         self._pause = pause
-        self._begun = self._last = time.monotonic()
+        self._begun = time.monotonic()
+        self._next = self._begun
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message of a record to stderr."""
         now = time.monotonic()
         if self._counted(record) is not None:
-            if now - self._last < self._pause:
+            if now < self._next:
                 return
-            self._last = now
+            self._next = now + self._pause
         line = f"margin: {record.getMessage()}{self._left(record, now)}"
         print(line, file=sys.stderr, flush=True)
 

@@ -101,9 +101,9 @@ def test_another_ending_is_refused(saved, capsys):
 def test_progress_is_a_line_now_and_then(capsys):
     log = logging.getLogger("margin")
     left = ", about 0 s left"
-    runs = f"margin: run 1 of 2{left}\nmargin: run 2 of 2{left}\n"
-    # A stage is told at once: nobody waits for a minute without a word.
-    for pause, lines in ((0.0, runs), (60.0, "")):
+    first, second = f"margin: run 1 of 2{left}\n", f"margin: run 2 of 2{left}\n"
+    # A stage and the first run are told at once: nobody waits for a minute without a word.
+    for pause, lines in ((0.0, first + second), (60.0, first)):
         with each_minute(pause):
             log.info("compiling loops")
             for number in (1, 2):
