@@ -17,7 +17,7 @@ from .data.source import Source
 from .data.steady import one_table
 from .domain.domain import GivenDomain, domain_of
 from .domain.workload import Workload
-from .errors import BudgetError, FileError, MarginError, note_lost
+from .errors import BudgetError, DomainError, FileError, MarginError, note_lost
 from .interrupts import watched
 from .interrupts.loading import loading
 from .mechanisms import Adaptive, Auto, PriView, Residual
@@ -196,7 +196,8 @@ def release(
         with them exactly, and no budget is spent on them. What they say is not protected: the
         guarantee is for tables that agree on them. The data is not compared with them. They are
         added to those that the domain declares; see `Domain`. They are used by `Auto`, `Adaptive`,
-        `PriView` and `Residual`.
+        `PriView` and `Residual`. With `unit` and several rows of each, they need `no_more_rows`:
+        otherwise rows that they count may be left out.
 
     Returns
     -------
@@ -449,6 +450,8 @@ class _Work:
         )
         if domain.known:
             _check_keeps_known(mechanism)
+        if domain.rows is not None and request.unit is not None and not request.no_more_rows:
+            _check_public_totals(budget.rows_per_person, request.unit)
         base = None
         if request.base is not None:
             _check_uses_base(mechanism)
@@ -562,6 +565,22 @@ def _check_keeps_known(mechanism: Mechanism[Synopsis]) -> None:
         raise MarginError(
             "known tables are kept by Auto, Adaptive, PriView and Residual, but mechanism is "
             f"{type(mechanism).__name__}; choose one of these, or leave known out"
+        )
+
+
+def _check_public_totals(rows_per_person: int, unit: str) -> None:
+    """Refuse public totals that a limit of several rows makes wrong.
+
+    Public totals count all rows, but answers count those within the limit. With a limit of one row
+    public totals may be right: those of units, such as the population.
+    """
+    if rows_per_person > 1:
+        raise DomainError(
+            "public totals must be those of the rows that are counted, but rows beyond "
+            f"{rows_per_person} with the same {unit!r} are left out, and how many is private; if "
+            "no unit can have more rows, declare it with no_more_rows=True (--no-more-rows), else "
+            "leave the public totals out: docs/howto/known.md has ways to publish tables that add "
+            "up to them"
         )
 
 

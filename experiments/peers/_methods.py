@@ -315,7 +315,6 @@ OURS: dict[str, Callable[[Cell], Iterable[Row]]] = {
     ),
     "Auto": Mechanism(make=lambda cell, k: margin.Auto()),
     "Adaptive": Mechanism(make=lambda cell, k: margin.Adaptive()),
-    "Adaptive(rounds=0)": Mechanism(make=lambda cell, k: margin.Adaptive(rounds=0)),
 }
 SIMPLE: dict[str, Callable[[Cell], Iterable[Row]]] = {
     "Independent": Mechanism(make=_independent, knows=False),

@@ -32,6 +32,7 @@ __all__ = [
     "budget_values",
     "did_you_mean",
     "explained",
+    "explained_all",
     "left_out",
     "measured_views",
     "opened",
@@ -265,12 +266,30 @@ def explained(
 ) -> str:
     """How an answer was made, what its bounds mean and which rows it leaves out, in lines for a
     terminal."""
+    return "\n".join(explained_all(synopsis, [(source, has_bounds)]))
+
+
+def explained_all(
+    synopsis: "margin.Synopsis",
+    ways: "Iterable[tuple[Source, bool]]",
+) -> list[str]:
+    """What `explained` says of answers that were made in several ways, each paragraph once.
+
+    Parameters
+    ----------
+    ways
+        How answers were made, and whether they have bounds.
+    """
     limits = left_out(synopsis)
     provenance = synopsis.provenance
     base = None if provenance is None else provenance.base
     stated = "" if provenance is None else provenance.statement.none_left_out
-    meaning = source.told(some_left_out=bool(limits), base=base) if has_bounds else _UNKNOWN
-    return "\n".join(textwrap.fill(text, 88) for text in (meaning, limits, stated) if text)
+    meanings = [
+        source.told(some_left_out=bool(limits), base=base) if has_bounds else _UNKNOWN
+        for source, has_bounds in ways
+    ]
+    texts = filter(None, dict.fromkeys([*meanings, limits, stated]))
+    return [textwrap.fill(text, 88) for text in texts]
 
 
 def reconstructed_hint(sources: "Mapping[Source, int]") -> str:

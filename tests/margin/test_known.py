@@ -442,3 +442,36 @@ def _correlated():
     truth = counted(domain, codes)
     known = {names: table_of(domain, truth, names) for names in [("a", "b"), ("c",)]}
     return domain, known, codes, truth
+
+
+@pytest.mark.parametrize(
+    ("limit", "no_more_rows", "public", "is_refused"),
+    [
+        (2, False, "known", True),
+        (2, False, "rows", True),
+        (2, False, "none", False),
+        (2, True, "known", False),
+        (2, True, "rows", False),
+        (1, False, "known", False),
+        (1, False, "rows", False),
+    ],
+)
+def test_public_totals_are_refused_where_rows_of_units_may_be_left_out(
+    limit, no_more_rows, public, is_refused
+):
+    """With one row a unit they may be numbers of units; with more, nobody knows how many rows are
+    left out. The refusal follows from the arguments alone."""
+    options = {
+        "domain": Domain({"sex": ["F", "M"]}, rows=3 if public == "rows" else None),
+        "budget": PureDP(1),
+        "known": {("sex",): [2, 1]} if public == "known" else None,
+        "unit": "id",
+        "rows_per_person": limit,
+        "no_more_rows": no_more_rows,
+    }
+    data = {"sex": ["F", "F", "M"], "id": [1, 2, 3]}
+    if not is_refused:
+        assert margin.release(data, **options).provenance is not None
+        return
+    with pytest.raises(DomainError, match="declare it with no_more_rows=True"):
+        margin.release(data, **options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
 from ..arguments.conditions import where_of
-from ..common import Said, explained, left_out, printable, titled
+from ..common import Said, explained_all, left_out, printable, titled
 from .asking import not_in_order, shown, uncertainty
 from .each import categories_inside, columns
 
@@ -67,7 +67,7 @@ def average_of(synopsis: "margin.Synopsis", parsed: argparse.Namespace) -> Said:
         groups.append(_group(synopsis, attribute, share, inside, whole=parsed.whole))
 
     ways = dict.fromkeys((group.source, group.has_bounds) for group in groups)
-    notes = [explained(synopsis, source, has_bounds=bounds) for source, bounds in ways]
+    notes = explained_all(synopsis, ways)
     about = [_QUANTILE.format(name=name)]
     if share is None:
         about = [f"{_MEAN} {_WHOLE if parsed.whole else _NOT_WHOLE}"]

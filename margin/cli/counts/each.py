@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import DomainError
 from ..arguments.conditions import where_of
-from ..common import Said, explained, left_out, printable
+from ..common import Said, explained_all, left_out, printable
 from .asking import not_in_order, shown, uncertainty
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _meanings(
 ) -> list[str]:
     """How the numbers were made, each way once."""
     ways = dict.fromkeys(made)
-    return [explained(synopsis, source, has_bounds=has_bounds) for source, has_bounds in ways]
+    return explained_all(synopsis, ways)
 
 
 def _text(number: float | None, *, is_share: bool) -> str:
