@@ -401,7 +401,8 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             raise interrupt
         if not fate or not isinstance(problem, MarginError):
             raise problem
-        lost = type(problem)(f"{problem}; {fate}")
+        # The charge comes first: the advice on the problem may be to start again.
+        lost = type(problem)(f"{fate}. The cause: {problem}")
         lost.budget_is_lost = True
         raise lost
 
