@@ -1075,7 +1075,9 @@ def test_cells_that_are_lost_after_the_charge_are_told():
             return Broken(held([[place] for place in range(9)]))
 
     for mechanism in (HighPass(theta=3), PrioritySample(size=5)):
-        with pytest.raises(DataError, match=r"already been charged.*The cause: the cluster is gone$"):
+        with pytest.raises(
+            DataError, match=r"already been charged.*The cause: the cluster is gone$"
+        ):
             margin.release(
                 Cluster(),
                 domain={"x": 100},
