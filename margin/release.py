@@ -451,8 +451,8 @@ class _Work:
         )
         if domain.known:
             _check_keeps_known(mechanism)
-        if domain.rows is not None and request.unit is not None and not request.no_more_rows:
-            _check_public_totals(budget.rows_per_person, request.unit)
+        if domain.rows is not None:
+            _check_public_totals(request, budget.rows_per_person)
         base = None
         if request.base is not None:
             _check_uses_base(mechanism)
@@ -569,19 +569,19 @@ def _check_keeps_known(mechanism: Mechanism[Synopsis]) -> None:
         )
 
 
-def _check_public_totals(rows_per_person: int, unit: str) -> None:
-    """Refuse public totals that a limit of several rows makes wrong.
+def _check_public_totals(request: _Request, rows_per_person: int) -> None:
+    """Refuse public totals if rows that they count may be left out.
 
-    Public totals count all rows, but answers count those within the limit. With a limit of one row
-    public totals may be right: those of units, such as the population.
+    With a limit of one row they may be right: those of units, such as the population.
     """
-    if rows_per_person > 1:
+    may_leave_out = request.unit is not None and not request.no_more_rows
+    if may_leave_out and rows_per_person > 1:
         raise DomainError(
             "public totals must be those of the rows that are counted, but rows beyond "
-            f"{rows_per_person} with the same {unit!r} are left out, and how many is private; if "
-            "no unit can have more rows, declare it with no_more_rows=True (--no-more-rows), else "
-            "leave the public totals out: docs/howto/known.md has ways to publish tables that add "
-            "up to them"
+            f"{rows_per_person} with the same {request.unit!r} are left out, and how many is "
+            "private; if no unit can have more rows, declare it with no_more_rows=True "
+            "(--no-more-rows), else leave the public totals out: docs/howto/known.md has ways to "
+            "publish tables that add up to them"
         )
 
 

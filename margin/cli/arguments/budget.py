@@ -73,7 +73,8 @@ def add_unit(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="declare that nobody has more rows than --rows-per-person, for example because the "
         "query keeps one row of each person: readers are told that you state this, and not that "
-        "totals may be too low; nothing checks it, and --unit protects as without it",
+        "totals may be too low; nothing checks it, and --unit protects as without it; public "
+        "totals (--known, $rows) need it if --rows-per-person is above 1",
     )
 
 
